@@ -413,6 +413,11 @@ Status FaultFileSystem::PatchBytes(const std::string& path, uint64_t offset, std
   return {};
 }
 
+bool FaultFileSystem::is_half_written() const {
+  base::Lock lock(state_->mutex);
+  return state_->is_half_written;
+}
+
 uint64_t FaultFileSystem::Fingerprint() const {
   base::Lock lock(state_->mutex);
   uint64_t sum = 0;

@@ -73,6 +73,8 @@ class FaultFileSystem final : public FileSystem {
     bool allow_mapping = true;     // false: Map is NotSupported
     bool is_append_only = false;   // a write that is not at the end, or another forbidden call, stops the program
     bool capture_mappings = true;  // remember earlier states of mapped memory for power cuts
+    // A write to a file with this in its path is seen half done at the schedule point "half-written". Empty: none is.
+    std::string halves_writes_of = {};
   };
   FaultFileSystem() : FaultFileSystem(Options{}) {}
   explicit FaultFileSystem(const Options& options);
@@ -124,6 +126,8 @@ class FaultFileSystem final : public FileSystem {
   Status FlipBit(const std::string& path, uint64_t offset, int bit);
   // Overwrite bytes that are there; the rest of the file stays shared with its copies.
   Status PatchBytes(const std::string& path, uint64_t offset, std::string_view bytes);
+  // A thread stands at the schedule point "half-written".
+  bool is_half_written() const;
   // Of all names and bytes that programs see: images with equal fingerprints need checking once.
   uint64_t Fingerprint() const;
 

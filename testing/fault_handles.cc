@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/schedule_point.h"
 #include "testing/fault_state.h"
 
 namespace mergedb::testing {
@@ -24,6 +25,17 @@ Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view byte
   RETURN_IF_ERROR(CheckOpen(true));
   const auto fault = state_->Begin(Op::kWrite, path_);
   base::Lock lock(state_->mutex);
+  const std::string& halved = state_->options.halves_writes_of;
+  if (!fault && !halved.empty() && path_.find(halved) != std::string::npos) {
+    const size_t half = bytes.size() / 2;
+    RETURN_IF_ERROR(WriteLocked(offset, bytes.substr(0, half)));
+    state_->is_half_written = true;
+    lock.Unlock();
+    SCHEDULE_POINT("half-written");
+    lock.Relock();
+    state_->is_half_written = false;
+    return WriteLocked(offset + half, bytes.substr(half));
+  }
   if (!fault) return WriteLocked(offset, bytes);
   if (fault->has_happened) {
     RETURN_IF_ERROR(WriteLocked(offset, bytes));

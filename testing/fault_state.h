@@ -34,6 +34,7 @@ struct FaultFileSystem::State {
   std::set<const Inode*> locked GUARDED_BY(mutex);
   std::vector<std::weak_ptr<Inode>> mapped GUARDED_BY(mutex);
   OpHook hook GUARDED_BY(mutex);
+  bool is_half_written GUARDED_BY(mutex) = false;
   std::vector<ArmedFault> faults GUARDED_BY(mutex);
   uint64_t faults_hit GUARDED_BY(mutex) = 0;
   uint64_t sync_after_failed_sync GUARDED_BY(mutex) = 0;

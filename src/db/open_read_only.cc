@@ -11,8 +11,9 @@
 // the end of the chain or is of another epoch.
 //
 // If there are frames above the end of the chain, either a writer has just added them or the WAL is damaged.
-// A second attempt decides: damage stays at the same place, a writer makes progress.
-// Tests: tests/race/read_only_race_test.cc.
+// A second attempt decides: damage stays at the same place, a writer makes progress. The same rule decides about an
+// unfinished MANIFEST record and about a damaged copy of one: a read beside a write may see half of the record.
+// Tests: tests/race/read_only_race_test.cc, tests/schedule/read_only_schedule_test.cc.
 #include <optional>
 #include <utility>
 
@@ -64,6 +65,10 @@ bool IsSame(const manifest::Loaded& a, const manifest::Loaded& b) {
          a.version->files() == b.version->files();
 }
 
+bool HasSameDamage(const manifest::Loaded& a, const manifest::Loaded& b) {
+  return a.manifest == b.manifest && a.report == b.report && a.flaws == b.flaws && a.tail == b.tail;
+}
+
 std::string Place(const manifest::Loaded& loaded) {
   return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " +
          std::to_string(loaded.wal_start.epoch) + ", log from " + std::to_string(loaded.wal_start.position);
@@ -92,6 +97,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     if (!again) continue;  // a writer may be replacing the MANIFEST
     if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));
     const bool is_outrun = again->wal_start.epoch != loaded.wal_start.epoch ||
+                           (!loaded.report.empty() && !HasSameDamage(loaded, *again)) ||
                            (now.is_prefix ? again->wal_start.position > now.end() : !IsSame(loaded, *again));
     if (is_outrun) {
       before = std::nullopt;

@@ -90,6 +90,8 @@ struct MirrorFlaw {
   uint64_t offset = 0;
   uint64_t bytes = 0;
   std::string what;
+
+  friend bool operator==(const MirrorFlaw&, const MirrorFlaw&) = default;
 };
 
 struct MirrorContents {

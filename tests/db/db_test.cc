@@ -9,6 +9,7 @@
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
+#include "testing/watched_file_system.h"
 #include "testing/world.h"
 
 namespace mergedb {
@@ -209,6 +210,41 @@ TEST_F(DbTest, HonoursTheOpenMode) {
   EXPECT_EQ(db_->Flush().code(), Code::kNotSupported);
   db_ = nullptr;
   EXPECT_EQ(world_.files->Fingerprint(), before);
+}
+
+// A read beside the writer's write sees a part of it: the record is unfinished, or whole in its second copy alone.
+TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
+  const std::string manifest = World::kPath + "/MANIFEST-000001";
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK_AND_ASSIGN(const std::string before, world_.files->ReadWhole(manifest));
+  ASSERT_OK(db_->Put({}, "b", "2"));
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK_AND_ASSIGN(const std::string after, world_.files->ReadWhole(manifest));
+  ASSERT_EQ(before.size(), after.size());
+  const auto changed = std::mismatch(before.begin(), before.end(), after.begin());
+  const size_t at = static_cast<size_t>(changed.first - before.begin()) + 20;
+  for (const std::string& half : {after.substr(0, at) + before.substr(at), before.substr(0, at) + after.substr(at)}) {
+    for (const bool is_finished : {true, false}) {
+      SCOPED_TRACE((half.starts_with(after.substr(0, at)) ? "unfinished" : "first copy damaged") +
+                   std::string(is_finished ? ", then whole" : ""));
+      ASSERT_OK(world_.files->WriteWhole(manifest, half));
+      const auto finish = [&](const testing::FileCall& call, size_t*) {
+        return call.op == testing::Op::kList && is_finished ? world_.files->WriteWhole(manifest, after) : Status();
+      };
+      testing::WatchedFileSystem watched(world_.files.get(), {.before = finish});
+      Options options = options_;
+      options.mode = OpenMode::kReadOnly;
+      options.env.file_system = &watched;
+      ASSERT_OK_AND_ASSIGN(const auto reader, DB::Open(options, World::kPath));
+      std::string report, value;
+      ASSERT_TRUE(reader->GetProperty("mergedb.recovery", &report));
+      EXPECT_EQ(report.empty(), is_finished) << report;
+      EXPECT_OK(reader->Get({}, "a", &value));
+      EXPECT_OK(reader->Get({}, "b", &value));
+    }
+  }
+  ASSERT_OK(world_.files->WriteWhole(manifest, after));
 }
 
 TEST_F(DbTest, LoadsInOrderWithoutMerging) {
