@@ -175,7 +175,7 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
-  counts_.value_bytes_moved += reference.bytes;
+  counts_.blob_bytes_moved += reference.bytes;
   counts_.bytes_read += reference.bytes;
   return outputs_->AddMoved(whole);
 }

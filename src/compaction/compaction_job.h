@@ -67,8 +67,8 @@ class CompactionJob {
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
-    uint64_t bytes_unread = 0;       // of tables that range tombstones mask as a whole
-    uint64_t value_bytes_moved = 0;  // from collected blob files; part of bytes_read and bytes_written
+    uint64_t bytes_unread = 0;      // of tables that range tombstones mask as a whole
+    uint64_t blob_bytes_moved = 0;  // from collected blob files; part of bytes_read and bytes_written
     iterator::CompactionIteratorCounts collapse;
   };
   const Counts& counts() const { return counts_; }

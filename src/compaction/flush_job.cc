@@ -22,7 +22,7 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, immutable.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
   auto survivors =
-      iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, immutable.NewFlushIterator(), &counts->covered);
+      iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, immutable.NewFlushIterator(), &counts->masked);
   auto input = iterator::NewCompactionIterator(
       factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators}, std::move(survivors), counts);
   const uint64_t bytes = immutable.bytes_used();

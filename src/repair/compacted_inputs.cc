@@ -73,7 +73,7 @@ bool CompactedInputs::On::IsObsolete(std::string_view key, kv::Sequence sequence
         range.from > 0 ? range.from <= sequence && sequence <= range.sequence : is_of_bottom_ || most <= range.sequence;
     return has_it && IsIn(order_, range.bounds, key) &&
            std::none_of(later.table->lost_ranges.begin(), later.table->lost_ranges.end(),
-                        [&](const KeyRange& range) { return IsIn(order_, range, key); });
+                        [&](const KeyRange& lost) { return IsIn(order_, lost, key); });
   });
 }
 

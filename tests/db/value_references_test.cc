@@ -38,8 +38,8 @@ class ValueReferencesTest : public ::testing::Test {
     ASSERT_EQ(loaded.version->runs().size(), 1u);
     run_ = loaded.version->runs().front();
     manifest_ = loaded.manifest;
-    ASSERT_EQ(run_->slices().size(), 1u);
-    table_ = run_->slices().front().file;
+    ASSERT_EQ(run_->virtual_tables().size(), 1u);
+    table_ = run_->virtual_tables().front().file;
     ASSERT_FALSE(table_->values.empty());
   }
 

@@ -141,8 +141,8 @@ TEST(MemtableRace, ReadersAgreeOnRangeDeletesWhileOneWriterAddsThem) {
         const uint64_t key = random.Uniform(at + 12);
         const uint64_t last = std::min(at, key);
         const uint64_t expected = last + 10 > key ? last : 0;
-        ASSERT_EQ(table.range_deletes().Covering(KeyOf(key), at), expected) << key << " at " << at;
-        const kv::Cover cover = table.range_deletes().Find(KeyOf(key), at);
+        ASSERT_EQ(table.range_deletes().MaskingSequence(KeyOf(key), at), expected) << key << " at " << at;
+        const kv::Mask cover = table.range_deletes().Find(KeyOf(key), at);
         ASSERT_EQ(cover.sequence, expected) << key << " at " << at;
       }
     });

@@ -269,7 +269,7 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
   EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
   EXPECT_NE(version_->FindBlobFile(other), nullptr);
   EXPECT_GE(version_->blob_files().size(), files);
-  EXPECT_EQ(job.counts().value_bytes_moved, live);
+  EXPECT_EQ(job.counts().blob_bytes_moved, live);
   EXPECT_EQ(version_->garbage_bytes(), 0u);
 }
 

@@ -23,12 +23,12 @@ TEST(ObsoleteFiles, BuriesWhatNobodyHolds) {
   EXPECT_FALSE(obsolete->HasAny());
   same = nullptr;
   EXPECT_TRUE(obsolete->HasAny());
-  const auto obsolete = obsolete->Take();
-  ASSERT_EQ(obsolete.size(), 1u);
-  EXPECT_EQ(obsolete[0].number, kv::FileNumber{1});
+  const auto files = obsolete->Take();
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_EQ(files[0].number, kv::FileNumber{1});
   EXPECT_TRUE(obsolete->Take().empty());
   EXPECT_EQ(obsolete->bytes_on_disk(), 300u);  // until it is removed
-  obsolete->Removed(obsolete[0]);
+  obsolete->Removed(files[0]);
   EXPECT_EQ(obsolete->bytes_on_disk(), 200u);
 }
 

@@ -52,7 +52,7 @@ Shown ShowOf(testing::Tables& tables, const Rebuilt& rebuilt) {
       for (size_t i = 0; i < entries.size();) {
         const std::string& key = entries[i].key;
         EXPECT_TRUE(met.insert(key).second) << key << " lies in two tables";
-        const kv::Sequence covered = (*reader)->range_tombstones().Covering(tables.order, key, kv::kSequenceMax);
+        const kv::Sequence covered = (*reader)->range_tombstones().MaskingSequence(tables.order, key, kv::kSequenceMax);
         kv::Chain chain(nullptr);
         kv::Base base;
         bool is_open = true;
@@ -311,7 +311,7 @@ class History {
     plan.is_bottom = oldest + 1 == runs.size();
     plan.output_file_bytes = 300;
     // All of it, or up to some point where it is given up: what it released stays.
-    compaction::Job job(Context(), plan, version_);
+    compaction::CompactionJob job(Context(), plan, version_);
     for (int steps = random_.OneIn(5) ? 1 : 1000; steps > 0; --steps) {
       auto step = job.Step(0);
       ASSERT_OK(step.status());
@@ -371,7 +371,7 @@ class History {
   void Install(const format::VersionEdit& edit) {
     ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(tables_.order, *version_, edit));
   }
-  compaction::JobContext Context() {
+  compaction::CompactionJobContext Context() {
     return {.factory = tables_.factory,
             .tables = *tables_.cache,
             .clock = &clock_,

@@ -52,8 +52,8 @@ bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::v
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
   EXPECT_EQ((*reader)->range_tombstones().tombstones(), 6u);
-  EXPECT_EQ((*reader)->range_tombstones().Covering(Bytewise(), "key103", kv::kSequenceMax), 300u);
-  EXPECT_EQ((*reader)->range_tombstones().Covering(Bytewise(), "key103", 50), 7u);
+  EXPECT_EQ((*reader)->range_tombstones().MaskingSequence(Bytewise(), "key103", kv::kSequenceMax), 300u);
+  EXPECT_EQ((*reader)->range_tombstones().MaskingSequence(Bytewise(), "key103", 50), 7u);
   for (const Row& row : rows) {
     if (!(*reader)->MayContain(base::Hash64(row.key))) ADD_FAILURE() << "the filter denies " << row.key;
     Found found;

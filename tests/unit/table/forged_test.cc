@@ -412,12 +412,12 @@ class Limited final : public kv::Iterator {
   const std::shared_ptr<uint64_t> moves_;
 };
 
-class ListCovers final : public iterator::MaskSource {
+class ListMasks final : public iterator::MaskSource {
  public:
-  explicit ListCovers(const std::vector<kv::RangeTombstone>& tombstones)
+  explicit ListMasks(const std::vector<kv::RangeTombstone>& tombstones)
       : list_(kv::RangeTombstones::Fragment(Bytewise(), tombstones, {}, kv::RangeTombstones::Keys::kCopies)) {}
-  Status Find(std::string_view key, kv::Cover* cover) override {
-    *cover = list_.Find(Bytewise(), key, kv::kSequenceMax);
+  Status Find(std::string_view key, kv::Mask* mask) override {
+    *mask = list_.Find(Bytewise(), key, kv::kSequenceMax);
     return {};
   }
 
@@ -456,7 +456,7 @@ class OutOfOrder {
       input.children.push_back(std::move(child));
     }
     if (!shape.tombstones.empty()) {
-      input.covers.push_back({.source = std::make_unique<ListCovers>(shape.tombstones), .first_older = 0});
+      input.masks.push_back({.source = std::make_unique<ListMasks>(shape.tombstones), .first_older = 0});
     }
     cursor_ = iterator::NewUserIterator(Bytewise(), {.sequence = shape.is_as_of ? kv::kSequenceMax : shape.sequence},
                                         iterator::NewMaskingIterator(Bytewise(), std::move(input)));

@@ -89,7 +89,7 @@ TEST(Writer, ATableOfRangeTombstonesAloneHasNoEntries) {
   EXPECT_EQ(reader->ApproximateOffset("c"), 0u);
   EXPECT_TRUE(reader->SplitKeys(3).empty());
   reader->Warm();
-  EXPECT_EQ(reader->range_tombstones().Covering(Bytewise(), "d", 9), 5u);
+  EXPECT_EQ(reader->range_tombstones().MaskingSequence(Bytewise(), "d", 9), 5u);
 }
 
 // docs/formats/table.md shows this file byte by byte.

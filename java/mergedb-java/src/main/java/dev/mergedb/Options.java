@@ -39,7 +39,7 @@ public final class Options {
   int bloomBitsPerKey;
   int openTablesMax;
   long blockBytes;
-  long pauseMicrosMax;
+  long writeDelayMicrosMax;
   int finishCompactionsOnClose;
   int useMappedWalBuffer;
   long blobValueBytesMin;
@@ -61,7 +61,7 @@ public final class Options {
       bloomBitsPerKey,
       openTablesMax,
       blockBytes,
-      pauseMicrosMax,
+      writeDelayMicrosMax,
       finishCompactionsOnClose,
       useMappedWalBuffer,
       blobValueBytesMin
@@ -177,8 +177,8 @@ public final class Options {
    * @return this
    * @throws IllegalArgumentException if negative
    */
-  public Options pauseMicrosMax(long value) {
-    pauseMicrosMax = Limits.notNegative(value, "pauseMicrosMax");
+  public Options writeDelayMicrosMax(long value) {
+    writeDelayMicrosMax = Limits.notNegative(value, "writeDelayMicrosMax");
     return this;
   }
 

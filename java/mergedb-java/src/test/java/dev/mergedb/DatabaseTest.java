@@ -381,7 +381,7 @@ class DatabaseTest {
                           .bloomBitsPerKey(-1)
                           .openTablesMax(100)
                           .blockBytes(8192)
-                          .pauseMicrosMax(1000)
+                          .writeDelayMicrosMax(1000)
                           .finishCompactionsOnClose(true)
                           .useMappedWalBuffer(false)
                           .blobValueBytesMin(-1)

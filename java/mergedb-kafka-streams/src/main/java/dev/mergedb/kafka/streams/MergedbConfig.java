@@ -52,7 +52,7 @@ public final class MergedbConfig {
   public static final String OPEN_TABLES_MAX = "mergedb.open.tables.max";
 
   /**
-   * What a write survives: {@code process-crash} (default: kill -9), {@code no-log} (nothing until
+   * What a write survives: {@code process-crash} (default: kill -9), {@code no-wal} (nothing until
    * the next flush of the write buffer, as in the RocksDB stores of Kafka Streams) or {@code
    * synced} (power loss). The changelog makes each of them safe; they differ in how much is
    * restored from it after a crash.

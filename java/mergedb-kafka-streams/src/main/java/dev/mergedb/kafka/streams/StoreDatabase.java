@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
  * A commit is one batch. The log of the database keeps the order of the writes, so after any crash
  * an offset is there only if every record before it is.
  *
- * <p>Where the entries are not logged ({@code mergedb.durability=no-log}), the mark in {@code status}
+ * <p>Where the entries are not logged ({@code mergedb.durability=no-wal}), the mark in {@code status}
  * that the store is open is logged nevertheless.
  *
  * <p>Any thread may call any method. A call that meets a closed database throws {@link

@@ -242,7 +242,7 @@ class KeyValueStoreTest {
   void anExactlyOnceTaskWithoutALogRefusesWhatACrashLeft() throws Exception {
     Object[] settings = {
       StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2,
-      "mergedb.durability", "no-log"
+      "mergedb.durability", "no-wal"
     };
     reopen(settings);
     Path copy = directory.resolve("copy");
@@ -382,7 +382,7 @@ class KeyValueStoreTest {
 
   @Test
   void settingsAndSetterAreUsed() {
-    for (String durability : List.of("process-crash", "no-log", "SYNCED")) {
+    for (String durability : List.of("process-crash", "no-wal", "SYNCED")) {
       int calls = Setter.CALLS.get();
       reopen(
           MergedbConfig.MEMORY_BYTES,
