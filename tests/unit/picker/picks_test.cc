@@ -190,7 +190,7 @@ TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
 }
 
 TEST(Picks, AreThoseOfTheGoldenScripts) {
-  for (const auto& entry : std::filesystem::directory_iterator(MERGEDB_GOLDEN_DIRECTORY "/policy")) {
+  for (const auto& entry : std::filesystem::directory_iterator(MERGEDB_GOLDEN_DIRECTORY "/picker")) {
     SCOPED_TRACE(entry.path().filename().string());
     std::ifstream file(entry.path());
     std::stringstream expected;
