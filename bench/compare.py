@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""./dev bench: run the matrix, the engines taking turns, and write build/bench/report.html, report.json and report.md.
+"""./dev bench: run the matrix on all engines and write build/bench/report.html, report.json and report.md.
 
-Every engine runs an experiment before any engine runs it again, in an order that rotates with the repetition. A run
-has a directory of its own, removed when it ends. The report is rewritten after every experiment, so that stopping
-early costs nothing but what was not run.
+All engines run an experiment once before any engine repeats it; the order of the engines rotates with the repetition.
+Each run has its own directory, which is removed at its end. The report is rewritten after every experiment, so an
+early stop loses only the experiments that have not run.
 """
 
 import argparse
@@ -27,7 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class MemoryLimit:
-    """A control group with a limit, page cache included, for one child; nothing where the system does not let us."""
+    """A control group with a memory limit, page cache included, for one child. Without permission it does nothing."""
 
     ROOTS = [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")]
 
@@ -37,7 +37,7 @@ class MemoryLimit:
             folder = os.path.join(root, f"mergedb-bench-{os.getpid()}")
             try:
                 os.mkdir(folder)
-                with open(os.path.join(folder, name), "r+") as file:  # the kernel's own: in a plain directory it is missing
+                with open(os.path.join(folder, name), "r+") as file:  # a file of the kernel; a plain directory lacks it
                     file.write(str(bytes_))
                 self.folder = folder
                 return
@@ -56,7 +56,7 @@ class MemoryLimit:
 
 
 def drop_page_cache(directory):
-    """As the seed's command line does, where we may; else file by file."""
+    """Drops the whole page cache if permitted; otherwise drops the pages of each file of the directory."""
     os.sync()
     try:
         with open("/proc/sys/vm/drop_caches", "w") as file:
@@ -70,8 +70,8 @@ def drop_page_cache(directory):
 
 
 def let_the_disk_rest(directory, seconds_max):
-    """What the run before left to the disk is not the next one's. A sync need not wait for the discard of removed files' blocks:
-    look at the device until it has done nothing for a fifth of a second."""
+    """Waits, so that the disk work of the last run does not slow the next one. A sync may return before the
+    discard of removed files' blocks, so this waits until the device has been idle for a fifth of a second."""
     os.sync()
     device = os.stat(directory).st_dev
     counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
@@ -171,7 +171,7 @@ class Comparison:
                         yield repetition, experiment, engine
 
     def resume(self):
-        """What an earlier call into the same folder has measured counts, and is not run again, if it was measured with the same flags."""
+        """Takes over the results of an earlier call into the same folder that were measured with the same flags."""
         path = os.path.join(self.folder, "report.json")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:

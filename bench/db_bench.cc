@@ -17,7 +17,7 @@
 namespace mergedb::bench {
 namespace {
 
-// What the machine is goes to stderr, what is measured to stdout, as in LevelDB.
+// Facts about the machine go to stderr and results to stdout, as in LevelDB.
 void PrintHeader(const Flags& flags) {
   const int key_bytes = flags.key_size + flags.key_prefix;
   const double compressed = static_cast<double>(flags.value_size) * flags.compression_ratio;

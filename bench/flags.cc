@@ -65,7 +65,7 @@ const Named kFlags[] = {
     {"details", &Flags::details, "print CPU, bytes written, disk space and memory of each benchmark"},
 };
 
-// LevelDB's --comparisons, and the knobs of RocksDB's db_bench that published command lines carry.
+// LevelDB's --comparisons, and flags of RocksDB's db_bench that published command lines use.
 constexpr std::string_view kIgnored[] = {"comparisons",
                                          "statistics",
                                          "stats_interval",

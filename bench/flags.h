@@ -1,6 +1,6 @@
-// What a command line of db_bench says. LevelDB's flags keep their names, defaults and spelling (--name=value); ours
-// stand beside them; those that only RocksDB's db_bench knows are accepted and ignored, so that the command lines in
-// other people's READMEs run as they are.
+// The flags of db_bench. LevelDB's flags keep their names, defaults and spelling (--name=value). Flags of
+// mergedb stand beside them. Flags that only RocksDB's db_bench knows are accepted and ignored, so that
+// published command lines run without changes.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 namespace mergedb::bench {
 
 struct Flags {
-  // LevelDB's.
+  // LevelDB's flags.
   std::string benchmarks =
       "fillseq,fillsync,fillrandom,overwrite,readrandom,readrandom,readseq,readreverse,compact,readrandom,readseq,"
       "readreverse,fill100K,crc32c";
-  double compression_ratio = 0.5;  // a value of n bytes has about n * ratio bytes of entropy
+  double compression_ratio = 0.5;  // a value of n bytes has n * ratio random bytes
   bool histogram = false;
   bool use_existing_db = false;
   bool reuse_logs = false;
@@ -28,45 +28,48 @@ struct Flags {
   int64_t block_size = 4096;
   int key_prefix = 0;
   int64_t cache_size = -1;  // < 0: LevelDB's default of 8 MiB
-  int bloom_bits = -1;      // < 0: none
+  int bloom_bits = -1;      // < 0: no filter
   int64_t open_files = 1000;
-  std::string db;  // empty: a directory under the system's temporary one
+  std::string db;  // empty: a directory below the system's temporary directory
 
-  // Ours.
+  // Flags of mergedb's db_bench.
   std::string engine = "mergedb";
   int key_size = 16;
   int64_t batch_size = 1;
   bool sync = false;
   bool disable_wal = false;
-  // RocksDB's: every so many writes of a fill a range delete of so many keys, at most so many in all (0: no limit). The
-  // benchmark deleterange does nothing else; without a limit its ranges are half of the keys.
+  // RocksDB's flags: a fill makes one range delete of range_tombstone_width keys after each
+  // writes_per_range_tombstone writes, and at most max_num_range_tombstones (0: no limit). The benchmark
+  // deleterange makes only range deletes; without a limit they delete half of the keys.
   int64_t writes_per_range_tombstone = 0;
   int64_t range_tombstone_width = 100;
   int64_t max_num_range_tombstones = 0;
   int compression = 1;  // 0 none, 1 snappy, 2 zstd, 3 lz4
   std::string style = "lazy";
-  int64_t memory = 0;  // Options::memory_bytes; 0: twice the write buffer, and the cache
+  int64_t memory = 0;  // Options::memory_bytes; 0: 2 * write buffer + cache
   bool mapped_staging = true;
-  int64_t min_blob_size = -1;  // Options::blob_value_bytes_min (RocksDB's name); -1: the default; 0: none are separated
-  std::string distribution = "uniform";  // or zipfian
+  // Options::blob_value_bytes_min, under RocksDB's name; -1: the default; 0: all values stay in the tables.
+  int64_t min_blob_size = -1;
+  std::string distribution = "uniform";  // or "zipfian"
   double zipf_theta = 0.99;
   double rate = 100000;   // openloop: puts a second
   double duration = 10;   // openloop: seconds
-  double write_rate = 0;  // ...whilewriting: writes a second; 0: as fast as they go
-  // RocksDB's, of its merge benchmarks.
-  std::string merge_operator;     // uint64add stringappend max put bytesxor
-  int64_t merge_keys = -1;        // how many keys are merged into; < 0: num
-  int64_t writes = -1;            // operations of benchmarks that read and write; < 0, and reads too: num
-  int64_t mergereadpercent = 70;  // of readrandommergerandom: merges in a hundred
+  double write_rate = 0;  // the ...whilewriting benchmarks: writes a second; 0: no limit
+  // RocksDB's flags of its merge benchmarks.
+  std::string merge_operator;  // uint64add, stringappend, max, put or bytesxor
+  int64_t merge_keys = -1;     // number of keys that get operands; < 0: num
+  // Operations of the benchmarks that read and write: the larger one of reads and writes; num if both are < 0.
+  int64_t writes = -1;
+  int64_t mergereadpercent = 70;  // readrandommergerandom: percentage of merges
 
   std::string rocksdb_library;
-  std::string rocksdb_style = "leveled";  // or universal
-  int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: sized to the write buffer
+  std::string rocksdb_style = "leveled";  // or "universal"
+  int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: derived from the write buffer
   std::string json;
-  bool latency = true;  // time every operation when --json asks for figures
+  bool latency = true;  // with --json, time every operation
   bool details = false;
 
-  // What was accepted without a meaning here, in order, each name once.
+  // Accepted flags that have no effect, in order of appearance, each once.
   std::vector<std::string> ignored;
 
   int64_t cache_bytes() const { return cache_size < 0 ? int64_t{8} << 20 : cache_size; }
@@ -78,10 +81,10 @@ struct Flags {
 // False if `argument` is not a known flag with a value of its type.
 [[nodiscard]] bool ParseFlag(std::string_view argument, Flags* flags);
 
-// Each flag with its default, and what it is on a line of its own.
+// One line for each flag: its name, default and meaning.
 std::string FlagsHelp();
 
-// A sentence about flags that contradict each other; empty if they do not.
+// A sentence about flags that contradict each other; empty if there are none.
 std::string FlagConflict(const Flags& flags);
 
 }  // namespace mergedb::bench

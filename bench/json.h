@@ -1,4 +1,4 @@
-// Everything that was measured, as JSON: {"context": {...}, "benchmarks": [{"name", "ops", "seconds", ...}]}.
+// All results as JSON: {"context": {...}, "benchmarks": [{"name", "ops", "seconds", ...}]}.
 #pragma once
 
 #include <string>

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""./dev bench --only jvm: mergedb on the JVM beside its peers. Writes build/bench/jvm.json and prints tables.
+"""./dev bench --only jvm: mergedb on the JVM compared with its peers. Writes build/bench/jvm.json and prints tables.
 
-1. The JMH benchmarks of java/mergedb-benchmarks on mergedb-java, rocksdbjni and leveldbjni, each in a JVM of its own, one after the other; then a C
-   program over libmergedb.a, so that the difference to mergedb-java is the cost of JNI. A figure is the median of the measured iterations, in
-   nanoseconds an operation; JMH's own output is in build/bench/jvm-jmh.txt.
-2. seed: the scenarios of Voldemort's LevelDB engine (a batch load, then reads; values of 80 B and 1 KB; the cache half of the data and twice the data; the
-   heap capped) on mergedb, BDB JE and RocksDB behind the same version logic, without Voldemort. A figure is the median of the rounds.
-3. wordCount: a word count topology of Kafka Streams on a real broker, the changelog on, in its RocksDB store and in ours.
+1. The JMH benchmarks of java/mergedb-benchmarks on mergedb-java, rocksdbjni and leveldbjni, each in a JVM of
+   its own, one after the other; then a C program over libmergedb.a, so that the difference to mergedb-java is
+   the cost of JNI. A figure is the median of the measured iterations, in nanoseconds an operation; JMH's own
+   output is in build/bench/jvm-jmh.txt.
+2. seed: the scenarios of Voldemort's LevelDB engine (a batch load, then reads; values of 80 B and 1 KB; a cache
+   of half of the data and of twice the data; a limited heap) on mergedb, BDB JE and RocksDB with the same
+   version logic, without Voldemort. A figure is the median of the rounds.
+3. wordCount: a word count topology of Kafka Streams on a real broker, with changelog, in its RocksDB store and in ours.
 
     bench/jvm.py [--quick] [--only put,getHit,seed,wordCount] [--engines mergedb,rocksdbjni] [--no-build]
 
-It needs build/jni/libmergedb_jni.so (./dev build java) and build/release/lib/libmergedb.a, or other files named by --jni and --library.
+It needs build/jni/libmergedb_jni.so (./dev build java) and build/release/lib/libmergedb.a, or other files named
+by --jni and --library.
 """
 
 import argparse
@@ -28,7 +31,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MODULE = os.path.join(ROOT, "java", "mergedb-benchmarks")
 ENGINES = ["mergedb", "rocksdbjni", "leveldbjni"]
 PART = 5  # ReadBenchmark.PART
-# benchmark -> (class, operations an invocation as a function of entries, engines that have the call)
+# benchmark -> (class, operations of an invocation as a function of entries, engines that have the call)
 BENCHMARKS = {
     "put": ("WriteBenchmark", lambda n: n, ENGINES),
     "putDirect": ("WriteBenchmark", lambda n: n, ENGINES[:2]),
@@ -39,18 +42,19 @@ BENCHMARKS = {
     "multiGet": ("ReadBenchmark", lambda n: n // PART // 100 * 100, ENGINES[:2]),
     "scan": ("ReadBenchmark", lambda n: n, ENGINES),
 }
-# What mergedb-java is to reach against rocksdbjni, and above the C interface in nanoseconds.
+# The targets of mergedb-java: the ratio to rocksdbjni, and the largest difference to the C interface in
+# nanoseconds.
 TARGETS = {"put": 4.0, "getHit": 1.5, "scan": 3.0, "counter": 5.0}
 JNI_NANOS_MAX = 250
-SEED, WORD_COUNT = "seed", "wordCount"  # besides the benchmarks of JMH
+SEED, WORD_COUNT = "seed", "wordCount"  # in addition to the benchmarks of JMH
 SEED_ENGINES = ["mergedb", "bdb", "rocksdb"]
 SEED_TARGETS = {"bdb": 2.0, "rocksdb": 1.5}  # with a cache of half of the data
-SEED_ENTRY_BYTES = 60  # key, clock and what an engine adds
+SEED_ENTRY_BYTES = 60  # key, clock and the engine's overhead
 WORD_COUNT_TARGET = 1.3
 
 
 def run(command, **more):
-    """Run a command; on failure say which one and end."""
+    """Runs a command. If it fails, prints which one and ends."""
     try:
         return subprocess.run(command, check=True, **more)
     except FileNotFoundError:
@@ -72,7 +76,7 @@ def class_path():
 
 
 def run_jmh(args, benchmark, engine):
-    """The nanoseconds an operation of each measured iteration."""
+    """Returns the nanoseconds an operation of each measured iteration."""
     result = os.path.join(args.out, "jvm-jmh.json")
     cls, operations, _ = BENCHMARKS[benchmark]
     command = ["java", "-cp", class_path(), "org.openjdk.jmh.Main", f"dev\\.mergedb\\.benchmarks\\.{cls}\\.{benchmark}$",
@@ -97,7 +101,8 @@ def run_native(args):
 
 
 def run_seed(args):
-    """A list of scenarios: {value_bytes, cache_mb, is_larger_than_cache, engines: {name: {load_per_second, read_per_second, disk_bytes}}}."""
+    """Returns a list of scenarios: {value_bytes, cache_mb, is_larger_than_cache, engines: {name:
+    {load_per_second, read_per_second, disk_bytes}}}."""
     scenarios = []
     for value_bytes in (80, 1024):
         data_mb = args.seed_entries * (value_bytes + SEED_ENTRY_BYTES) / (1 << 20)
@@ -146,7 +151,7 @@ WORD_COUNT_LINE = re.compile(r"^(\S+)\s+median\s+([\d,]+) words/s.*x ([\d.]+) of
 
 
 def run_word_count(args):
-    """{store: {words_per_second, ratio, stream_thread_nanos, stream_thread_ratio}}"""
+    """Returns {store: {words_per_second, ratio, stream_thread_nanos, stream_thread_ratio}}."""
     words = 20_000 if args.quick else 1_000_000
     print(f"word count: {words:,} words", file=sys.stderr)
     found = {}
@@ -186,8 +191,8 @@ def times(value, base):
 
 
 def table(results, is_quick):
-    """Lines of text: nanoseconds an operation, how many times faster than rocksdbjni and leveldbjni, and whether that is the target, of
-    which a quick run says nothing."""
+    """Returns lines of text: nanoseconds an operation, the ratios to rocksdbjni and leveldbjni, and whether the
+    target is reached. A quick run has no targets."""
     lines = [f"{'ns an operation':16}{'mergedb':>10}{'rocksdbjni':>12}{'leveldbjni':>12}{'C interface':>13}"
              f"{'to rocksdbjni':>15}{'to leveldbjni':>15}{'target':>9}"]
     for benchmark, found in results.items():

@@ -41,7 +41,7 @@ int64_t Zipfian::NextRank(LehmerRandom* random) const {
 }
 
 int64_t Zipfian::Scatter(int64_t rank) const {
-  // A prime larger than any count the generator can reach: multiplying by it permutes 0..count-1.
+  // A prime larger than any count that the generator supports: multiplication by it permutes 0..count-1.
   constexpr unsigned __int128 kPrime = 2305843009213693951u;
   return static_cast<int64_t>(static_cast<unsigned __int128>(rank) * kPrime % static_cast<uint64_t>(count_));
 }

@@ -1,5 +1,5 @@
-// Keys, values and the order they come in: the same for every engine, and LevelDB's, so that results compare with
-// what others have published.
+// Keys, values and their order. They are LevelDB's and the same for every engine, so results can be compared
+// with published ones.
 //
 //     LehmerRandom random(1001);                    // the first thread of a run
 //     KeyMaker key(flags);  key.Set(42);            // "0000000000000042"
@@ -31,18 +31,19 @@ class LehmerRandom {
   uint32_t state_;
 };
 
-// The eight decimal digits of a number below 10^8, as a little-endian word: pairs of halves, quarters and eighths at once.
+// The eight decimal digits of a number below 10^8, as a little-endian word. Each step splits all parts of the
+// word at once.
 inline uint64_t EightDigits(uint64_t number) {
   const uint64_t fours = number / 10'000 | number % 10'000 << 32;
   const uint64_t hundreds = (fours * 10'486 >> 20) & 0x0000'007f'0000'007f;  // of each four: 10,486 / 2^20 is 1 / 100
   const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
-  const uint64_t tens = (twos * 103 >> 10) & 0x000f'000f'000f'000f;  // of each two: 103 / 2^10 is 1 / 10
+  const uint64_t tens = (twos * 103 >> 10) & 0x000f'000f'000f'000f;  // for each pair: 103 / 2^10 is 1 / 10
   return (tens | (twos - 10 * tens) << 8) + 0x3030'3030'3030'3030;
 }
 
-// The decimal number of a key, zero-padded to key_size, after key_prefix letters 'a'.
-// WHY by words: an engine that reads eight bytes where single bytes were just stored waits until all of them, and all stores before them, are
-// in the cache: time that the harness takes and the engine is charged for.
+// A key: key_prefix letters 'a', then the decimal number, zero-padded to key_size. WHY stores of whole words:
+// an engine that loads eight bytes just after single-byte stores waits until all earlier stores are in the
+// cache. The engine would be charged for a cost of the harness.
 class KeyMaker {
  public:
   explicit KeyMaker(const Flags& flags)
@@ -68,10 +69,11 @@ class KeyMaker {
   std::string bytes_;
 };
 
-// A megabyte of printable bytes, or `value_bytes_max` if that is more; every 100 of them compress to about `ratio`.
+// 1 MB of printable bytes, or `value_bytes_max` if that is more. Each piece of 100 bytes compresses to about
+// `ratio` of its size.
 std::string MakeValueBytes(double ratio, size_t value_bytes_max);
 
-// One slice of them after the other. REQUIRES: no value is longer than the bytes are.
+// Returns consecutive slices of the bytes. REQUIRES: no value is longer than the bytes.
 class ValueSource {
  public:
   explicit ValueSource(std::string_view bytes) : bytes_(bytes) {}
@@ -86,8 +88,9 @@ class ValueSource {
   size_t offset_ = 0;
 };
 
-// Ranks 0..n-1 with probability ~ 1 / (rank + 1)^theta, by rejection-inversion (Hoermann and Derflinger 1996): no
-// table, the same cost for any n. Ranks are scattered over the key numbers, so that hot keys are not neighbours.
+// Ranks 0..n-1 with probability ~ 1 / (rank + 1)^theta, by rejection-inversion (Hoermann and Derflinger 1996),
+// which needs no table and costs the same for any n. Ranks are scattered over the key numbers, so that hot keys
+// are not neighbours.
 class Zipfian {
  public:
   Zipfian(int64_t count, double theta);
@@ -106,7 +109,7 @@ class Zipfian {
   double shortcut_;
 };
 
-// Numbers of keys in the order that the flags and the benchmark ask for.
+// Key numbers in the order that the flags and the benchmark request.
 class NumberSource {
  public:
   NumberSource(const Flags& flags, bool is_sequential, uint32_t seed)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What small transactions cost through LMDB's interface: tests/compat/lmdb_cost.c on Debian's liblmdb and on the drop-in, in turns, side by side.
+"""The cost of small transactions through the LMDB interface: tests/compat/lmdb_cost.c on Debian's liblmdb and
+on the drop-in, alternately.
 
   lmdb_cost.py [--build BUILD] [--times N] [--rounds N]
 
-Microseconds of CPU of the whole process, background threads included, for each operation, of the fastest round. Wall-clock time is beside it.
+Prints, for each operation, microseconds of CPU of the whole process, background threads included, in the
+fastest round; and wall-clock time.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COLUMNS = 44, 9, 10, 10  # of a line of the program: what, how often, CPU, clock
+COLUMNS = 44, 9, 10, 10  # columns of an output line: operation, count, CPU, wall-clock time
 
 
 def costs(program, library, times):

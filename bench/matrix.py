@@ -1,7 +1,7 @@
-"""What is compared: the engines, and the command lines that each of them runs.
+"""The comparison: the engines and the command lines that each of them runs.
 
-An experiment is one run of db_bench by each engine on a fresh directory; its steps are the names in --benchmarks. The
-same flags go to every engine. Sizes come in pairs, so that growth shows.
+In an experiment, each engine runs db_bench once on a new directory; the steps are the names in --benchmarks. All
+engines get the same flags. Sizes come in pairs, so that the report shows the effect of growth.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Engine:
     id: str
     title: str
     flags: tuple
-    peer: str  # the engine that ratios are quoted against: the best of its variants counts
+    peer: str  # the engine that the report compares with; the best of its variants counts
 
 
 @dataclass
@@ -26,11 +26,11 @@ class Experiment:
     title: str
     flags: list
     benchmarks: list
-    engines: list = None          # ids; None: all but those of OTHERWISE
-    benchmarks_of: dict = field(default_factory=dict)  # of engines that do the same in another way, by id
+    engines: list = None          # ids; None: all engines except those of OTHERWISE
+    benchmarks_of: dict = field(default_factory=dict)  # by id: steps of engines that do the same in another way
     memory_limit: int = 0         # bytes for the whole process and its page cache; 0: none
     cold_reads: int = 0           # then drop the page cache and read this many random keys in a new process
-    rate_of: str = ""             # openloop: half of what LevelDB loads a second in that experiment
+    rate_of: str = ""             # openloop: the experiment of which the rate is half of LevelDB's load rate
     repeat_max: int = 99
 
 
@@ -60,15 +60,17 @@ LARGE = 3  # times the entries of the small size
 
 
 def load(id_, title, value_size, num, flags, reads, **more):
-    """Fill and drain, overwrite and drain, then read in every way."""
+    """A fill and an overwrite, each with a wait for the background work; then reads in every way."""
     return Experiment(id_, title, [f"--num={num}", f"--value_size={value_size}", f"--reads={reads}", *flags],
                       ["fillrandom", DRAIN, "overwrite", DRAIN, *READS], **more)
 
 
 def counter(id_, title, flags, gets=("readrandom",), **more):
-    """One is added to random counters; then drain, a read of everything, which folds what is left, and random reads.
+    """Adds one to random counters, waits for the background work, reads everything (which folds the remaining
+    operands), then reads random keys.
 
-    No clock is read for each operation, as in LevelDB's and RocksDB's own benchmarks: it took 7 % of mergedb's time, and 1 % of others'.
+    The clock is not read for each operation, as in LevelDB's and RocksDB's own benchmarks: it costs 7 % of
+    mergedb's time and 1 % of the others'.
     """
     def steps(change):
         return [change, DRAIN, "foldall", *gets]
@@ -78,7 +80,8 @@ def counter(id_, title, flags, gets=("readrandom",), **more):
 
 
 def transactions(records, num, **more):
-    """LSMDB's own benchmark: synced transactions of so many records, random and then in order; read in every way, beside a writer, too."""
+    """LSMDB's own benchmark: synced transactions of `records` records, random and then in order; reads in every
+    way, also beside a writer."""
     flags = [f"--num={num}", f"--reads={max(num, 100_000)}", f"--batch_size={records}", "--key_size=8", "--value_size=16", "--sync=1", *COMMON]
     more.setdefault("engines", ["mergedb", "leveldb", "lmdb"])
     return [Experiment(f"txn-{records}", f"synced transactions of {records}, random", flags,
@@ -86,7 +89,8 @@ def transactions(records, num, **more):
             Experiment(f"txn-{records}-seq", f"synced transactions of {records}, in order", flags, ["filltxnseq", DRAIN, "readseq"], **more)]
 
 
-# The seed's line, but for the flag that RocksDB itself has dropped. Its text says one thread, its figures are of ten.
+# The command line of the seed without the flag that RocksDB has removed. Its text says one thread; its figures
+# are of ten.
 SEED_COUNTERS = ["--disable_seek_compaction=1", "--mmap_read=0", "--statistics=1", "--block_size=65536", "--disable_wal=1",
                  "--stats_interval=1000000", "--max_background_compactions=20", "--level0_file_num_compaction_trigger=4",
                  "--level0_slowdown_writes_trigger=8", "--level0_stop_writes_trigger=12", "--num_levels=6",
@@ -129,7 +133,8 @@ def full():
         large = LARGE * small
         user_bytes = large * (16 + value_size)
         list_.append(load(f"random-{name}", f"{name} B values, random", value_size, small, COMMON, 200_000))
-        # Not LMDB: in a file that exceeds the memory each of its random puts waits for a read (hours in all).
+        # Without LMDB: each of its random puts waits for a read if the file exceeds the memory, which takes
+        # hours.
         list_.append(load(f"random-{name}-large", f"{name} B values, random, {LARGE} times as many, memory limited", value_size,
                           large, COMMON, 20_000, engines=LOG_STRUCTURED, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=1))
         list_.append(Experiment(f"sequential-{name}", f"{name} B values, in order",
@@ -187,7 +192,7 @@ def full():
     return list_
 
 
-# The least that must be reached: (experiment, metric, peer, ratio).
+# The targets: (experiment, metric, peer, smallest ratio).
 TARGETS = [
     ("random-100", "fillrandom + drain", "leveldb", 5), ("random-100", "fillrandom + drain", "rocksdb", 5),
     ("random-1k-seed", "fillrandom + drain", "leveldb", 6), ("random-1k-seed", "fillrandom + drain", "rocksdb", 2),

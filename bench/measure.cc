@@ -26,7 +26,7 @@ uint64_t Nanos(clockid_t clock) {
 
 double Seconds(const timeval& time) { return static_cast<double>(time.tv_sec) + time.tv_usec * 1e-6; }
 
-// The value of "name: value" in a file of such lines.
+// The value of a "name: value" line of the file.
 uint64_t NumberAfter(const char* path, const std::string& name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -35,7 +35,7 @@ uint64_t NumberAfter(const char* path, const std::string& name) {
   return 0;
 }
 
-// The stat file of the whole disk under a directory; empty if its file system is on none.
+// The stat file of the whole disk of a directory; empty if its file system has none.
 std::string DiskStatFile(const std::string& directory) {
   struct stat about;
   if (stat(directory.c_str(), &about) != 0) return {};

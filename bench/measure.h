@@ -1,8 +1,9 @@
-// What a run costs the machine: processor time, device traffic, disk space, memory.
+// The cost of a run to the machine: CPU time, device traffic, disk space, memory.
 //
-// CPU is the figure to trust on a shared machine; wall time varies with the neighbours. Device bytes come from the
-// block layer where the directory's device has counters (they then include the neighbours' traffic), else from what
-// the kernel charges to this process; `source` says which.
+// On a shared machine, CPU time is more reliable than wall-clock time, which depends on other programs. Device
+// bytes are the counters of the block device of the directory if it has any; these include the traffic of other
+// programs. Otherwise they are the bytes that the kernel charges to this process. `source` names the file that
+// they come from.
 #pragma once
 
 #include <atomic>
@@ -20,10 +21,10 @@ struct Cpu {
   double system_seconds = 0;
   double seconds() const { return user_seconds + system_seconds; }
 };
-Cpu ProcessCpu();           // all threads, the harness's own samples included
+Cpu ProcessCpu();           // all threads, including the harness's sampler
 double ThreadCpuSeconds();  // the calling thread
 
-// CPU that the harness spent on looking, in nanoseconds: to be taken off. Only the sampler adds to it.
+// CPU time of the sampler in nanoseconds, which is subtracted from the results. Only the sampler adds to it.
 extern std::atomic<int64_t> harness_cpu_nanos;
 
 struct DeviceBytes {
@@ -40,17 +41,18 @@ class DeviceCounter {
   std::string source_;
 };
 
-// Allocated bytes of the regular files in the directory tree; files that vanish on the way count as nothing.
+// Allocated bytes of the regular files in the directory tree. Files that disappear during the count are left
+// out.
 uint64_t DirectoryBytes(const std::string& directory);
-// Write what the page cache holds for this directory's file system to the device.
+// Writes the dirty pages of the directory's file system to the device.
 void SyncFileSystem(const std::string& directory);
 
-// The most memory this process held since the last ResetRssPeak; files mapped by an engine included.
+// The peak of resident memory since the last ResetRssPeak, including files that an engine maps.
 uint64_t RssPeakBytes();
 void ResetRssPeak();
 
-// Wait until the process, but for the calling thread and the harness, has used no CPU for a second. Returns the
-// seconds at the end that were only waiting, to be taken off.
+// Waits until all threads except the caller and the harness have used no CPU for a second. Returns the seconds
+// of the wait that only detect this; the caller subtracts them.
 double WaitUntilIdle();
 
 std::string CpuModel();

@@ -11,14 +11,14 @@ namespace {
 
 std::string Number(int64_t number) { return std::to_string(number); }
 
-// Keys out of the first --merge_keys.
+// Flags that limit the keys to the first --merge_keys.
 Flags MergedKeys(const Flags& flags) {
   Flags keys = flags;
   if (flags.merge_keys > 0) keys.num = flags.merge_keys;
   return keys;
 }
 
-// Values with new bytes every time: a slice that is used again would make every sum of them the same.
+// Values with new random bytes each time. If slices were reused, all sums of values would be equal.
 class NumberValues {
  public:
   NumberValues(uint32_t seed, int64_t bytes) : random_(seed ^ 0x5bd1e995), value_(static_cast<size_t>(bytes), '\0') {}
@@ -130,7 +130,7 @@ void ReadWhileMerging(Task& task) {
   ReadRandom(task);
 }
 
-// One thread of however many: there is one database to read.
+// Only the first thread reads, because there is one database to read.
 void FoldAll(Task& task) {
   if (task.index != 0) return;
   const auto cursor = task.engine->NewCursor();

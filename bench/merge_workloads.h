@@ -1,7 +1,7 @@
-// Benchmarks that change values: by reading and writing them, or by merging. RocksDB's, with its flags.
+// Benchmarks that change values, by get and put or by merge operands. The names and flags are RocksDB's.
 //
-// Each is followed by a timed read of everything (`foldall`), at the latest when the run ends: a merge that was left for
-// readers to do would hide its cost otherwise.
+// A timed read of all keys (`foldall`) follows, at the end of the run at the latest. Without it, the results
+// would not include merge operands that readers have to fold.
 #pragma once
 
 namespace mergedb::bench {
@@ -9,8 +9,8 @@ namespace mergedb::bench {
 struct Task;
 
 void UpdateRandom(Task& task);     // get, put of a new value
-void AppendRandom(Task& task);     // get, put with a comma and a value behind it
-void XorUpdateRandom(Task& task);  // get, put xor a value
+void AppendRandom(Task& task);     // get, put with a comma and a value appended
+void XorUpdateRandom(Task& task);  // get, put of the xor with a value
 void MergeRandom(Task& task);
 void ReadRandomMergeRandom(Task& task);
 void ReadWhileMerging(Task& task);

@@ -12,7 +12,7 @@
 namespace mergedb::bench {
 namespace {
 
-constexpr double kControlRate = 2000;    // coarse, so that it leaves its core to the engine's background work
+constexpr double kControlRate = 2000;    // low, so that the engine's background work has the core
 constexpr uint64_t kSpinNanos = 60'000;  // a sleep may overshoot by this much
 constexpr uint64_t kSleepWorthNanos = 200'000;
 
@@ -24,7 +24,8 @@ void WaitUntil(uint64_t due_nanos) {
   }
 }
 
-// Call `act` every 1 / rate seconds until `stop`, and add how late each came back.
+// Calls `act` every 1 / rate seconds until `stop_nanos`, and adds the latency of each call, from its due time
+// to its end.
 template <typename Act>
 void Pace(double rate, uint64_t start_nanos, uint64_t stop_nanos, base::Histogram* lateness, Act act) {
   const double period = 1e9 / rate;

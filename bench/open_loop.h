@@ -1,8 +1,9 @@
-// Latency as a user meets it: puts arrive at a fixed rate whether or not the engine keeps up, and each is timed from
-// the moment it was due. (A loop that waits for one put before it sends the next hides every pause but one.)
+// Latency at a fixed arrival rate: puts are due at a fixed rate even if the engine falls behind, and the
+// latency of a put starts at its due time. (A loop that waits for each put before the next shows only one put
+// of every pause.)
 //
-// Beside it a control thread does the same with a store to memory instead of a put: its worst is what the machine
-// itself does to a thread.
+// In parallel, a control thread does the same with a store to memory instead of a put. Its largest latency is
+// the delay that the machine alone causes.
 #pragma once
 
 #include "base/histogram.h"
@@ -12,8 +13,8 @@ namespace mergedb::bench {
 struct OpenLoopResult {
   double rate = 0;
   double seconds = 0;
-  base::Histogram puts;     // nanoseconds from due to done
-  base::Histogram control;  // the same of the control thread
+  base::Histogram puts;     // nanoseconds from the due time to the end
+  base::Histogram control;  // the same for the control thread
 };
 
 struct Task;

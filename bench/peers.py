@@ -1,6 +1,6 @@
-"""The newest RocksDB, as its users get it: the shared library inside the Java archive rocksdbjni exports the whole C
-interface. Maven fetches it once, from wherever it is configured to, into build/peers/; it is checked against the hash
-below. Without Maven or a network the comparison falls back to Debian's RocksDB 7.8 and says so.
+"""The newest RocksDB in the form that its users get: the shared library in the Java archive rocksdbjni exports
+the whole C interface. Maven downloads it once into build/peers/, and its hash is compared with the one below.
+Without Maven or a network, the comparison uses Debian's RocksDB 7.8 and says so.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ MEMBERS = {"x86_64": "librocksdbjni-linux64.so", "aarch64": "librocksdbjni-linux
 
 
 def fetch(folder):
-    """None, or why there is no archive in `folder`."""
+    """Downloads the archive into `folder`. Returns None, or the reason why it is missing."""
     if not shutil.which("mvn"):
         return f"there is no mvn (Debian: maven); or put {ARCHIVE} into {folder}"
     print(f"fetching RocksDB {VERSION} (92 MB, once) into {folder}", file=sys.stderr)
@@ -43,7 +43,7 @@ def is_the_archive(path):
 
 
 def rocksdb_library(folder):
-    """The path of the library, or None and why there is none."""
+    """Returns (path of the library, ""), or (None, the reason why it is missing)."""
     member = MEMBERS.get(platform.machine())
     if not member:
         return None, f"RocksDB {VERSION} has no library for {platform.machine()}"

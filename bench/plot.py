@@ -1,4 +1,4 @@
-"""Three kinds of picture as SVG text, in the colours of the page (currentColor, and classes c0..c7 for the series)."""
+"""Three kinds of plot as SVG text, in the colours of the page (currentColor, and classes c0..c7 for the series)."""
 
 import html
 import math
@@ -81,11 +81,12 @@ def lines(series, x_label, y_label, x_names=None, is_log=False):
 
 
 def bars(rows, names, x_label, marks=()):
-    """rows: [(label, {name: (value, low, high)})], horizontal, with a whisker from low to high; marks: x values drawn as lines."""
+    """rows: [(label, {name: (value, low, high)})], horizontal, with a whisker from low to high; marks: x values
+    with a line."""
     bar, step, gap, label_width = 13, 16, 14, 250
     height = TOP + sum(step * len(values) + gap for _, values in rows) + BOTTOM
     top = max([high for _, values in rows for _, _, high in values.values()] + [1])
-    axis = Axis(nice_ticks(top, 8), label_width, WIDTH - RIGHT - 40, False)  # room for a number after the longest bar
+    axis = Axis(nice_ticks(top, 8), label_width, WIDTH - RIGHT - 40, False)  # space for a number after the longest bar
     body = [text((label_width + WIDTH - RIGHT) / 2, height - 6, x_label, "middle")]
     for tick in axis.ticks:
         x = axis.at(tick)

@@ -1,7 +1,8 @@
-"""From what db_bench measured to the figures worth reading, and to one page that opens in a browser.
+"""Turns db_bench's results into the figures of the report, and into one HTML page.
 
-A row is one metric of one experiment: for every engine the value of each repetition. Ratios pair the repetitions, since
-the engines took turns: a neighbour that slows the machine slows both sides of a pair.
+A row is one metric of one experiment: for every engine, the value of each repetition. A ratio compares values
+of the same repetition. The engines run alternately, so a disturbance of the machine affects both values of a
+pair.
 """
 
 import html
@@ -22,7 +23,7 @@ def value(benchmark, extra_seconds=0.0, extra_cpu=0.0):
 
 
 def metrics_of(run):
-    """{metric: {"wall", "cpu"}} of one run, in microseconds an operation; latencies have wall only."""
+    """Returns {metric: {"wall", "cpu"}} of one run, in microseconds an operation; latencies have only wall."""
     found = {}
     steps = run["result"]["benchmarks"]
     for i, step in enumerate(steps):
@@ -52,14 +53,14 @@ def metrics_of(run):
 
 
 def live_bytes(context, name, passes):
-    """Expected bytes of distinct keys after `passes` uniform random passes over num keys."""
+    """Returns the expected bytes of distinct keys after `passes` uniform random passes over num keys."""
     each = context["key_size"] + context["value_size"]
     share = 1.0 if name == "fillseq" else 1.0 - (1.0 - 1.0 / context["num"]) ** (context["num"] * passes)
     return each * context["num"] * share
 
 
 def amplification_of(run):
-    """{write: {...}}: device bytes per byte put, disk bytes per live byte, and what stood behind them."""
+    """Returns {write: {...}}: device bytes per byte put, disk bytes per live byte, and the values they come from."""
     found = {}
     steps, context, passes = run["result"]["benchmarks"], run["result"]["context"], 0
     is_scattered = any("zipfian" in word for word in context["command"])
@@ -84,7 +85,7 @@ def amplification_of(run):
 
 
 def gather(runs):
-    """[{experiment, title, metric, values: {engine: {repetition: {...}}}}] in the order met."""
+    """Returns [{experiment, title, metric, values: {engine: {repetition: {...}}}}] in order of appearance."""
     rows = {}
     for run in runs:
         for metric, figure in metrics_of(run).items():
@@ -100,7 +101,8 @@ def middle(row, engine, kind="wall"):
 
 
 def ratio(row, engine, kind="wall", base="mergedb"):
-    """(median, least, most) of engine / base over the repetitions that have both; above 1, base is faster."""
+    """Returns (median, smallest, largest) of engine / base over the repetitions that have both. Above 1, base
+    is faster."""
     ours, theirs = row["values"].get(base, {}), row["values"].get(engine, {})
     pairs = [theirs[r][kind] / ours[r][kind] for r in sorted(ours.keys() & theirs.keys())
              if kind in ours[r] and kind in theirs[r] and ours[r][kind] > 0]
@@ -108,7 +110,7 @@ def ratio(row, engine, kind="wall", base="mergedb"):
 
 
 def judge(rows, engines, targets):
-    """[{experiment, metric, peer, least, reached, engine}]; the best variant of a peer counts."""
+    """Returns [{experiment, metric, peer, least, reached, engine}]; the best variant of a peer counts."""
     verdicts = []
     for experiment, metric, peer, least in targets:
         row = next((r for r in rows if (r["experiment"], r["metric"]) == (experiment, metric)), None)
@@ -160,7 +162,7 @@ def details(title, body):
 
 
 def ratio_text(three):
-    """The middle one, and the spread if there is any."""
+    """Returns the median, and the range if there is more than one value."""
     if not three:
         return "–"
     spread = f" ({three[1]:.2f}–{three[2]:.2f})" if three[1] != three[2] else ""

@@ -173,7 +173,7 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   result->disk_bytes_peak = std::max(result->disk_bytes_peak, result->disk_bytes);
   result->runs = engine->RunCount();
 
-  // The background writer's time and count are not the benchmark's; its message is.
+  // The result has the message of the background writer, but not its time and count.
   const size_t first = has_background_writer ? 1 : 0;
   for (size_t i = first; i < tasks.size(); ++i) {
     if (i == first) {

@@ -1,4 +1,4 @@
-// Runs benchmarks one after the other on one database, and keeps what each was found to cost.
+// Runs benchmarks one after the other on one database and keeps their results.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,10 @@ struct Result {
   std::string name;
   int threads = 0;
   ThreadStats stats;
-  Cpu cpu;             // the harness's looking taken off
-  DeviceBytes device;  // a drain writes out the page cache first, so that load + drain is complete
+  Cpu cpu;  // without the CPU time of the sampler
+  // A benchmark that waits for background work also syncs the file system, so that load + wait includes all
+  // writes.
+  DeviceBytes device;
   uint64_t disk_bytes = 0;
   uint64_t disk_bytes_peak = 0;
   int64_t write_memory_bytes_peak = -1;
@@ -37,7 +39,8 @@ class Runner {
   explicit Runner(const Flags& flags);
   ~Runner();
 
-  // Run what --benchmarks names, in order, each line printed when it is known. False: one was not for this engine.
+  // Runs the benchmarks that --benchmarks names, in order, and prints each result at once. False if the engine
+  // does not support one of them.
   bool RunAll();
 
   const std::vector<std::unique_ptr<Result>>& results() const { return results_; }
@@ -59,7 +62,7 @@ class Runner {
   std::unique_ptr<Engine> engine_;
   std::string engine_version_;
   uint32_t threads_started_ = 0;
-  bool owes_fold_ = false;  // values were changed and not all read since
+  bool owes_fold_ = false;  // values have changed since the last read of all keys
   bool has_skipped_ = false;
   std::vector<std::unique_ptr<Result>> results_;
 };

@@ -9,7 +9,7 @@
 namespace mergedb::bench {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(25);  // memory: cheap to ask for, quick to change
+constexpr auto kLook = std::chrono::milliseconds(25);  // for memory: cheap to read, changes fast
 constexpr int kLooksASample = 10;
 
 }  // namespace

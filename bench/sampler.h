@@ -1,5 +1,5 @@
-// A thread that looks at a running benchmark a few times a second: operations done, bytes on disk, runs, device
-// bytes, memory for writes. What the looking itself costs is taken off the process's CPU.
+// A thread that samples a running benchmark a few times a second: operations, bytes on disk, sorted runs,
+// device bytes, memory for writes. The caller subtracts the thread's CPU time from the process's.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +30,7 @@ class Sampler {
   ~Sampler() { Stop(); }
 
   void Stop();  // takes a last sample
-  // Valid after Stop.
+  // REQUIRES: Stop() has returned.
   const std::vector<Sample>& samples() const { return samples_; }
   int64_t write_memory_bytes_peak() const { return write_memory_bytes_peak_; }
   uint64_t disk_bytes_peak() const { return disk_bytes_peak_; }
@@ -47,7 +47,7 @@ class Sampler {
   const double start_seconds_ = NowSeconds();
   const uint64_t device_written_at_start_;
 
-  // Of the sampling thread, until Stop.
+  // Used by the sampling thread only, until Stop.
   std::vector<Sample> samples_;
   int64_t write_memory_bytes_peak_ = -1;
   uint64_t disk_bytes_peak_ = 0;

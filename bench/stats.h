@@ -1,8 +1,8 @@
-// What one thread of a benchmark counts, and the line that sums it up. The line is LevelDB's, byte for byte:
+// The counters of one benchmark thread, and the line that reports them. The line is LevelDB's, byte for byte:
 //
 //     fillrandom   :       2.436 micros/op;   45.4 MB/s (1000 ops)
 //
-// micros/op is thread time over operations: two threads at full speed show the same figure as one.
+// micros/op is thread time divided by operations: two threads at full speed show the same figure as one.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class ThreadStats {
   }
   void Stop() { finish_nanos_ = NowNanos(); }
 
-  // `count` operations that took effect together: one latency, since the last ones.
+  // Counts `count` operations that took effect together. Their one latency is the time since the previous call.
   void FinishedOps(int64_t count) {
     if (times_each_op_) {
       const uint64_t now = NowNanos();
@@ -32,16 +32,16 @@ class ThreadStats {
     }
     CountOps(count);
   }
-  // Operations whose latency is measured otherwise, or not at all.
+  // Counts operations whose latency is measured elsewhere or not at all.
   void CountOps(int64_t count) {
-    // WHY relaxed: the sampler only looks at it; this thread is the only one to write.
+    // WHY relaxed: this thread is the only writer, and the sampler needs no order.
     __atomic_store_n(&done_, done_ + count, __ATOMIC_RELAXED);
   }
   void AddLatencies(const base::Histogram& nanos) { latencies_.Merge(nanos); }
   void AddBytes(int64_t bytes) { bytes_ += bytes; }
   void AddFound(int64_t found) { found_ += found; }
   void AddMessage(const std::string& message) { message_ += (message_.empty() ? "" : " ") + message; }
-  // Time at the end that was not work.
+  // Subtracts waiting time at the end of the benchmark.
   void TakeOff(double seconds) { finish_nanos_ -= NanosOf(seconds); }
   void Merge(const ThreadStats& other);
 
@@ -62,7 +62,7 @@ class ThreadStats {
   uint64_t start_nanos_ = 0;
   uint64_t last_nanos_ = 0;
   uint64_t finish_nanos_ = 0;
-  int64_t thread_nanos_ = 0;  // beyond finish - start: what threads that ran at once add
+  int64_t thread_nanos_ = 0;  // added to finish - start: the time of threads that ran at once
   std::string message_;
   base::Histogram latencies_;
 };

@@ -17,7 +17,7 @@
 namespace mergedb::bench {
 namespace {
 
-// A counter's bytes, and zeroes up to --key_size; cut to it if that is less than 8.
+// The 8 bytes of a counter, padded with zero bytes or cut to --key_size.
 class CounterKey {
  public:
   CounterKey(const Flags& flags, bool is_sequential)
@@ -25,7 +25,7 @@ class CounterKey {
 
   std::string_view Set(uint64_t number) {
     const size_t count = std::min<size_t>(bytes_.size(), 8);
-    char word[8];  // WHY at once: as in KeyMaker
+    char word[8];  // WHY one store: as in KeyMaker
     base::StoreFixed64(word, is_sequential_ ? __builtin_bswap64(number << 8 * (8 - count)) : number);
     std::memcpy(bytes_.data(), word, count);
     return bytes_;
@@ -40,7 +40,7 @@ void WriteOne(Writer& writer, CounterKey& key, ValueSource& values, uint64_t num
   writer.Put(key.Set(number), values.Next(value_bytes));
 }
 
-// Transactions over keys that are there, until the others are done.
+// Overwrites existing keys in transactions until the other threads have finished.
 void WriteBesideReaders(Task& task) {
   const Workload& work = task.workload;
   const auto writer = task.engine->NewTransactionWriter(work.durability, false);

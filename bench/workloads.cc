@@ -19,12 +19,12 @@ void AddFoundMessage(Task& task, int64_t found, int64_t asked) {
   task.stats.AddMessage("(" + std::to_string(found) + " of " + std::to_string(asked) + " found)");
 }
 
-// Range deletes as the flags ask for them.
+// Makes the range deletes that the flags request.
 class RangeDeleter {
  public:
   explicit RangeDeleter(const Flags& flags) : flags_(flags), begin_(flags), end_(flags) {}
 
-  // After so many writes?
+  // True if a range delete is due after this many writes.
   bool IsDue(int64_t written) const {
     return flags_.writes_per_range_tombstone > 0 && written % flags_.writes_per_range_tombstone == 0 &&
            (flags_.max_num_range_tombstones == 0 || made_ < flags_.max_num_range_tombstones);
@@ -76,7 +76,7 @@ void Delete(Task& task) {
   }
 }
 
-// Ranges at even distances, in no order: the same ones whatever the engine and the thread.
+// Ranges at equal distances, in scattered order: the same ranges for every engine and thread.
 void DeleteRanges(Task& task) {
   const Flags& flags = task.flags;
   const int64_t half = std::max<int64_t>(1, flags.num / 2 / flags.range_tombstone_width);
@@ -133,7 +133,7 @@ void ReadRandom(Task& task) {
 
 namespace {
 
-// Keys one character short: never written, and between those that were.
+// Keys that are one character shorter than the written ones: absent, but between existing keys.
 void ReadMissing(Task& task) {
   const auto reader = task.engine->NewReader();
   KeyMaker key(task.flags);
@@ -158,7 +158,7 @@ void ReadHot(Task& task) {
   }
 }
 
-// A cursor opened for each seek.
+// Opens a cursor for each seek.
 void SeekRandom(Task& task) {
   KeyMaker key(task.flags);
   NumberSource numbers(task.flags, false, task.seed);
@@ -188,7 +188,7 @@ void SeekOrdered(Task& task) {
 
 }  // namespace
 
-// Overwrite random keys until the other threads are done, at --write_rate; count nothing of it.
+// Overwrites random keys at --write_rate until the other threads have finished, and counts no operations.
 void WriteBesideOthers(Task& task) {
   const auto writer = task.engine->NewWriter(task.workload.durability, false);
   KeyMaker key(task.flags);
@@ -223,7 +223,7 @@ namespace {
 void ReadWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : ReadRandom(task); }
 void SeekRandomWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : SeekRandom(task); }
 
-// One thread of however many: there is only one database to open, and one end to wait for.
+// Only the first thread acts, because there is one database to open and one end to wait for.
 void OpenAgain(Task& task) {
   if (task.index != 0) return;
   for (int64_t i = 0; i < task.workload.num; ++i) {
@@ -245,8 +245,9 @@ void WaitForCompaction(Task& task) {
   task.stats.TakeOff(idle_seconds);
 }
 
-// A pause in which an engine may put its house in order: mergedb settles into one run from the fifth second without a write on, and looks
-// once a second. WHY not idle alone: on a busy machine its threads, which give way to others, may not run for a second.
+// A pause for background work that runs when nothing is written: mergedb starts an idle compaction into one
+// sorted run 5 s after the last write, and checks once a second. WHY idle CPU does not end the wait: on a busy
+// machine, the low-priority background threads may not run for a second.
 void WaitForIdle(Task& task) {
   if (task.index != 0) return;
   constexpr double kPauseSeconds = 6.5, kSecondsMax = 120;
@@ -271,7 +272,7 @@ void Checksum(Task& task) {
     task.stats.FinishedOps(1);
     task.stats.AddBytes(kBlockBytes);
   }
-  task.stats.AddMessage(crc == 1 ? "(4K per op) " : "(4K per op)");  // the sum is used: it must be computed
+  task.stats.AddMessage(crc == 1 ? "(4K per op) " : "(4K per op)");  // uses crc, so that the loop is not removed
 }
 
 struct Entry {

@@ -1,4 +1,4 @@
-// The benchmarks by name: what each thread does between the two looks at the clock.
+// The benchmarks by name: the work of each thread while the clock runs.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 
 namespace mergedb::bench {
 
-// How a benchmark differs from the plain flags.
+// The differences between a benchmark and the plain flags.
 struct Workload {
   std::string name;
   void (*run)(struct Task& task) = nullptr;
   bool needs_fresh_db = false;
-  bool is_sampled = true;             // the engine stays the same one while it runs
-  bool waits_for_background = false;  // its clock stops by itself
+  bool is_sampled = true;             // no reopen while it runs: the engine object stays the same
+  bool waits_for_background = false;  // the benchmark stops its clock itself
   bool is_sequential = false;
-  bool changes = false;  // values, by reading them or by merging
+  bool changes = false;  // values change, by get and put or by merge operands
   bool merges = false;
   int extra_threads = 0;
   int64_t num = 0;
@@ -31,29 +31,30 @@ struct Workload {
   Durability durability = Durability::kProcessCrash;
 };
 
-// One thread's share of it.
+// The part of a benchmark that one thread does.
 struct Task {
   const Flags& flags;
   const Workload& workload;
   Engine*& engine;
   int index;
-  uint32_t seed;  // 1000 + how many threads the run has started: two benchmarks of one run ask for different keys
+  // 1000 + the number of threads that the run has started, so that two benchmarks of a run use different keys.
+  uint32_t seed;
   std::string_view value_bytes;
   const std::function<void()>& reopen;
-  // The other threads that have not finished: a writer in the background runs while there are any.
+  // The number of foreground threads that have not finished. A background writer runs while it is not 0.
   const std::atomic<int>& others_left;
   ThreadStats stats = {};
   std::optional<OpenLoopResult> open_loop = {};
 };
 
-// Parts that benchmarks of several files share.
+// Benchmarks that several files use.
 void ReadRandom(Task& task);
 void WriteBesideOthers(Task& task);
 
-// A line each.
+// One line for each benchmark.
 std::string WorkloadsHelp();
 
-// No value if there is no benchmark of that name.
+// nullopt if no benchmark has that name.
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags);
 
 }  // namespace mergedb::bench

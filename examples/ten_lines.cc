@@ -1,4 +1,4 @@
-// The example of README.md. Built and run by the tests; the argument is where the database goes.
+// The example in README.md. The tests build and run it; the argument is the directory of the database.
 #include <mergedb/db.h>
 
 #include <iostream>
@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   auto db = mergedb::DB::Open({}, argc > 1 ? argv[1] : "/tmp/mergedb_example");
   if (!db) return std::cerr << db.error().ToString() << '\n', 1;
-  mergedb::WriteBatch batch;  // all or nothing, now and after any crash
+  mergedb::WriteBatch batch;  // atomic, also after a crash
   batch.Put("fruit:apple", "green");
   batch.Put("fruit:cherry", "red");
   mergedb::Status status = (*db)->Write({.durability = mergedb::Durability::kSynced}, batch);

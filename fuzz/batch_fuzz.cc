@@ -1,4 +1,5 @@
-// The records of a batch, which are also what a log frame holds. What decodes encodes to the same records.
+// The records of a batch, which are also the payload of a WAL frame. A batch that decodes must encode to the
+// same records.
 #include "format/batch.h"
 #include "fuzz/target.h"
 #include "mergedb/write_batch.h"
@@ -25,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   format::BatchReader reader(rep);
   while (reader.Next()) format::AppendRecord(&again, reader.kind(), reader.key(), reader.value());
   if (!reader.status().ok()) return 0;
-  format::BatchReader first(rep), second(again);  // lengths may have been written longer than needed
+  format::BatchReader first(rep), second(again);  // lengths in `rep` may be longer than needed
   while (first.Next()) {
     FUZZ_CHECK(second.Next() && first.kind() == second.kind() && first.key() == second.key() &&
                first.value() == second.value());

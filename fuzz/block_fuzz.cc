@@ -1,4 +1,4 @@
-// A table's block. One that CheckBlock lets pass can be walked and searched without a step outside of it.
+// A block of a table. After CheckBlock returns OK, iteration and seeks must not read outside of the block.
 #include "format/block.h"
 #include "format/block_builder.h"
 #include "fuzz/target.h"
@@ -19,7 +19,7 @@ std::string BlockOf(int entries, const std::string& key_start, size_t value_byte
 
 }  // namespace
 
-// First byte: whether the order is bytewise.
+// First byte: 1 if the order is bytewise.
 std::vector<std::string> Seeds() {
   return {'\1' + BlockOf(12, "user:", 5, true), '\1' + BlockOf(1, "", 0, true),
           '\0' + BlockOf(5, "long/common/beginning/", 30, false), '\1' + BlockOf(3, "big", 1'000, true)};
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   static const Other other;
   fuzz::Input input(data, bytes);
   const kv::Order order(input.TakeByte() % 2 == 1 ? BytewiseComparator() : &other);
-  const std::string raw(input.rest());  // of its own, so that a sanitizer sees its ends
+  const std::string raw(input.rest());  // a copy, so that a sanitizer detects reads beyond its ends
   if (!format::CheckBlock(raw).ok()) return 0;
   const format::Block block(raw);
   format::BlockCursor cursor(order);
@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     FUZZ_CHECK(entry.key == block.Key(i) && entry.prefix == order.Prefix(entry.key));
     for (const char byte : entry.value) sum += static_cast<uint8_t>(byte);
     if (block.count() < 64 || i % 32 == 0) {
-      const std::string key = block.Key(i);  // the keys may be out of order: any index is an answer, none is outside
+      // The keys may be out of order: any index is a valid answer, but none outside of the block.
+      const std::string key = block.Key(i);
       FUZZ_CHECK(block.Seek(order, key, entry.tag) <= block.count());
       FUZZ_CHECK(block.Seek(order, key + '\xff', 0) <= block.count());
       FUZZ_CHECK(block.HasKey(order, i, key));

@@ -1,5 +1,5 @@
-// The C face with options of any bytes, handles that are numbers, and batches filled in any order. Pointers are good ones: what a
-// pointer leads to is the caller's part of the bargain.
+// The C interface with random option bytes, random handles, and batches filled in any order. All pointers are
+// valid, because the caller of the C interface must pass valid pointers.
 #include <cstring>
 
 #include "fuzz/target.h"
@@ -7,7 +7,7 @@
 
 namespace mergedb::fuzz {
 
-// Options, then 8 bytes of handle, then steps with a batch.
+// Options, then 8 bytes of handle, then operations on a batch.
 std::vector<std::string> Seeds() {
   mergedb_options options = {};
   options.struct_size = sizeof options;
@@ -26,7 +26,7 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-// In a directory that cannot be made, so that whatever the options say nothing is left behind.
+// The directory cannot be created, so that no options leave files behind.
 void OpenNowhere(Input* input) {
   mergedb_options options = {};
   const std::string_view raw = input->TakeBytes(sizeof options);
@@ -35,7 +35,7 @@ void OpenNowhere(Input* input) {
   options.logger = nullptr;
   options.merge_operators = nullptr;
   options.merge_operator_count = 0;
-  // A size is believed as far as the memory behind it goes.
+  // mergedb reads as many bytes as struct_size says, so it must not exceed the object.
   if (options.struct_size > sizeof options) options.struct_size = sizeof options;
   mergedb_db db = 1;
   mergedb_error error;
@@ -81,7 +81,7 @@ void FillBatches(Input* input) {
         ++expected[which];
         break;
       case 3:
-        if (expected[which] + expected[other] > 100'000) break;  // doubling is quick
+        if (expected[which] + expected[other] > 100'000) break;  // appends grow exponentially
         FUZZ_CHECK(mergedb_batch_append(batches[which], batches[other], nullptr) == MERGEDB_OK);
         expected[which] += expected[other];
         break;

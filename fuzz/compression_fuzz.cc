@@ -1,4 +1,5 @@
-// The codecs: any bytes decompress to what they say they are or to an error; what was compressed comes back.
+// The codecs: any bytes decompress to the size that they state, or to an error. Compressed bytes decompress to
+// the original.
 #include <cstring>
 
 #include "format/compression.h"
@@ -6,7 +7,7 @@
 
 namespace mergedb::fuzz {
 
-// First byte: the codec. Then what it is given.
+// First byte: the codec. Then its input.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   std::string text;
@@ -20,7 +21,7 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-constexpr size_t kTriedBytesMax = 1 << 20;  // larger ones are right and slow
+constexpr size_t kTriedBytesMax = 1 << 20;  // a larger size is valid but slow
 
 void Expand(Compression codec, std::string_view compressed) {
   size_t raw_bytes = 0;

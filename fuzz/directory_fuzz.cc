@@ -1,6 +1,6 @@
-// A whole directory: some bytes of some files are changed, then it is opened, read in every way, written to, closed and opened
-// again. Nothing may crash, hang, or ask for the world's memory. As long as the checksums were not made right, a value that
-// is read is one that was written.
+// A whole directory: changes some bytes of some files, then opens it, reads it in every way, writes, closes it
+// and opens it again. It must not crash, hang, or allocate without limit. Unless the checksums are recomputed,
+// every value that it reads must have been written.
 #include <map>
 #include <set>
 
@@ -21,10 +21,10 @@ std::string Key(int i) { return "key" + std::to_string(100 + i); }
 
 struct Base {
   std::unique_ptr<World> world;
-  std::map<std::string, std::set<std::string>> written;  // all values that a key ever had
+  std::map<std::string, std::set<std::string>> written;  // all values that a key has had
 };
 
-// A small database, closed or killed in the middle of its work.
+// A small database, closed or killed during its work.
 Base MakeBase(Style style, bool is_closed, Compression compression) {
   Base made;
   auto world = std::make_unique<World>(World::Options{.seed = 5});
@@ -59,9 +59,9 @@ const Base& BaseOf(uint8_t which) {
   return bases[which % std::size(bases)];
 }
 
-// ---- damage ------------------------------------------------------------------------------------------------------------
+// ---- damage ----------------------------------------------------------------------------------------------------
 
-// Each change: file u8, act u8, where u24, then what the act needs.
+// Each change: file u8, act u8, offset (u16 if the act is even, else u24), then the operands of the act.
 void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
   const std::vector<std::string> paths = files->Files();
   std::map<std::string, std::string> changed;
@@ -70,7 +70,7 @@ void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
     const auto found = changed.find(path);
     std::string bytes = found != changed.end() ? found->second : *files->ReadWhole(path);
     const uint8_t act = input->TakeByte();
-    // Most of a segment and of a MANIFEST is zeros behind its end: small numbers lead where something is.
+    // Most of a segment and of a MANIFEST is zeros after its end, so even acts use small offsets.
     const size_t at =
         bytes.empty() ? 0 : (act % 2 == 0 ? input->TakeNumber(2) % 8192 : input->TakeNumber(3)) % bytes.size();
     switch (act / 2 % 6) {
@@ -99,7 +99,7 @@ void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
   }
 }
 
-// ---- use ---------------------------------------------------------------------------------------------------------------
+// ---- use -------------------------------------------------------------------------------------------------------
 
 using Written = std::map<std::string, std::set<std::string>>;
 
@@ -108,7 +108,7 @@ bool WasWritten(const Written& written, std::string_view key, std::string_view v
   return found != written.end() && found->second.contains(std::string(value));
 }
 
-// `written`: null if anything may be read.
+// `written`: null if any value may be read.
 void ReadAll(DB& db, const Written* written) {
   std::string value;
   for (int i = -1; i <= kKeys; ++i) {
@@ -134,7 +134,7 @@ void Use(World* world, OpenMode mode, const Written* written) {
   const uint64_t before = world->files->Fingerprint();
   auto db = DB::Open(options, World::kPath);
   if (!db) {
-    // LOCK is the one file that a failed open may leave.
+    // LOCK is the only file that a failed open may leave.
     if (mode == OpenMode::kReadOnly) FUZZ_CHECK(world->files->Fingerprint() == before);
     return;
   }
@@ -157,7 +157,8 @@ void Use(World* world, OpenMode mode, const Written* written) {
   (void)(*db)->Close();
 }
 
-// Verify changes nothing; what Repair leaves opens, and nothing of it is damaged, unless the checksums lie.
+// Verify changes nothing. After Repair, the database opens, and Verify finds no damage unless the checksums
+// were recomputed.
 void Care(World* world, bool is_repaired, bool is_resealed) {
   const Options options = world->SmallOptions();
   const uint64_t before = world->files->Fingerprint();
@@ -173,7 +174,7 @@ void Care(World* world, bool is_repaired, bool is_resealed) {
 
 }  // namespace
 
-// Which base, u8; flags, u8: 1 checksums are made right, 2 read-only, 4 repaired; then the changes.
+// u8: which base; u8: flags (1: recompute checksums, 2: read-only, 4: repair); then the changes.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (char which = 0; which < 4; ++which) {

@@ -4,8 +4,8 @@
 //     fuzz_block --seconds=10 CORPUS...        files and directories, then ten seconds of mutations
 //     fuzz_block --write-corpus=DIR            Seeds() as files, which is how fuzz/corpus was made
 //
-// An input that crashes, or takes longer than kSecondsMax, is written to ./fuzz-crash-<hash> on the way out; give the
-// file as argument to have it again. The address space is limited, so that an input which asks for the world's memory is found.
+// If an input crashes or takes longer than kSecondsMax, the driver writes it to ./fuzz-crash-<hash>; give this
+// file as an argument to repeat the failure. The address space is limited, so that excessive allocations fail.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,11 +28,13 @@
 namespace mergedb::fuzz {
 namespace {
 
-constexpr unsigned kSecondsMax = 30;  // of CPU for one input, which takes milliseconds; ten times as many of the clock
+// Limit of CPU time for one input, which normally takes milliseconds. The wall-clock limit is ten times as
+// long.
+constexpr unsigned kSecondsMax = 30;
 constexpr size_t kInputBytesMax = 64 << 10;
 constexpr rlim_t kAddressSpaceBytesMax = rlim_t{4} << 30;
 
-// ---- the input under way, for the signal handler -----------------------------------------------------------------------
+// ---- the current input, for the signal handler ------------------------------------------------------------------
 
 const std::string* current = nullptr;
 
@@ -64,7 +66,7 @@ void RunOne(const std::string& input) {
   current = nullptr;
 }
 
-// ---- mutations ---------------------------------------------------------------------------------------------------------
+// ---- mutations -------------------------------------------------------------------------------------------------
 
 constexpr uint64_t kOddNumbers[] = {0,
                                     1,
@@ -105,7 +107,7 @@ void MutateOnce(std::string* input, const std::vector<std::string>& others, base
     case 2:
       if (left > 0) (*input)[at] = static_cast<char>((*input)[at] + (random->OneIn(2) ? 1 : -1));
       return;
-    case 3: {  // an odd number where another may have stood
+    case 3: {  // writes a special number over 1, 2, 4 or 8 bytes
       const uint64_t number = kOddNumbers[random->Uniform(std::size(kOddNumbers))];
       const size_t width = size_t{1} << random->Uniform(4);
       if (left >= width) std::memcpy(input->data() + at, &number, width);
@@ -127,7 +129,7 @@ std::string Mutant(const std::vector<std::string>& inputs, base::Random* random)
   return input;
 }
 
-// ---- the program -------------------------------------------------------------------------------------------------------
+// ---- the program -----------------------------------------------------------------------------------------------
 
 std::string ReadWhole(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -142,7 +144,7 @@ void ReadCorpus(const std::filesystem::path& path, std::vector<std::string>* inp
   if (!std::filesystem::is_directory(path)) return inputs->push_back(ReadWhole(path));
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());  // so that a seed means the same run everywhere
+  std::sort(files.begin(), files.end());  // so that a seed gives the same run on every machine
   for (const auto& file : files) inputs->push_back(ReadWhole(file));
 }
 
@@ -158,7 +160,7 @@ int WriteCorpus(const std::filesystem::path& directory) {
 }
 
 void LimitMemory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // those reserve terabytes for themselves
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes of address space
   const rlimit limit{.rlim_cur = kAddressSpaceBytesMax, .rlim_max = kAddressSpaceBytesMax};
   (void)setrlimit(RLIMIT_AS, &limit);
 #endif

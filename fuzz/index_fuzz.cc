@@ -1,10 +1,10 @@
-// A table's index. One that decodes finds a block, or none, for every key.
+// The index of a table. An index that decodes must answer a search for any key.
 #include "format/index.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {
 
-// First byte: whether the order is bytewise. Then the size of the data that the blocks must fill, u32.
+// First byte: 1 if the order is bytewise. Then u32: the size of the data, which the blocks must fill.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const bool is_bytewise : {true, false}) {
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   for (uint32_t i = 0; i < index.count(); ++i) {
     const std::string fence = index.fence(i);
     FUZZ_CHECK(index.offset(i) + index.stored_bytes(i) == index.offset(i + 1));
-    // What is below fence i is in block i or before.
+    // A key below fence i is in block i or an earlier one.
     FUZZ_CHECK(index.Find(order, fence) <= index.count());
     if (!fence.empty()) FUZZ_CHECK(index.Find(order, fence.substr(0, fence.size() - 1)) <= i);
   }

@@ -1,6 +1,7 @@
-// A LevelDB directory of which some bytes of some files are changed: it is opened, which converts it, or repaired; read, written to, and
-// opened again. Nothing may crash, hang, or ask for the world's memory. An open that fails leaves LevelDB's files as they were. As long as
-// the checksums were not made right, a value that is read is one that was written.
+// A LevelDB directory in which some bytes of some files are changed. The target opens (and so converts) or
+// repairs it, reads, writes, and opens it again. It must not crash, hang, or allocate without limit. If the
+// open fails, LevelDB's files must be unchanged. Unless the checksums are recomputed, every value that it reads
+// must have been written.
 #include <map>
 #include <set>
 
@@ -30,7 +31,7 @@ std::string Value(int i, int round) {
 const UserOrder kUser{kv::Order(BytewiseComparator())};
 const InternalOrder kInternal{kUser};
 
-// Two tables in two levels, the upper one with newer versions and deletes, and two logs.
+// Two tables in two levels, of which the upper one has newer versions and deletes, and two logs.
 Files MakeFiles(Compression compression) {
   Files files;
   VersionEdit edit{.comparator = std::string(kBytewiseName),
@@ -93,7 +94,7 @@ void Reseal(const std::string& name, std::string* bytes) {
   if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) ResealLevelDbLog(bytes);
 }
 
-// Damages: which file, what kind, where, which bytes; again and again until the input is used up.
+// Applies changes until the input is used up: which file, what kind, where, which bytes.
 Files Damage(Files files, Input* input, bool is_resealed) {
   while (!input->empty()) {
     auto file = files.begin();
@@ -132,7 +133,8 @@ void Use(World& world, bool is_resealed) {
   }
   FUZZ_CHECK(it->status().ok());
   const Status put = (*db)->Put({}, "new", "value");
-  if (is_resealed && put.IsNotSupported()) return;  // a forged MANIFEST may say that the sequence numbers are used up
+  // A forged MANIFEST may say that all sequence numbers are used.
+  if (is_resealed && put.IsNotSupported()) return;
   FUZZ_CHECK(put.ok());
   FUZZ_CHECK((*db)->Close().ok());
   auto again = world.Open();

@@ -1,4 +1,4 @@
-// LevelDB's bytes: names, logs, batches, edits, blocks, filters and stored blocks.
+// LevelDB's formats: names, logs, batches, VersionEdits, blocks, stored blocks, filters and footers.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ namespace mergedb::fuzz {
 
 using namespace format::leveldb;
 
-// First byte: which part; second: whether checksums are made right.
+// First byte: which format. Second byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
   const auto seed = [](char which, char is_resealed, const std::string& bytes) {
     return std::string{which, is_resealed} + bytes;
@@ -83,8 +83,7 @@ void CheckBatch(const std::string& bytes) {
   std::string again;
   AppendBatchHeader(&again, reader.first_sequence(), reader.count());
   while (reader.Next()) AppendOperation(&again, reader.kind(), reader.key(), reader.value());
-  FUZZ_CHECK(!reader.status().ok() ||
-             again.size() <= bytes.size());  // lengths may have been written longer than needed
+  FUZZ_CHECK(!reader.status().ok() || again.size() <= bytes.size());  // a length may have more bytes than needed
 }
 
 void CheckEdit(const std::string& bytes) {

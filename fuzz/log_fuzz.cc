@@ -1,4 +1,5 @@
-// The log's files: segment heads, frames and the staging ring, replayed. Frames come in order, and never from beyond the bytes.
+// Replay of the WAL: segment headers, frames and the WAL buffer. Replay must deliver frames in order, and none
+// beyond the bytes.
 #include <algorithm>
 
 #include "format/file_name.h"
@@ -33,9 +34,10 @@ std::string StreamOf(std::initializer_list<size_t> payloads) {
 
 }  // namespace
 
-// Flags, u8: 1 checksums are made right, 2 the log was closed at the stream's end, 4 something is known durable, 8 a byte of
-// the head is changed. Then u16 how many bytes of the stream are in the segment (the rest is in the ring), u16 how many are
-// durable, u8 and u8 where the head is changed and to what; then the stream.
+// Flags, u8: 1 recompute checksums, 2 the WAL was closed at the end of the stream, 4 a durable position is
+// known, 8 change a byte of the segment header. Then u16: bytes of the stream in the segment (the rest is in
+// the WAL buffer); u16: the durable position; u8, u8: offset and value of the changed header byte; then the
+// stream.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const char flags : {0, 1, 2, 3, 4, 5, 8, 9}) {
@@ -68,7 +70,8 @@ std::string SegmentFile(const std::string& stream, size_t in_segment, Input& cha
   return file;
 }
 
-// The ring as it is when the stream's end is `stream.size()` and the first `in_segment` bytes were drained.
+// The WAL buffer after the WAL writer has copied the first `in_segment` bytes of the stream, of which
+// `stream.size()` is the end.
 std::string RingFile(const std::string& stream, size_t in_segment) {
   std::string ring(kRingBytes, '\0');
   for (size_t at = in_segment; at < stream.size(); ++at) ring[at % kRingBytes] = stream[at];

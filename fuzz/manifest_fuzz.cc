@@ -1,4 +1,4 @@
-// CURRENT and the MANIFEST that it names, loaded.
+// Loads CURRENT and the MANIFEST that it names.
 #include "format/version_edit.h"
 #include "fuzz/reseal.h"
 #include "fuzz/target.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kManifest[] = "/db/MANIFEST-000005";
 
-// The first copy of the stream that some commits leave, without the zeros at its end.
+// The first copy of the stream after this many commits, without the zeros at its end.
 std::string StreamOf(int commits) {
   testing::FaultFileSystem files;
   FUZZ_CHECK(files.CreateDirectory("/db").ok());
@@ -50,9 +50,9 @@ std::string StreamOf(int commits) {
 
 }  // namespace
 
-// Flags, u8: 1 checksums are made right, 2 CURRENT has its own. Then how CURRENT and the second copy differ from what they
-// should be: u8 how many bytes of CURRENT follow, those; u8 how many places of the second copy, those: u16 where, u8 what.
-// Then the first copy of the stream.
+// Flags, u8: 1 recompute checksums, 2 CURRENT comes from the input. Then the differences of CURRENT and of the
+// second copy from valid ones: u8 length of CURRENT, its bytes; u8 number of changes in the second copy, for
+// each u16 offset, u8 value. Then the first copy of the stream.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   const std::string stream = StreamOf(3);

@@ -1,4 +1,5 @@
-// Small texts: file names, CURRENT, printed keys, escapes, hex. What parses must print as it was or parse again to the same.
+// Small texts: file names, CURRENT, printed keys, escapes, hex. A text that parses must print as itself or
+// parse again to the same value.
 #include "base/bytes.h"
 #include "format/file_name.h"
 #include "fuzz/target.h"

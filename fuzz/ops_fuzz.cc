@@ -1,4 +1,5 @@
-// The input is a list of operations, run beside the oracle (testing/op_runner.h): every answer must be the model's.
+// The input is a list of operations. They run on the database and on the model (testing/op_runner.h), and all
+// answers must agree.
 #include <cstdio>
 
 #include "fuzz/target.h"
@@ -10,9 +11,9 @@ namespace {
 
 constexpr size_t kOpsMax = 300;
 constexpr size_t kGroupsMax = 20;
-constexpr uint64_t kNumberBound = 4096;  // a value of more bytes costs time and shows nothing new
+constexpr uint64_t kNumberBound = 4096;  // larger values cost time and find nothing more
 
-// Set, u8; then each operation: kind u8, how many groups u8, and u16 for each number.
+// u8: the option set; then for each operation u8 kind, u8 number of groups, and u16 for each number.
 testing::OpList Decode(Input* input) {
   const testing::OpTable& table = testing::ModelOpTable();
   testing::OpList list;

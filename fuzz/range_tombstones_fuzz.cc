@@ -1,10 +1,11 @@
-// The range tombstones of a table. What decodes is in order, covers what it says, and encodes to bytes that decode to the same.
+// The range tombstones of a table. Those that decode must be in order, mask the keys of their ranges, and
+// survive another encoding.
 #include "format/range_tombstones.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {
 
-// First byte: whether the order is bytewise.
+// First byte: 1 if the order is bytewise.
 std::vector<std::string> Seeds() {
   const kv::Order order(BytewiseComparator());
   const auto encode = [&](std::vector<kv::RangeTombstone> tombstones, std::vector<kv::Sequence> snapshots) {

@@ -15,7 +15,7 @@ namespace {
 
 void StoreAt(std::string* bytes, size_t at, uint32_t number) { base::StoreFixed32(bytes->data() + at, number); }
 
-// A part of a table, trailer included, where the file has it.
+// Recomputes the trailer of a part of a table, if the file contains that part.
 void ResealPart(std::string* bytes, uint64_t offset, uint64_t stored_bytes, uint64_t unique_id) {
   if (stored_bytes < format::kTrailerBytes || offset > bytes->size() || stored_bytes > bytes->size() - offset) return;
   const size_t payload_bytes = stored_bytes - format::kTrailerBytes;
@@ -67,7 +67,7 @@ void ResealManifest(std::string* bytes) {
   StoreAt(&stream, 32, chain);
   for (size_t at = 40; at + 8 <= stream.size();) {
     const uint64_t length =
-        base::LoadFixed32(stream.data() + at + 4) & INT32_MAX;  // the highest bit: it goes on in the next
+        base::LoadFixed32(stream.data() + at + 4) & INT32_MAX;  // the highest bit: continues in the next record
     if (length == 0 || length > stream.size() - at - 8) break;
     char before[4];
     base::StoreFixed32(before, chain);
@@ -85,7 +85,8 @@ void ResealManifest(std::string* bytes) {
 void ResealCurrent(std::string* bytes) {
   if (bytes->size() < 9) return;
   bytes->resize(bytes->size() - 9);
-  // How far the MANIFEST reached: the one that was made right has other checksums.
+  // Removes the field that tells how far the MANIFEST reached, because its checksum is of the original
+  // MANIFEST.
   if (const size_t name_end = bytes->find(' ', bytes->find(' ') + 1); name_end != std::string::npos)
     bytes->resize(name_end);
   char crc[16];

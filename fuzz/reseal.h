@@ -1,5 +1,5 @@
-// Makes the checksums of mutated bytes right again, as somebody who forges a file would: what is behind a checksum is fuzzed,
-// too. Each function goes as far as the bytes make sense and leaves the rest.
+// Recomputes the checksums of mutated bytes, so that mutations also reach the code behind a checksum, as a
+// forged file would. Each function goes on as long as the bytes are valid and leaves the rest unchanged.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace mergedb::fuzz {
 
-void ResealTable(std::string* bytes);     // footer, index, properties, filter, and the blocks that the index names
-void ResealManifest(std::string* bytes);  // header and records; the second copy becomes the first
+void ResealTable(std::string* bytes);     // footer, index, properties, filter, and the blocks in the index
+void ResealManifest(std::string* bytes);  // header and records; also copies the first copy to the second
 void ResealCurrent(std::string* bytes);
 void ResealSegmentHead(std::string* bytes);  // the first block of a segment file
-// Frames from offset 0 of `stream`, which is the log's position 0, chained from the epoch's salt.
+// Frames from offset 0 of `stream` (the WAL's position 0), chained from the salt of the epoch.
 void ResealFrames(uint64_t salt, std::string* stream);
-// Whatever the name says the file is.
+// Any file; the name in `path` tells its kind.
 void ResealFile(const std::string& path, std::string* bytes);
 
 }  // namespace mergedb::fuzz

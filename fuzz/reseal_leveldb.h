@@ -1,11 +1,11 @@
-// fuzz/reseal.h for LevelDB's files: their checksums made right again after a mutation.
+// fuzz/reseal.h for LevelDB's files: recomputes their checksums after a mutation.
 #pragma once
 
 #include <string>
 
 namespace mergedb::fuzz {
 
-void ResealLevelDbLog(std::string* bytes);    // fragments as their lengths say; a MANIFEST is one, too
-void ResealLevelDbTable(std::string* bytes);  // what the footer names, and the blocks that the index names
+void ResealLevelDbLog(std::string* bytes);    // fragments, by their lengths; also for a MANIFEST
+void ResealLevelDbTable(std::string* bytes);  // the parts in the footer and the blocks in the index
 
 }  // namespace mergedb::fuzz

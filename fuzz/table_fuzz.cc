@@ -1,4 +1,5 @@
-// A whole table file: it opens or is an error, and what it then shows is read to the end in every way there is.
+// A whole table file: the open succeeds or returns an error. After it succeeds, the target reads the table in
+// every way.
 #include "base/block_cache.h"
 #include "base/hash.h"
 #include "fuzz/reseal.h"
@@ -35,7 +36,7 @@ std::string TableOf(int entries, const table::WriterOptions& options, std::vecto
 
 }  // namespace
 
-// First byte: whether checksums are made right.
+// First byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const char is_resealed : {'\0', '\1'}) {
@@ -51,7 +52,7 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-// Forward and back, as far as the entries go; a walk of more than there can be is endless.
+// Iterates forward and backward. More steps than possible entries mean an endless loop.
 void Walk(kv::Iterator& iterator, bool is_forward_only, uint64_t entries_max) {
   uint64_t steps = 0;
   for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next()) FUZZ_CHECK(++steps <= entries_max);
@@ -97,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   FUZZ_CHECK(files.WriteWhole(fuzz::kPath, file).ok());
   base::BlockCache cache(64 << 10);
   auto reader = table::Reader::Open(&files, fuzz::kPath, nullptr, fuzz::kOrder, &cache);
-  // An entry takes a byte of its tag at least, which compression may make much smaller.
+  // An entry has at least one byte of tag before compression, and compression may make it much smaller.
   if (reader) fuzz::ReadAll(**reader, 1'000'000 + 300 * file.size());
   return 0;
 }

@@ -6,7 +6,7 @@
 
 namespace mergedb::fuzz {
 
-// First byte: which part; second: whether checksums are made right.
+// First byte: which part. Second byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
   const format::Footer footer{.unique_id = 7,
                               .file_bytes = 8192,
@@ -38,7 +38,7 @@ std::vector<std::string> Seeds() {
 namespace {
 
 void CheckFooter(std::string bytes, bool is_resealed) {
-  if (is_resealed) ResealTable(&bytes);  // a footer alone is the end of a table
+  if (is_resealed) ResealTable(&bytes);  // a footer alone is a valid end of a table for ResealTable
   constexpr uint64_t kFileBytes = 8192;
   format::Footer footer;
   if (!format::DecodeFooter(bytes, kFileBytes, &footer).ok()) return;

@@ -1,13 +1,13 @@
 // A fuzz target: one program for one decoder, or for a whole directory of files.
 //
-//     int LLVMFuzzerTestOneInput(data, bytes)   runs the decoder on any bytes; what it must not do is crash, hang, or be wrong
-//     Seeds()                                   inputs that are whole, for the mutations to begin with
+//     int LLVMFuzzerTestOneInput(data, bytes)   decodes any bytes; must not crash, hang, or give a wrong result
+//     Seeds()                                   valid inputs from which the mutations start
 //
-// The same target is driven by libFuzzer (clang, preset `fuzz`), which follows the coverage, and by fuzz/driver.cc (any
-// compiler), which mutates blindly from a seed and runs in ./dev test.
+// libFuzzer drives the target with coverage feedback (clang, preset `fuzz`). fuzz/driver.cc (any compiler)
+// drives it with random mutations from a seed, and runs in ./dev test.
 //
-// Checksums would stop every mutation at the door, so targets for bytes that carry some take a first byte that says whether
-// the checksums are made right again after the mutation (fuzz/reseal.h): a hostile file has right ones.
+// A checksum rejects nearly every mutation. Therefore, if the bytes have checksums, the first byte of the input
+// says whether the target recomputes them after the mutation (fuzz/reseal.h).
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace mergedb::fuzz {
 
 std::vector<std::string> Seeds();
 
-// What a target holds true, in every build: says where, and aborts.
+// An assertion in every build: on failure, prints the place and aborts.
 #define FUZZ_CHECK(condition) ((condition) ? void() : ::mergedb::fuzz::FailedCheck(#condition, __FILE__, __LINE__))
 [[noreturn]] void FailedCheck(const char* condition, const char* file, int line);
 
-// Takes small decisions off the front of an input; zeros when it is used up.
+// Takes small values from the front of an input; zeros when the input is used up.
 class Input {
  public:
   Input(const uint8_t* data, size_t bytes) : rest_(reinterpret_cast<const char*>(data), bytes) {}
   uint8_t TakeByte() { return static_cast<uint8_t>(TakeNumber(1)); }
   uint64_t TakeNumber(size_t bytes);             // little-endian; REQUIRES: bytes <= 8
-  std::string_view TakeBytes(size_t bytes_max);  // fewer if there are fewer
+  std::string_view TakeBytes(size_t bytes_max);  // fewer at the end of the input
   std::string_view rest() const { return rest_; }
   bool empty() const { return rest_.empty(); }
 

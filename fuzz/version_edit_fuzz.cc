@@ -1,5 +1,5 @@
-// Edits as the MANIFEST has them, one after the other: each decodes or is an error, and a tree that keeps the invariants can be
-// told and made again.
+// A series of VersionEdits, as in the MANIFEST: each decodes or is an error. If the resulting Version keeps the
+// invariants, its VersionEdit must build the same Version again.
 #include "format/version_edit.h"
 #include "fuzz/target.h"
 #include "version/invariants.h"
@@ -22,7 +22,7 @@ format::FileMetaPtr File(uint64_t number, const std::string& smallest, const std
                                                              .largest = largest});
 }
 
-// Each edit behind its length, u16.
+// Each VersionEdit after its length, u16.
 std::string Framed(const std::vector<format::VersionEdit>& edits) {
   std::string out;
   for (const format::VersionEdit& edit : edits) {
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     if (!next) continue;
     version = std::move(*next);
     (void)version->ToString();
-    if (!version::CheckInvariants(order, *version).ok()) return 0;  // the loader stops here
+    if (!version::CheckInvariants(order, *version).ok()) return 0;  // the loader rejects such a Version, too
     const auto copy = version::ApplyEdit(order, version::Version(), version::VersionEditFromEmpty(*version));
     FUZZ_CHECK(copy && (*copy)->ToString() == version->ToString());
   }

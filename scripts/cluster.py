@@ -5,20 +5,20 @@
   ./dev cluster --keys N     load N keys (50,000)
   ./dev cluster --keep       leave the directory of the nodes
 
-The data are this repository's own words: word:WORD is how often the word stands in docs/ and src/, line:FILE:NUMBER is
-a line of them. Each entry has two owners. The steps:
+The data are words of this repository: word:WORD is how often the word occurs in docs/ and src/, line:FILE:NUMBER is a
+line of these files. Each entry has two owners. The steps:
 
-  1  all three nodes start; the keys are written through all three by Redis clients
+  1  all three nodes start; Redis clients write the keys through all three
   2  one node is killed with -9; every key is read from the other two, at once and after they have made new copies
-  3  that node starts again; every key is read from it
+  3  the killed node starts again; every key is read from it
   4  the cluster is stopped cleanly and starts again
-  5  all three nodes are killed with -9, and start again one after another; then the owners of each entry compare what
-     they have
+  5  all three nodes are killed with -9, and start again one after another; then the owners of each entry compare their
+     copies
   6  all three nodes are killed with -9, each starts alone, and then they find each other
 
-Steps 2 to 4 have to keep every key, and so have the stores on disk after any kill: else the exit code is 1. What
-Infinispan itself finds in steps 5 and 6 is printed and not judged: docs/cluster.md says why it can miss keys that are
-on the disk.
+Steps 2 to 4 must keep every key, and the stores on disk must keep every key after any kill; otherwise the exit code is
+1. In steps 5 and 6 the keys that Infinispan itself finds are only printed: docs/cluster.md says why it can miss keys
+that are on the disk.
 
 Needs a JDK 17, and `./dev build java` before. Nodes listen on free ports of 127.0.0.1; everything is in build/cluster/.
 """
@@ -48,14 +48,14 @@ JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.pr
 
 
 class Failure(Exception):
-    """Ends the run: what failed, expected and found, and what to do."""
+    """Ends the run. The text says what failed, what was expected and found, and what to do."""
 
 
 # ---- the Redis protocol --------------------------------------------------------------------------------------------
 
 
 class Redis:
-    """A client of one node. For one thread at a time."""
+    """A client of one node. One thread at a time may use it."""
 
     def __init__(self, port):
         self.name = f"127.0.0.1:{port}"
@@ -71,7 +71,7 @@ class Redis:
         self.socket.close()
 
     def call(self, *parts):
-        """The reply to a command. An error reply is a Failure."""
+        """Returns the reply to a command. An error reply raises a Failure."""
         request = bytearray(b"*%d\r\n" % len(parts))
         for part in parts:
             request += b"$%d\r\n%s\r\n" % (len(part), part)
@@ -102,7 +102,7 @@ class Redis:
 
 
 class Node:
-    """A JVM with a node. Its input is a pipe: when this script ends, however, the node ends too."""
+    """A node in a JVM. Its input is a pipe, so the node ends when this script ends, in every case."""
 
     def __init__(self, index, ports, class_path, library):
         self.name = f"n{index}"
@@ -128,11 +128,11 @@ class Node:
                                             cwd=self.directory)
 
     def expect(self, *words):
-        """The node's next answer, which has to begin with one of the words."""
+        """Returns the node's next answer, which must begin with one of the words."""
         timer = threading.Timer(WAIT_SECONDS, self.process.kill)
         timer.start()
         try:
-            # Libraries print to the standard output as well: their lines are none of the answers.
+            # Libraries also print to standard output. These lines are skipped.
             for raw in self.process.stdout:
                 line = raw.decode(errors="replace").strip()
                 if line.startswith("failed"):
@@ -153,7 +153,7 @@ class Node:
         return self.expect(*words)
 
     def wait_for_members(self, count):
-        """Until the node sees so many members and no entry is moving, twice in a row."""
+        """Waits until, twice in a row, the node sees `count` members and no entry is moving."""
         give_up = time.monotonic() + WAIT_SECONDS
         in_a_row = 0
         while in_a_row < 2:
@@ -168,7 +168,7 @@ class Node:
         return self.ask("status", "members=").endswith("coordinator=true")
 
     def kill(self):
-        """As kill -9, and waits until the process is gone."""
+        """Kills the node with -9 and waits for the end of the process."""
         if self.process and self.process.poll() is None:
             self.process.kill()
         self.end()
@@ -182,7 +182,8 @@ class Node:
 
 
 def free_ports():
-    """For each node a port of the cluster (the failure detector tries some of those behind it) and one of Redis."""
+    """Returns two ports for each node: one of the cluster (the failure detector also tries the next ones) and
+    one of Redis."""
     def is_free(port):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -192,7 +193,8 @@ def free_ports():
             except OSError:
                 return False
 
-    # Below the range from which the kernel takes ports of outgoing connections: none takes one while its node is down.
+    # Below the kernel's range for outgoing connections, so that no connection takes the port of a node that is
+    # down.
     starts = list(range(20000, 32000, 10))
     random.shuffle(starts)
     found = []
@@ -208,7 +210,7 @@ def free_ports():
 
 
 def words_of_this_repository(count):
-    """{key: value}: how often each word stands in docs/ and src/, then lines of them."""
+    """Returns {key: value}: how often each word occurs in docs/ and src/, then lines of these files."""
     words, lines = {}, {}
     for top in ("docs", "src"):
         for folder, folders, names in os.walk(os.path.join(ROOT, top)):
@@ -225,10 +227,10 @@ def words_of_this_repository(count):
     data.update((key.encode(), line.encode()) for key, line in lines.items())
     keys = list(data)
     if count <= len(keys):
-        # Words and lines in proportion, the same ones in every run.
+        # A sample with words and lines in proportion, the same in every run.
         keys = random.Random(1).sample(keys, count)
         return {key: data[key] for key in keys}
-    for round_number in range(1, count // len(keys) + 1):  # more than there are: copies
+    for round_number in range(1, count // len(keys) + 1):  # not enough: add copies
         for key in keys:
             if len(data) == count:
                 break
@@ -262,7 +264,7 @@ def load(nodes, data):
 
 
 def missing(node, data):
-    """The keys that the node does not find, or finds with another value."""
+    """Returns the keys that the node does not find or finds with another value."""
     keys, bad = list(data), []
     with Redis(node.redis_port) as redis:
         for start in range(0, len(keys), KEYS_PER_COMMAND):
@@ -277,14 +279,14 @@ def missing(node, data):
 class Run:
     def __init__(self, nodes, data):
         self.nodes, self.data = nodes, data
-        self.results = []  # (step, keys kept or None, has to keep all, keys in the stores or None)
+        self.results = []  # (step, keys kept or None, must keep all, keys in the stores or None)
         self.started = time.monotonic()
 
     def say(self, text):
         print(f"[{time.monotonic() - self.started:6.1f} s] {text}", flush=True)
 
     def on_disk(self):
-        """The number of keys in each store, and of different keys in all of them."""
+        """Returns the number of keys in each store, and the number of distinct keys in all of them."""
         first = self.nodes[0]
         command = ["java", *JVM, "-cp", first.class_path, f"-Dmergedb.library.path={first.library}",
                    "dev.mergedb.cluster.StoreCount", *[node.store for node in self.nodes]]
@@ -353,7 +355,8 @@ class Run:
         self.say(f"   written in {seconds:.1f} s: {len(self.data) / seconds:.0f} keys/s")
         self.check("written", self.nodes[:1], True)
 
-        # After the end of the coordinator a clean stop of Infinispan 15.2.6 saves nothing: docs/cluster.md.
+        # If the coordinator has ended, a clean stop of Infinispan 15.2.6 saves nothing (docs/cluster.md), so
+        # keep the coordinator.
         second = [node for node in self.nodes if not node.is_coordinator()][0]
         first, third = [node for node in self.nodes if node is not second]
         self.say(f"2  kill -9 of {second.name}")
@@ -404,7 +407,7 @@ class Run:
         self.check("all killed, started alone, merged", self.nodes, False)
 
     def report(self):
-        """Prints the table. The number of steps that did not keep what they have to keep."""
+        """Prints the table. Returns the number of steps that lost keys that they must keep."""
         total = len(self.data)
         print(f"\n{'step':<36} {'found at every node':>20} {'different keys on disk':>23}")
         failed = 0

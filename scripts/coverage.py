@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Line coverage of src/, and the error branches that nothing takes.
+"""Line coverage of src/, and the error branches that no test takes.
 
   ./dev coverage             build with gcov, run the tests, print
-  ./dev coverage --report    print again what the last run found
+  ./dev coverage --report    print the result of the last run again
 
-An error branch is a RETURN_IF_ERROR or an ASSIGN_OR_RETURN whose failure no test brought about, or a line that makes a failed
-Status and was not reached. Those that no test can take stand in tests/untaken_branches.txt, each with its reason; any other one fails.
-gcovr (a Debian package) reads the counts; the tests are those of `./dev test` but for the kills, whose processes die before they can write
-their counts.
+An error branch is a RETURN_IF_ERROR or an ASSIGN_OR_RETURN whose failure no test caused, or an unreached line
+that makes a failed Status. tests/untaken_branches.txt lists the branches that no test can take, with the
+reasons; any other branch fails the check. gcovr (a Debian package) reads the counts. The tests are those of
+`./dev test`, without the kill tests, whose processes die before they write their counts.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def run_tests():
         for name in names:
             if name.endswith(".gcda"):
                 os.remove(os.path.join(folder, name))
-    # package: its program links the library without gcov
+    # Without the test "package": its program links the library without gcov.
     subprocess.run(["ctest", "--test-dir", BUILD, "-L", LABELS, "-E", "^package$", "-j", str(os.cpu_count() or 1), "--output-on-failure", "--progress"], check=False)
 
 
@@ -45,15 +45,16 @@ def read_counts():
 
 
 def has_failed(branches):
-    """The macro's own test is the last one of the line that ever went its second way: what passes jumps, a failure falls through. Tests before
-    it are of temporaries' destructors, and so are those behind it, which a failure alone reaches."""
+    """True if a test caused the failure. The macro's own branch is the last one of the line whose second
+    direction was taken: success jumps, failure falls through. Earlier and later branches belong to destructors
+    of temporaries; only a failure reaches the later ones."""
     tests = [first["count"] for first, second in zip(branches, branches[1:])
              if first["fallthrough"] and not second["fallthrough"] and second["count"] > 0]
     return not tests or tests[-1] > 0
 
 
 def error_branches(path, lines):
-    """Lines of `path` whose failure was never seen."""
+    """Returns the lines of `path` whose failure no test caused."""
     with open(os.path.join(ROOT, path), encoding="utf-8") as file:
         text = file.read().splitlines()
     missed = []
@@ -68,7 +69,7 @@ def error_branches(path, lines):
 
 
 def read_reasons():
-    """(path, words of the line) -> why no test takes it."""
+    """Returns {(path, text of the line): why no test takes it}."""
     reasons = {}
     with open(REASONS, encoding="utf-8") as file:
         for line in file:
@@ -80,7 +81,7 @@ def read_reasons():
 
 
 def print_branches(missed):
-    """Returns how many of them have no reason."""
+    """Prints the branches. Returns the number of those that have no reason."""
     reasons = read_reasons()
     bare = [(path, number, what, words) for path, number, what, words in missed if (path, words) not in reasons]
     print(f"\nError branches that nothing took: {len(missed)}. With a reason in {os.path.relpath(REASONS, ROOT)}: {len(missed) - len(bare)}. Without:")

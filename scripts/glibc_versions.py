@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Does a shared library ask for a newer glibc than the oldest system that it is for?
+"""Checks that a shared library needs no glibc newer than that of the oldest supported system.
 
-Reads the versions of its undefined symbols, and the libraries that it needs. Usage: scripts/glibc_versions.py LIBRARY [NEWEST];
-NEWEST is 2.28 by default (RHEL 8; Debian 11 has 2.31)."""
+Reads the versions of its undefined symbols and the libraries that it needs. Usage: scripts/glibc_versions.py
+LIBRARY [NEWEST]; NEWEST is 2.28 by default (RHEL 8; Debian 11 has 2.31)."""
 
 import re
 import subprocess

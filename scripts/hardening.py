@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Is what ships hardened? Looks into programs and shared libraries with readelf: position-independent, all relocations resolved and
-made read-only before main, no executable stack, and the functions there that the compiler's checks call."""
+"""Checks that programs and shared libraries are hardened, with readelf: position-independent, all relocations
+resolved and read-only before main, no executable stack, and calls to the functions of the compiler's checks."""
 
 import re
 import subprocess

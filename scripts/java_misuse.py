@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What three Java bindings do when they are misused: mergedb-java, leveldbjni 1.8 and rocksdbjni 11.8.1.
+"""The effects of misuse on three Java bindings: mergedb-java, leveldbjni 1.8 and rocksdbjni 11.8.1.
 
-Each misuse runs in a JVM of its own, as often as --times says, because a race ends differently each time. Prints the table of
+Each misuse runs in a JVM of its own, --times times, because a race ends differently each time. Prints the table of
 docs/api/java.md. Fails if a misuse of mergedb-java ends its JVM.
 
-Needs ./dev build java; the jars of the others come through Maven into build/jni/peers."""
+Needs ./dev build java; Maven downloads the jars of the other bindings into build/jni/peers."""
 
 import argparse
 import collections

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The rules of the house, as a test. Fails on a broken rule; only reports advice.
+"""Checks the repository's rules. Fails if a rule is broken; advice is only printed.
 
 T1  layers: a file of src/ includes its own folder, folders with a smaller number in src/LAYERS, include/mergedb/, std
-T2  public headers include public headers and std, nothing else
-T3  names that reach for the world (threads, clocks, files, chance) stay in env/, bench/, tools/, tests/, testing/
+T2  public headers include only public headers and std
+T3  threads, clocks, files and randomness are used only in env/, bench/, tools/, tests/, testing/
 T4  every source is listed in a CMakeLists.txt
-T5  every path and invariant label that the docs name exists
-Advice: long functions and files, a module without its mirrored test, a header without its story.
+T5  every path and invariant label in the docs exists
+Advice: long functions and files, a module without its test, a header without a header comment.
 """
 
 import argparse
@@ -20,7 +20,7 @@ SOURCE_ROOTS = ("src", "include", "bench", "tools", "testing", "tests", "example
 FUNCTION_LINES_MAX, FILE_LINES_MAX, TEST_LINES_MAX = 70, 500, 1000
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
-# Anywhere in src/ but env/.
+# Not allowed in src/, except in env/.
 WORLD = {
     r"std::(jthread|thread|async)\b(?!::id)": "a thread",
     r"\b(steady|system|high_resolution)_clock\b": "a clock",
@@ -29,14 +29,16 @@ WORLD = {
     r"\bfopen\s*\(|\b[io]?fstream\b|(?<![\w:>.])::(open|creat|mmap|pread|pwrite|unlink|rename|mkdir)\s*\(": "a file",
     r"\bpthread_create\s*\(|\bfork\s*\(": "a thread",
 }
-# On the quiet floors, besides: locks and the headers of the system. base/sync.h is where the locks live.
+# Also not allowed in the layers up to QUIET_LAST_FLOOR: locks and system headers. Only base/sync.h may include
+# them.
 QUIET_HEADERS = {"thread", "fstream", "filesystem", "chrono", "mutex", "condition_variable", "shared_mutex", "unistd.h",
                  "fcntl.h", "sys/mman.h", "sys/stat.h", "pthread.h", "random"}
 QUIET_LAST_FLOOR = 5
 SYNC_HEADER = "src/base/sync.h"
 
 
-# Headers of include/ that stand outside of include/mergedb/, because programs know them by these names; and who may include them.
+# Headers of include/ outside of include/mergedb/, because programs include them by these names; and the folders
+# that may include them.
 FACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
 
 
@@ -66,7 +68,7 @@ def sources(*roots, endings=(".h", ".cc", ".c")):
 
 
 def code_only(text):
-    """The text with comments and the inside of literals blanked, line numbers kept."""
+    """Returns the text with comments and the contents of literals blanked. Line numbers stay the same."""
     pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
@@ -134,7 +136,7 @@ def check_world(report, numbers):
 
 
 def listed_sources():
-    """Every path that a CMakeLists.txt names, relative to its own folder, to tests/ or to the root."""
+    """Returns every path in a CMakeLists.txt, relative to its own folder, to tests/ or to the root."""
     found = set()
     for path in ["CMakeLists.txt", *sources(*SOURCE_ROOTS, endings=("CMakeLists.txt",))]:
         folder = os.path.dirname(path)
@@ -155,7 +157,7 @@ def check_listed(report):
 
 
 def expand(path):
-    """a/{b,c}.h -> a/b.h a/c.h; a/b.h/.cc -> a/b.h a/b.cc"""
+    """Expands a/{b,c}.h to a/b.h a/c.h, and a/b.h/.cc to a/b.h a/b.cc."""
     both = re.fullmatch(r"(.*)\.h/\.cc", path)
     if both:
         return [both.group(1) + ".h", both.group(1) + ".cc"]

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""mergedb under Voldemort 1.10.26: build it, test the engine, try a node, measure beside BDB and RocksDB.
+"""mergedb under Voldemort 1.10.26: build it, test the engine, try a node, compare its speed with BDB and RocksDB.
 
   ./dev voldemort DIR                 every step
   ./dev voldemort DIR --steps build,test,node
   ./dev voldemort DIR --steps bench --entries 3000000 --through engine,node
 
-DIR is a source checkout of Voldemort 1.10.26, or a directory of jars: of Voldemort, of its tests and performance tool, and of what they need. Nothing of
-Voldemort is part of this repository. All that is made goes to DIR/build-mergedb and build/voldemort. docs/voldemort.md explains the steps.
+DIR is a source checkout of Voldemort 1.10.26, or a directory of jars: Voldemort's, those of its tests and
+performance tool, and their dependencies. Nothing of Voldemort is part of this repository. All outputs go to
+DIR/build-mergedb and build/voldemort. docs/voldemort.md explains the steps.
 """
 
 import argparse
@@ -28,8 +29,9 @@ OUT = os.path.join(ROOT, "build", "voldemort")
 JAVA = os.path.join(ROOT, "java")
 STEPS = ("build", "test", "node", "bench")
 
-# What Voldemort's build.gradle names, as far as its server, tests and performance tool need it, at the same versions. Differences, since the originals are
-# on no public registry: log4j 1.2.17 for 1.2.15, libthrift 0.6.1 for 0.5.0.0, je 5.0.73 for 5.0.104, hadoop-common 2.3.0 for Cloudera's.
+# The dependencies of Voldemort's server, tests and performance tool, in the versions of its build.gradle.
+# Exceptions, because the originals are in no public registry: log4j 1.2.17 for 1.2.15, libthrift 0.6.1 for
+# 0.5.0.0, je 5.0.73 for 5.0.104, hadoop-common 2.3.0 for Cloudera's.
 JARS = """
   org.apache.avro:avro:1.4.0 commons-codec:commons-codec:1.4 commons-dbcp:commons-dbcp:1.2.2 commons-pool:commons-pool:1.5.2 commons-io:commons-io:2.1
   commons-lang:commons-lang:2.4 commons-logging:commons-logging:1.1.1 commons-collections:commons-collections:3.2.1 com.ning:compress-lzf:0.9.1
@@ -43,7 +45,7 @@ JARS = """
 """.split()
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
-# Replaces a class that uses the cleaner of JDK 8: frees a mapped buffer.
+# Replaces a class that uses the cleaner of JDK 8: unmaps a mapped buffer.
 BYTE_BUFFER_CLOSER = """
 package voldemort.store.readonly.io;
 
@@ -67,7 +69,8 @@ public class ByteBufferCloser implements java.io.Closeable {
 }
 """
 
-# The tests of Voldemort that are run on an engine, and how many each class has: fewer would mean that they were not found.
+# Voldemort's test classes for an engine and the number of tests in each. A smaller number means that tests were
+# not found.
 ENGINE_TESTS = {
     "voldemort.store.mergedb.MergedbStorageEngineTest": 19 + 2,
     "voldemort.store.mergedb.MergedbPlainEngineTest": 19 + 2,
@@ -84,7 +87,7 @@ def say(text):
 
 
 def run(command, log=None, **options):
-    """Run and wait; a failure ends the program with the end of what was printed."""
+    """Runs a command and waits. A failure ends the program and prints the end of the command's output."""
     if log:
         with open(log, "w", encoding="utf-8") as file:
             status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False, **options).returncode
@@ -125,12 +128,13 @@ def fetch_jars(build):
 
 
 def patched_sources(source, build):
-    """The server's sources, two of them replaced so that JDK 17 and the je of the public registry take them."""
+    """Returns the server's sources. Two of them are replaced, so that they compile with JDK 17 and the je of
+    the public registry."""
     closer = "voldemort/store/readonly/io/ByteBufferCloser.java"
     bdb = "voldemort/store/bdb/BdbStorageConfiguration.java"
     with open(os.path.join(source, bdb), encoding="utf-8") as file:
         text = file.read()
-    # A setting that je 5.0.73 does not know.
+    # je 5.0.73 does not have this setting.
     text, count = re.subn(r"environmentConfig\.setConfigParam\(EnvironmentConfig\.CLEANER_ADJUST_UTILIZATION,.*?;", "", text, flags=re.DOTALL)
     if count != 1:
         fail(f"{source}/{bdb}: expected one use of CLEANER_ADJUST_UTILIZATION, found {count}; is this Voldemort 1.10.26?")
@@ -146,7 +150,7 @@ def patched_sources(source, build):
 
 
 def compile_java(build, name, sources, classpath, resources, options=()):
-    """Compile to a jar of the build directory, with the files beside the sources that are no sources."""
+    """Compiles into a jar of the build directory, which also gets the resource files beside the sources."""
     classes = os.path.join(build, name)
     shutil.rmtree(classes, ignore_errors=True)
     os.makedirs(classes)
@@ -165,7 +169,7 @@ def compile_java(build, name, sources, classpath, resources, options=()):
 
 
 def build_voldemort(directory, build):
-    """Returns the jars: Voldemort's, its tests' and the dependencies."""
+    """Returns the jars: Voldemort's, those of its tests, and the dependencies."""
     source = os.path.join(directory, "src", "java")
     if not os.path.isdir(source):
         jars = sorted(path for path in glob.glob(os.path.join(directory, "**", "*.jar"), recursive=True) if not path.startswith(build))
@@ -180,7 +184,7 @@ def build_voldemort(directory, build):
     if not os.path.exists(jars[1]):
         say("Voldemort's engine tests and performance tool")
         tests = [os.path.join(directory, "test", part) for part in ("common", "unit", "integration")]
-        # What these need of the other tests comes along.
+        # The compiler adds the other test classes that these two need.
         wanted = ["unit/voldemort/store/AbstractStorageEngineTest.java", "unit/voldemort/store/rocksdb/RocksdbStorageEngineTest.java"]
         sources = [os.path.join(directory, "test", path) for path in wanted]
         sources += glob.glob(os.path.join(directory, "test", "integration", "voldemort", "performance", "benchmark", "*.java"))
@@ -189,7 +193,7 @@ def build_voldemort(directory, build):
 
 
 def classpath_jar(build, jars):
-    """An empty jar whose manifest names the jars: Maven's system scope takes one file."""
+    """Makes an empty jar whose manifest names the jars, because Maven's system scope takes one file."""
     text = "Manifest-Version: 1.0\r\n"
     line = "Class-Path: " + " ".join(os.path.relpath(jar, build) for jar in jars)
     while line:  # a line of a manifest has at most 72 bytes
@@ -272,7 +276,7 @@ def free_ports(count):
 
 
 def server_properties(cache_mb, engines):
-    """One cache size for every engine, in the engine's own words."""
+    """Returns the properties of a server: one cache size for every engine, under each engine's own names."""
     cache = cache_mb << 20
     return "\n".join([
         "node.id=0", "max.threads=50", "http.enable=false", "socket.enable=true", "enable.nio.connector=true", "request.format=vp3", "jmx.enable=false",
@@ -285,7 +289,7 @@ def server_properties(cache_mb, engines):
 
 
 class Node:
-    """A node of Voldemort in a process of its own."""
+    """A node of Voldemort in its own process."""
 
     def __init__(self, home, classpath, jni, heap_mb, engines, cache_mb=64):
         self.home, self.classpath, self.jni, self.heap_mb = home, classpath, jni, heap_mb
@@ -356,7 +360,8 @@ FIGURE = re.compile(r"\[(warmup|benchmark)\]\s+Throughput\(ops/sec\): ([0-9.]+)"
 
 
 def tool(classpath, jni, heap_mb, log, args, arguments):
-    """Runs Voldemort's performance tool; returns its two throughputs. The tool goes on after failed operations, so those that succeed are counted."""
+    """Runs Voldemort's performance tool; returns its two throughputs. Counts the successful operations, because
+    the tool continues after failed ones."""
     run(java_command(classpath, jni, heap_mb, *arguments), log)
     with open(log, encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -374,7 +379,7 @@ def disk_bytes(directory):
 
 
 def measure(args, classpath, jni, engine, value_bytes, cache_mb, through_node):
-    """One engine, one scenario: load, then the reads."""
+    """Measures one engine in one scenario: load, then the reads."""
     home = os.path.join(OUT, "bench")
     shutil.rmtree(home, ignore_errors=True)
     os.makedirs(home)
@@ -421,7 +426,7 @@ def table(rows, engines):
 
 
 def bench(args, classpath, jni):
-    entry_bytes = 60  # key, clock and what an engine adds
+    entry_bytes = 60  # key, clock and the engine's overhead
     rows = []
     for through_node in [name == "node" for name in args.through]:
         for value_bytes in args.values:
@@ -475,7 +480,7 @@ def parse():
 
 def main():
     args = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a node that runs is stopped
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a running node is stopped
     directory = os.path.abspath(args.directory)
     jni = os.path.abspath(args.jni)
     for program, package in (("javac", "openjdk-17-jdk-headless"), ("mvn", "maven")):

@@ -27,7 +27,7 @@ namespace {
   }
   const std::string answer = code();
 #if defined(__SANITIZE_ADDRESS__)
-  __lsan_do_leak_check();  // _exit does not
+  __lsan_do_leak_check();  // _exit does not check for leaks
 #endif
   std::string_view rest = answer;
   while (!rest.empty()) {
@@ -39,7 +39,7 @@ namespace {
   _exit(0);
 }
 
-// Everything up to the end of the pipe: the child's.
+// Reads the child's answer, up to the end of the pipe.
 std::string ReadAll(int in) {
   std::string bytes;
   char buffer[4096];
@@ -64,7 +64,7 @@ std::string TroubleOf(int wait_status, const ApartOptions& options) {
 Outcome RunApart(const std::function<std::string()>& code, const ApartOptions& options) {
   int ends[2];
   ASSERT(pipe2(ends, O_CLOEXEC) == 0, "no pipe");
-  std::fflush(nullptr);  // else the child prints it again
+  std::fflush(nullptr);  // otherwise the child prints the buffered output a second time
   const pid_t child = fork();
   ASSERT(child >= 0, "no process");
   if (child == 0) BeTheChild(code, options, ends[1]);

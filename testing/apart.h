@@ -1,9 +1,10 @@
-// Code in a process of its own, so that a crash, a hang and a sanitizer's report are outcomes like any other.
+// Runs code in a child process, so that a crash, a hang or a sanitizer report of the code is an ordinary result.
 //
 //     Outcome outcome = RunApart([] { return Judge(list); }, {.seconds = 60});
 //
-// The child is a fork: it sees the parent's memory as it was, and leaves without a trace but the string that it returned.
-// THREADS: the caller's process must have none running, else the child may find their locks taken for ever.
+// The child is a fork. It sees a copy of the parent's memory and returns only the string that the code returns.
+// THREADS: the calling process must run no other thread. Otherwise the child may wait forever for a lock that such a
+// thread held.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,14 @@
 namespace mergedb::testing {
 
 struct ApartOptions {
-  uint64_t seconds =
-      60;  // after so many of its CPU, or ten times as many of the clock, it is killed (testing/time_limit.h)
-  bool is_quiet = false;  // what it prints to stderr is dropped
+  // Limit of the child's CPU time; its limit of wall-clock time is 10 times as long (testing/time_limit.h).
+  uint64_t seconds = 60;
+  bool is_quiet = false;  // drops the child's output to stderr
 };
 struct Outcome {
-  std::string answer = {};   // what the code returned; empty if it did not
-  std::string trouble = {};  // empty: it returned. Else "signal 6 (Aborted)", "exit 1", "no end within 60 s of CPU"
+  std::string answer = {};  // the string that the code returned; empty if it did not return
+  // empty if the code returned; else "signal 6 (Aborted)", "exit 1", "no end within 60 s of CPU"
+  std::string trouble = {};
 };
 Outcome RunApart(const std::function<std::string()>& code, const ApartOptions& options);
 

@@ -95,7 +95,7 @@ class CIterator final : public Iterator {
     return ViewOf(value);
   }
   const Status& status() const override {
-    (void)Valid();  // a database that was closed meanwhile shows at the next call
+    (void)Valid();  // finds out if the database was closed in the meantime
     return status_;
   }
   std::optional<std::string_view> failed_key() const override {

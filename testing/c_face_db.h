@@ -1,11 +1,11 @@
-// The C face behind the C++ one: a mergedb::DB whose every call goes through include/mergedb/c.h and back. What runs on
-// a DB then runs on the C face: the model tests do.
+// A mergedb::DB that makes every call through the C interface (include/mergedb/c.h). So a test that takes a DB, such
+// as the model tests, also tests the C interface.
 //
 //     OpRunner -> mergedb::DB (this) -> mergedb_put(...) -> mergedb::DB (the engine)
 //
-// It lives in real files with real threads, since a C program cannot inject others. A handle that is no longer good is
-// told as ShuttingDown, which is what the C++ face says after Close.
-// THREADS: as the C face has it.
+// The database uses real files and real threads, because a C program cannot supply an Env. An invalid handle gives
+// ShuttingDown, the status that the C++ interface returns after Close.
+// THREADS: as the C interface.
 #pragma once
 
 #include <memory>

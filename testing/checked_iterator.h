@@ -1,4 +1,4 @@
-// An iterator beside the list of what it has to show: every move is made on both and compared.
+// Makes every move on an iterator and on the list of its expected entries, and compares the results.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace mergedb::testing {
 
-// How to move, as the numbers of an operation.
+// A move is a number below kMoves, so that it can be one of the numbers of an operation (random_ops.h).
 inline constexpr uint64_t kMoves = 12;  // SeekToFirst, SeekToLast, Seek x 2, SeekForPrev x 2, Next x 3, Prev x 3
 
 class CheckedIterator {
@@ -23,9 +23,9 @@ class CheckedIterator {
   CheckedIterator(std::unique_ptr<Iterator> iterator, ModelDb::Pairs shown, const Comparator* comparator)
       : iterator_(std::move(iterator)), shown_(std::move(shown)), comparator_(comparator) {}
 
-  // Empty, or what was wrong. REQUIRES: how < kMoves
+  // Returns an empty string, or a description of the difference. REQUIRES: how < kMoves
   std::string Move(uint64_t how, const std::string& key);
-  // Where it stands now, by the list; null: nowhere.
+  // The current entry according to the list; null if the iterator must be at no entry.
   const std::pair<std::string, std::string>* at() const { return at_ ? &shown_[*at_] : nullptr; }
 
   Iterator& iterator() { return *iterator_; }
@@ -40,9 +40,9 @@ class CheckedIterator {
   std::optional<size_t> at_;
 };
 
-// Empty, or in what the two differ.
+// Returns an empty string, or a description of the difference.
 std::string DifferenceOf(const Iterator& iterator, const std::pair<std::string, std::string>& expected);
-// What is compared is long at times: "300 bytes abc...".
+// Shortens long keys and values for messages: "300 bytes abc...".
 std::string Short(std::string_view bytes);
 
 }  // namespace mergedb::testing

@@ -1,4 +1,4 @@
-// What a database shows, as one line of text.
+// The contents of a database as one line of text.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace mergedb::testing {
 
-// The value, or the name of the code.
+// The value, or the name of the error code.
 inline std::string Show(const Status& status, const std::string& value) {
   return status.ok() ? value : std::string(CodeName(status.code()));
 }
 
-// "a=1 b=2 ", the same from both ends.
+// Returns "a=1 b=2 ". Checks that a forward and a backward scan give the same entries.
 inline std::string Contents(DB& db, const IteratorOptions& options = {}) {
   auto it = db.NewIterator(options);
   std::string forward, backward;

@@ -1,5 +1,5 @@
-// The order of bytes, until it is told to contradict itself: then every fourth answer is any. As a comparator of another language that
-// fails in the middle of a call.
+// The bytewise order, until a test sets `contradicts`: from then on about one answer in four is random. It stands
+// for a comparator in another language that fails during a call.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace mergedb::testing {
 
-// THREADS: one at a time.
+// THREADS: one thread at a time.
 class ContradictingComparator final : public Comparator {
  public:
   explicit ContradictingComparator(uint64_t seed) : random_(seed) {}

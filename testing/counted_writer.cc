@@ -13,7 +13,7 @@ namespace mergedb::testing {
 namespace {
 
 constexpr uint64_t kNotesMax = 25;
-// More records than the memtable of the smallest write buffer has room for, in less than a block of the log.
+// More records than the memtable of the smallest write buffer can hold, in less than one block of the WAL.
 constexpr uint64_t kDeletes = 320;
 constexpr uint64_t kDeletesOneIn = 13;
 
@@ -57,14 +57,14 @@ Status CountedWriter::Write(DB& db, CountedProgress* progress, uint64_t seed,
   return {};
 }
 
-// The number of the batch that put the key's newest value; 0: none did.
+// The number of the batch that put the newest value of the key; 0 if no batch did.
 uint64_t CountedWriter::NewestOf(uint64_t count, uint64_t index) const {
   const uint64_t behind = (count % shape_.keys + shape_.keys - index) % shape_.keys;
   const uint64_t alone = count > behind ? count - behind : 0;
   return std::max(alone, count / shape_.all_keys_one_in * shape_.all_keys_one_in);
 }
 
-// `value`: null if there is none.
+// `value` is null if the key is absent.
 std::string CountedWriter::Compare(uint64_t count, uint64_t index, const std::string* value) const {
   const uint64_t newest = NewestOf(count, index);
   if (newest == 0)
@@ -107,7 +107,8 @@ CountedWriter::Seen CountedWriter::ReadByIterator(DB& db, bool is_forward, const
 }
 
 CountedWriter::Seen CountedWriter::ReadByMultiGet(DB& db) const {
-  // WHY the number last: a batch that is seen in part is seen from its front.
+  // WHY the number last: it is the first record of a batch. If a batch becomes visible in parts, a reader that has
+  // read the keys without the batch then reads the number with it, and finds the error.
   std::vector<std::string> keys, values;
   for (uint64_t index = 0; index < shape_.keys; ++index) keys.push_back(Key(index));
   keys.push_back(CountKey());

@@ -1,14 +1,17 @@
-// A writer whose batches are numbered 1, 2, 3, ...: what it wrote up to a number is known without a record of it, so any reader, of any
-// thread or process, can tell whether it sees exactly the first n batches, whole, and which n that is.
+// A writer of numbered batches 1, 2, 3, ... The content of each batch follows from its number, so no record of the
+// writes is needed. A reader in any thread or process can check that it sees exactly the first n batches as a whole,
+// and finds n.
 //
 //     const CountedWriter writer({.id = 2});
 //     db.Write({}, writer.Batch(n));
-//     const auto seen = writer.Read(db, Way::kMultiGet);        // seen.count, and seen.problem if it is no such state
+//     const auto seen = writer.Read(db, Way::kMultiGet);        // seen.count, or seen.problem if the state is wrong
 //
-// A batch puts the number and one of a few keys, adds to a sum by a merge, and leaves a note; now and then it also deletes all notes by
-// their range, and now and then it puts all keys: such a batch is larger than the memtable of a small write buffer. Now and then it deletes a
-// key that is not there so often that the records alone are: such a batch has few bytes.
-// THREADS: any; nothing changes after construction.
+// Each batch puts the number and one of a few keys, adds the number to a sum (a merge operand) and puts a note.
+// Some batches do more:
+//   - delete all notes with a range tombstone;
+//   - put all keys, so that the batch is larger than the memtable of a small write buffer;
+//   - delete an absent key so often that the records alone overfill that memtable, although the batch has few bytes.
+// THREADS: any; the object is immutable.
 #pragma once
 
 #include <array>
@@ -23,7 +26,7 @@ namespace mergedb::testing {
 
 inline constexpr size_t kCountedWritersMax = 4;
 
-// How far each writer is. Atomics alone, so that it may lie on a page that processes share and outlive a kill.
+// The progress of each writer. Only atomics, so that it can be on a page that processes share and that survives a kill.
 struct CountedProgress {
   std::array<std::atomic<uint64_t>, kCountedWritersMax> begun{};
   std::array<std::atomic<uint64_t>, kCountedWritersMax> returned{};
@@ -35,28 +38,28 @@ class CountedWriter {
     size_t id = 0;
     uint64_t keys = 100;
     size_t value_bytes_max = 1500;
-    uint64_t all_keys_one_in = 60;  // every so many batches one puts all keys
+    uint64_t all_keys_one_in = 60;  // one batch in so many puts all keys
     uint64_t synced_one_in = 20;
   };
   enum class Way : uint8_t { kIterator, kBackwards, kMultiGet, kSnapshot };
-  static constexpr size_t kWays = 4;  // each reads all of the writer's keys
+  static constexpr size_t kWays = 4;  // each way reads all keys of the writer
 
   explicit CountedWriter(const Shape& shape) : shape_(shape) {}
 
   WriteBatch Batch(uint64_t n) const;
-  // Batches from the one after `progress.begun` on, for as long as `goes_on` and the database say so. Returns the first error.
+  // Writes batches, starting after `progress.begun`, until `goes_on` returns false. Returns the first error.
   Status Write(DB& db, CountedProgress* progress, uint64_t seed, const std::function<bool()>& goes_on) const;
 
   struct Seen {
     uint64_t count = 0;
-    std::string problem = {};  // empty: exactly the first `count` batches
-    Status status = {};        // of the read; if it is not OK, there is a problem as well
+    std::string problem = {};  // empty: the database holds exactly the first `count` batches
+    Status status = {};        // of the read; if it is an error, `problem` is set too
   };
   Seen Read(DB& db, Way way) const;
-  // The number and one key, which takes a microsecond: for readers who are to be stopped in the middle of a read. At a snapshot the answer
-  // is also the same twice.
+  // Reads only the number and one key, which takes about a microsecond: for readers that a test stops in the middle
+  // of a read. With `at_snapshot` it reads both twice and checks that the snapshot does not change.
   Seen ReadPair(DB& db, uint64_t index, bool at_snapshot) const;
-  // Also at least `returned` of them, at most `begun`.
+  // Reads, and also checks that the count is between `returned` and `begun`.
   Seen ReadBetween(DB& db, Way way, uint64_t returned, uint64_t begun) const;
 
  private:

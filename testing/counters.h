@@ -1,4 +1,4 @@
-// What a database counts, as numbers.
+// The properties and counters of a database.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline std::string Property(DB& db, const std::string& name) {
   return text;
 }
 
-// From the list of counters: "mergedb.runs" by itself is a text.
+// Reads the list of all counters, because the property "mergedb.runs" is a text and not the counter.
 inline uint64_t Counter(DB& db, const std::string& name) {
   const std::string list = "\n" + Property(db, "counters");
   const size_t at = list.find("\n" + name + " ");

@@ -25,10 +25,10 @@ uint64_t HashChunk(const char* bytes) {
     std::memcpy(&word, bytes + offset, 8);
     hash = Mix(hash, word);
   }
-  return hash | 1;  // never 0, which means unknown
+  return hash | 1;  // never 0, because 0 means "not computed"
 }
 
-// Calls visit(chunk index, offset in it, offset in the range, bytes) for each chunk of the range.
+// Calls visit(index of the chunk, offset in the chunk, offset in the range, bytes) for each chunk of the range.
 template <typename Visit>
 void ForEachChunk(uint64_t offset, size_t bytes, Visit&& visit) {
   for (size_t done = 0; done < bytes;) {
@@ -120,7 +120,7 @@ bool CowBytes::Follow(std::string_view memory) {
   return is_changed;
 }
 
-// Copies on several threads may share the chunk; they would all store the same.
+// Several threads may compute the fingerprint of a shared chunk at the same time; all of them store the same value.
 uint64_t CowBytes::Chunk::Fingerprint() {
   const std::atomic_ref<uint64_t> known(fingerprint);
   if (known.load() == 0) known.store(HashChunk(bytes));

@@ -16,7 +16,7 @@ bool IsMixing(CrashMode mode) {
 
 // ---- the data of one file ----
 
-// How many of `count` changes a sector has seen: often none or all, sometimes some.
+// How many of `count` changes a sector holds: often 0 or all of them, sometimes a part.
 size_t SectorVersion(uint64_t seed, uint64_t sector, size_t count) {
   const uint64_t hash = Hash(seed, sector);
   switch (hash % 3) {
@@ -38,7 +38,7 @@ CowBytes PrefixTorn(const Inode& file, base::Random& random) {
   return content;
 }
 
-// Calls visit(sector, offset in the file, bytes) for the pieces of [begin, end).
+// Calls visit(sector, offset in the file, bytes) for each sector of [begin, end).
 template <typename Visit>
 void ForEachSector(uint64_t begin, uint64_t end, Visit&& visit) {
   for (uint64_t offset = begin; offset < end;) {
@@ -49,7 +49,7 @@ void ForEachSector(uint64_t begin, uint64_t end, Visit&& visit) {
   }
 }
 
-// A size between the durable and the live one.
+// A size between the durable size and the live size.
 uint64_t SizeBetween(const Inode& file, base::Random& random) {
   const uint64_t low = std::min(file.durable.size(), file.live.size());
   const uint64_t high = std::max(file.durable.size(), file.live.size());
@@ -148,7 +148,7 @@ CowBytes DataAfter(const Inode& file, const Disk& disk, const CrashChoice& choic
 using Entries = Inode::Entries;
 using Directories = std::unordered_map<const Inode*, Entries>;
 
-// The entries of each directory that differs from its durable_entries.
+// The surviving entries of each directory that has pending name operations that survive.
 Directories NamesAfter(const Disk& disk, const CrashChoice& choice, base::Random& random) {
   const uint64_t seed = random.Next();
   const uint64_t journal_end = disk.journal_op + random.Uniform(disk.op - disk.journal_op + 1);
@@ -188,7 +188,7 @@ class PowerCut {
     std::shared_ptr<Inode>& copy = copies_[original.get()];
     if (copy) return copy;
     copy = std::make_shared<Inode>(original->is_directory);
-    const std::shared_ptr<Inode> filled = copy;  // the map may grow below
+    const std::shared_ptr<Inode> filled = copy;  // the recursive calls may rehash the map, so `copy` may dangle
     if (original->is_directory) {
       const auto changed = directories_.find(original.get());
       for (const auto& [name, entry] : changed == directories_.end() ? original->durable_entries : changed->second) {
@@ -219,7 +219,7 @@ class PowerCut {
   std::vector<std::pair<std::shared_ptr<Inode>, std::shared_ptr<Inode>>> synced_;
 };
 
-// The process is gone and the kernel is not: unsynced changes stay unsynced, and may be lost by a later power cut.
+// The process ends, the kernel does not. Unsynced changes stay unsynced: a later power cut may still lose them.
 class Kill {
  public:
   explicit Kill(const Disk& disk) : disk_(disk) {}
@@ -245,7 +245,7 @@ class Kill {
     if (slot) return slot;
     const std::shared_ptr<Inode> copy = slot = std::make_shared<Inode>(*original);
     copy->handles = 0;
-    if (copy->mappings > 0) {  // stores to the mapping become unsynced writes
+    if (copy->mappings > 0) {  // the stores to the mapping become unsynced writes
       copy->mappings = 1;
       copy->Unmap();
     }

@@ -1,21 +1,21 @@
-// What a crash leaves of a Disk. Every choice that hardware and kernel are free to make is made by the seed.
+// Computes the Disk that a crash leaves. The seed makes every choice that the hardware and the kernel are free to make.
 //
 //     mode                  names                 data of each file
-//     kKill                 all                   all: the process died, the kernel did not
+//     kKill                 all                   all: the process ends, the kernel does not
 //     kMin                  only durable          only durable
-//     kNamesFull            all                   only durable: files created or renamed too early show up empty
-//     kNamesMinDataFull     only durable          all
-//     kPrefixTorn           some                  unsynced writes up to a random one, that one cut at a sector or page
-//     kBlockMix             some                  each unsynced sector old, new or in between; growth zero
-//     kGarbageTail          some                  as kPrefixTorn; the rest of the growth: bytes of other files or noise
-//     kLostSync             only durable          only durable, and one file's last sync was a lie
+//     kNamesFull            all                   only durable: a file that was created or renamed too early is empty
+//     kNamesMinDataFull     only durable          all, except what a failed sync lost
+//     kPrefixTorn           some                  unsynced writes up to a random one, which ends at a sector or page
+//     kBlockMix             some                  each unsynced sector old, new or in between; growth is zero
+//     kGarbageTail          some                  as kPrefixTorn; the rest of the growth is other files' bytes or noise
+//     kLostSync             only durable          only durable, and the last sync of one file had no effect
 //
-// A mapped file: kKill keeps every store; the power cuts that mix choose for each sector among what was last synced,
-// what was there at some moments since, and what was there at the end.
+// Mapped files: kKill keeps every store. kPrefixTorn, kBlockMix and kGarbageTail choose for each sector the last
+// synced content, the content at one of some later moments, or the content at the end.
 //
-// model: kStrict makes a name durable by SyncDirectory alone, and any subset of the other name ops may survive.
-// kJournaled (ext4, data=ordered) keeps name ops in order, all of them up to the last sync that committed the journal;
-// a file grows only over data that has been written.
+// Models: with kStrict only SyncDirectory makes a name durable, and any subset of the other name operations may
+// survive. kJournaled (ext4, data=ordered) keeps a prefix of the name operations, at least up to the last sync that
+// committed the journal; a file grows only over data that has been written.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ enum class CrashMode : uint8_t {
 };
 enum class CrashModel : uint8_t { kJournaled, kStrict };
 
-// Everything that an honest disk may do when the power goes.
+// The modes of a disk that keeps its promises.
 inline constexpr CrashMode kPowerCutModes[] = {
     CrashMode::kMin,        CrashMode::kNamesFull, CrashMode::kNamesMinDataFull,
     CrashMode::kPrefixTorn, CrashMode::kBlockMix,  CrashMode::kGarbageTail};
@@ -50,7 +50,7 @@ struct CrashChoice {
   CrashModel model = CrashModel::kStrict;
   uint64_t seed = 0;
 };
-// Shares the bytes that did not change with `disk`.
+// The result shares unchanged bytes with `disk`.
 Disk CrashImage(const Disk& disk, const CrashChoice& choice);
 
 }  // namespace mergedb::testing

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kShownMax = 6;
 
-// The part of a value that tells whose it is.
+// The start of a value, which identifies its commit.
 std::string Short(const std::string& value) { return value.substr(0, std::min<size_t>(value.size(), 12)); }
 
 }  // namespace
@@ -37,7 +37,7 @@ void CrashOracle::Note(const Change& change, uint64_t commit) {
 
 template <typename IsThere>
 CrashOracle::Value CrashOracle::ValueOf(const std::vector<Version>& versions, const IsThere& is_there) {
-  Value value;  // what was appended to the versions not met yet
+  Value value;  // the pieces appended by the newer versions
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
     if (!is_there(*version)) continue;
     if (version->change.kind == Kind::kDelete) break;
@@ -67,8 +67,9 @@ bool CrashOracle::IsExplainedBy(uint64_t prefix, const State& state, const Owed&
   return true;
 }
 
-// From the newest version on: one that must be there decides; one that may be missing is there if its value was found. A piece
-// that was appended is at the end of what was found, and what is before it is older versions'.
+// Goes from the newest version to the oldest. A version that must be there decides the result. A version that may be
+// missing is there if its value was found. If an appended piece is at the end of the value, the older versions must
+// explain the rest.
 bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
                            Choices* choices) const {
   Value rest = found;
@@ -81,13 +82,15 @@ bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix
                          : change.kind == Kind::kDelete ? !rest
                                                         : rest == change.value;
     if (presence == Presence::kMust && !(is_append && matches)) return matches;
-    const bool tells = change.kind != Kind::kDelete;  // a key that is absent may be so for another reason
+    // a delete does not tell: the key may be absent for another reason
+    const bool tells = change.kind != Kind::kDelete;
     if (presence == Presence::kMay && tells && choices->try_emplace(version->commit, matches).first->second != matches)
       return false;
     if (matches && !is_append) return true;
     if (!matches) continue;
     rest->resize(rest->size() - change.value.size());
-    if (rest->empty()) rest = std::nullopt;  // no value is empty: there was none
+    // no value is empty, so an empty rest means that no older value existed
+    if (rest->empty()) rest = std::nullopt;
   }
   return !rest;
 }
@@ -102,7 +105,7 @@ CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, 
   return Presence::kNever;
 }
 
-// What was owed, and nothing else.
+// The state that holds the owed commits and no others.
 CrashOracle::State CrashOracle::StateAt(const Owed& owed) const {
   State state;
   for (const auto& [key, versions] : history_) {

@@ -14,7 +14,7 @@ std::string Failed(const char* what, const Status& status) {
   return status.ok() ? "" : std::string(what) + ": " + status.ToString();
 }
 
-// The keys that gets ask for: all that were ever named, and some that never were.
+// The keys for point reads: every key of the oracle and of the scan, and some keys that were never written.
 std::vector<std::string> KeysToAsk(const CrashOracle& oracle, const State& state) {
   std::vector<std::string> keys = oracle.KeysEverUsed();
   for (const auto& [key, value] : state) keys.push_back(key);
@@ -69,7 +69,7 @@ std::string ReadPart(DB& db, const State& state, base::Random& random) {
   return difference.empty() ? "" : "a part is not what the whole shows:" + difference;
 }
 
-// Everything, every way. `*state` is what the database holds.
+// Reads everything in every way. Sets `*state` to the contents of the database.
 std::string ReadEverything(DB& db, const CrashOracle& oracle, base::Random& random, State* state) {
   Status status;
   *state = ReadForward(db, {}, &status);
@@ -85,7 +85,7 @@ std::string ReadEverything(DB& db, const CrashOracle& oracle, base::Random& rand
   return problem;
 }
 
-// Overwrite, delete, add; the last one synced, so that all of it must last.
+// Overwrites, deletes and adds. The last write is synced, so that all of them must survive a crash.
 std::string WriteAgain(DB& db, World& world, State* state) {
   const auto put = [&](const std::string& key, const std::string& value, Durability durability) {
     (*state)[key] = value;
@@ -119,7 +119,7 @@ std::string CompareAgain(DB& db, const State& expected) {
   return difference.empty() ? "" : "after the second open:" + difference;
 }
 
-// Stop, and what the next open finds.
+// Stops the database as the seed says, opens it again and compares.
 std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<World> world, std::unique_ptr<DB> db,
                           const State& expected, uint64_t seed) {
   static constexpr CrashMode kStops[] = {CrashMode::kKill, CrashMode::kMin, CrashMode::kPrefixTorn};
@@ -162,7 +162,8 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   }
   std::string report;
   (void)(*db)->GetProperty("mergedb.recovery", &report);
-  // Written, not mapped: a kill between two writes cuts a frame that nobody was told of, which looks like any torn frame.
+  // Without a mapped WAL buffer, a kill between two writes may cut a frame that was not acknowledged. Recovery cannot
+  // tell it from any other torn frame, so it may report one.
   const bool is_cut_frame = (!check.setup.use_mapping || check.setup.is_append_only) && report.starts_with("torn tail");
   if (check.is_plain_kill && !report.empty() && !is_cut_frame) {
     recovered.problem = "a kill is reported as a loss: " + report;
@@ -175,7 +176,7 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   if (recovered.problem.empty()) {
     recovered.problem = StopAndReopen(check.setup, std::move(world), std::move(*db), expected, random.Next());
   } else {
-    *db = nullptr;  // before its world
+    *db = nullptr;  // the database must go before its world
   }
   return recovered;
 }

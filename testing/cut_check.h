@@ -1,5 +1,6 @@
-// Is what a crash left a database that keeps its promises? Open it, read everything every way, compare with the oracle, write
-// again, stop again (cleanly, by a kill or by another power cut, as the seed says), open again, compare again.
+// Checks that the database that a crash left keeps its promises: opens it, reads everything in every way, compares
+// with the oracle and writes again. Then it stops the database again (the seed chooses a clean close, a kill or
+// another power cut), opens it again and compares again.
 #pragma once
 
 #include <optional>
@@ -14,22 +15,22 @@ struct RecoveryCheck {
   const CutSetup& setup;
   const CrashOracle& oracle;
   CrashOracle::Owed owed;
-  // A disk that lied: the database may say Corruption, but never anything wrong.
+  // True if the disk lied: the database may return Corruption, but never wrong data.
   bool may_be_corrupt = false;
-  // Kills alone, and no sync that failed: nothing is lost, and nothing may be reported as lost.
+  // True if only kills happened and no sync failed: nothing is lost, and the database must report no loss.
   bool is_plain_kill = false;
   uint64_t seed = 0;
 };
 
 struct Recovered {
-  std::string problem = {};       // empty: every promise was kept
+  std::string problem = {};       // empty: the database kept every promise
   CrashOracle::State state = {};  // what the database held
-  bool is_corrupt = false;        // it said so, and that was allowed
+  bool is_corrupt = false;        // the database reported Corruption, and that was allowed
 };
 
-// `image` is written to.
+// Changes `image`.
 Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCheck& check);
-// The judgement alone, on a state that was read before.
+// Only the comparison with the oracle, for a state that was read before.
 std::string JudgeState(const CrashOracle::State& state, const RecoveryCheck& check);
 
 }  // namespace mergedb::testing

@@ -19,17 +19,17 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr size_t kShortSteps = 8;  // so few steps meet on one hot key
+constexpr size_t kShortSteps = 8;  // workloads with at most this many steps use a single hot key
 constexpr size_t kSmallValueBytes = 200;
 constexpr size_t kMiddleValueBytes = 1'500;
 constexpr size_t kLargeValueBytes = 40'000;
 constexpr size_t kSmallRecords = 320;
 constexpr uint64_t kLargeBatchRecords = 30;
 constexpr size_t kGroupWriters = 6;
-constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // what failed may be tried again
+constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // long enough for the retry of a failed background step
 constexpr int kSecondsToRest = 15;
 
-// Is this thread of ours asleep? The letter after the name in its stat line.
+// Whether this thread of the process sleeps: reads the state letter after the name in its stat line.
 bool IsAsleep(pid_t thread) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(thread));
@@ -43,8 +43,8 @@ bool IsAsleep(pid_t thread) {
   return name_end != nullptr && name_end[1] != '\0' && name_end[2] == 'S';
 }
 
-// Writers that queue up behind the one whose call is under way, in a known order: each is started when the one before sleeps,
-// and the only place where a writer sleeps is its place in the queue.
+// Writers that queue behind the writer whose call is running, in a known order: each starts when the previous one
+// sleeps. A writer sleeps only in the writer queue.
 class Followers {
  public:
   explicit Followers(std::function<Status(size_t)> write) : write_(std::move(write)) {}
@@ -101,7 +101,7 @@ CrashOracle::State ReadForward(DB& db, const IteratorOptions& options, Status* s
   return state;
 }
 
-// ---- the books ---------------------------------------------------------------------------------------------------------
+// ---- CutBooks ---------------------------------------------------------------------------------------------
 
 uint64_t CutBooks::Begin(const std::vector<CrashOracle::Change>& changes, Durability durability) {
   base::Lock lock(mutex_);
@@ -144,7 +144,7 @@ CrashOracle CutBooks::oracle() const {
   return oracle_;
 }
 
-// ---- what a step writes ------------------------------------------------------------------------------------------------
+// ---- the changes of a step --------------------------------------------------------------------------------
 
 uint64_t CutWorkload::Draw(size_t index, uint64_t salt, uint64_t bound) const {
   return base::Random(setup_.seed * 0x9E3779B97F4A7C15u + index * 64 + salt).Uniform(bound);
@@ -175,7 +175,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
   };
   switch (letter) {
     case 'p': return {.changes = {put(FreshKey(index, 3), 0, bytes)}};
-    case 'o':  // by turns a put and a merge
+    case 'o':  // alternately a put and a merge
       return {.changes = {index % 2 == 0 ? put(HotKey(index), 0, bytes) : append(HotKey(index), 0)}};
     case 'd': return {.changes = {{.kind = Kind::kDelete, .key = HotKey(index)}}};
     case 'b':
@@ -186,7 +186,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
                           put("twice", 3, bytes),
                           append("twice", 5),
                           append("list", 6)}};
-    case 'e': {  // of some keys, or of all; what the batch puts before it goes, too
+    case 'e': {  // deletes a range of some keys or of all; the range may delete the batch's first put
       std::string begin = Draw(index, 6, 8) == 0 ? "" : FreshKey(index, 7),
                   end = Draw(index, 6, 8) == 0 ? "z" : FreshKey(index, 8);
       if (end < begin) std::swap(begin, end);
@@ -205,7 +205,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
     case 'l': return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
     case 'a': {
       Draft draft;
-      if (index % 2 == 1) {  // by its records alone: a batch of few bytes
+      if (index % 2 == 1) {  // many records, so that a batch of few bytes overfills the memtable
         draft.changes.assign(kSmallRecords,
                              CrashOracle::Change{.kind = Kind::kDelete, .key = FreshKey(index, 30), .value = {}});
         draft.changes.push_back(put(FreshKey(index, 30), 30, kSmallValueBytes));
@@ -221,7 +221,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
   }
 }
 
-// ---- steps -------------------------------------------------------------------------------------------------------------
+// ---- steps ------------------------------------------------------------------------------------------------
 
 std::string CutWorkload::Outcome(const char* what, const Status& status) {
   on_return_();
@@ -295,7 +295,7 @@ std::string CutWorkload::Write(const Draft& draft) {
   return Outcome("write", Commit(draft, books_->Begin(draft.changes, draft.durability)));
 }
 
-// The others start at the first operation of the writer that syncs, and are in the queue before it goes on.
+// The followers start at the first file operation of the syncing writer. They are in the queue before it continues.
 std::string CutWorkload::WriteAsGroup(size_t index) {
   static constexpr Durability kAsked[kGroupWriters] = {Durability::kSynced,       Durability::kProcessCrash,
                                                        Durability::kProcessCrash, Durability::kNoWal,
@@ -314,7 +314,7 @@ std::string CutWorkload::WriteAsGroup(size_t index) {
   Followers followers([&](size_t i) { return Commit(drafts[i], commits[i]); });
   at_operation_ = [&] { followers.Start(); };
   Status status = Commit(leader, first);
-  followers.Start();  // if there was no operation
+  followers.Start();  // if there was no file operation
   followers.Join();
   at_operation_ = nullptr;
   for (size_t i = 0; i < kGroupWriters && status.ok(); ++i) status = followers.status(i);

@@ -1,16 +1,18 @@
-// A workload of single letters on one database, with the books that say what a crash at any moment owes.
+// A workload on one database, given as a list of letters, and the record of what a crash at any moment must leave.
 //
-//     p put   o overwrite, or merge   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
-//     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
-//     v snapshot: take, check, let go   q wait until merges rest   i nothing for a while: all of it comes to rest
+//     p put   o overwrite or merge   d delete   b batch   s synced put   f flush   c compact   n put without WAL
+//     r reopen   y sync the WAL   l large value   a a batch larger than a memtable   w background steps   t timers
+//     v snapshot: take it, or check and release it   q wait for compactions   i 15 s idle: at most one run remains
 //     e a batch with a range delete between two puts
-//     x what `b` writes as a transaction, with more that is rolled back to a savepoint; by turns a single writer and optimistic
-//     g a group: one writer syncs, three of different durabilities queue up behind it
+//     x the changes of `b` as a transaction, plus changes that are rolled back to a savepoint; alternately a
+//       single-writer and an optimistic transaction
+//     g a group: one writer syncs, and six writers with different durabilities queue behind it
 //
-// What a step writes follows from the seed and the step's number alone, so a list of letters and a seed are a whole workload,
-// and dropping its tail changes nothing of its head. A new kind of change gets a letter here and a Kind in crash_oracle.h.
+// The seed and the number of a step alone decide what the step writes. So a list of letters and a seed define a
+// workload, and a prefix of the list does the same steps. A new kind of change needs a letter here and a Kind in
+// crash_oracle.h.
 //
-// THREADS: the books may be asked from any thread; steps run on one, but for `g`, which has its own.
+// THREADS: any thread may call CutBooks. The steps run on one thread; `g` starts threads of its own.
 #pragma once
 
 #include <functional>
@@ -33,13 +35,16 @@ struct CutSetup {
   uint64_t seed = 1;
   Style style = Style::kLazy;
   bool use_mapping = true;
-  bool is_append_only = false;  // the file system; then nothing is mapped either
+  bool is_append_only = false;  // an append-only file system; it does not map files
   std::string steps;
-  bool separates = false;  // every value goes to a value file; else those of some size do, once they fill one
-  std::optional<Tenancy> tenancy = {};    // the database's keyspace that all steps are about; without transactions
-  std::optional<Geometry> geometry = {};  // sizes and limits; without it those of World::SmallOptions
-  uint64_t failing_sync =
-      0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
+  // true: every value goes to a blob file; false: the limit of `geometry` or of World::SmallOptions applies
+  bool separates = false;
+  // the keyspace that all steps use; then no transactions
+  std::optional<Tenancy> tenancy = {};
+  // sizes and limits; without it those of World::SmallOptions
+  std::optional<Geometry> geometry = {};
+  // If not 0: the n-th sync of a file during the steps fails, once. The bytes that it covers never reach the disk.
+  uint64_t failing_sync = 0;
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
 inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgexi";
@@ -47,42 +52,42 @@ inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgexi";
 Options OptionsFor(const CutSetup& setup, World* world);
 Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world);
 
-// The oracle and what was promised so far.
+// The oracle, and which commits must survive a crash.
 class CutBooks {
  public:
   uint64_t Begin(const std::vector<CrashOracle::Change>& changes, Durability durability);
   void Returned(uint64_t commit, Durability durability, const Status& status);
   uint64_t begun() const;
-  // SyncWal, Flush or Close returned; `commit` was the last one when it was called.
+  // Called when SyncWal, Flush or Close has returned; `commit` was the last begun commit when the call began.
   void Synced(uint64_t commit);
   void Flushed(uint64_t commit);
 
   CrashOracle::Owed OwedAfter(CrashMode mode) const;
-  // A copy: the workload goes on.
+  // A copy, because the workload goes on.
   CrashOracle oracle() const;
-  // The same without the copy. The reference is good while no step runs, or on the thread whose call is under way.
+  // Without a copy. The reference is valid while no step runs, or on the thread that runs the step.
   const CrashOracle& quiet_oracle() const { return oracle_; }
 
  private:
   mutable base::Mutex mutex_;
   CrashOracle oracle_ GUARDED_BY(mutex_);
-  uint64_t returned_ GUARDED_BY(mutex_) = 0;  // the newest logged commit that returned
-  uint64_t durable_ GUARDED_BY(mutex_) = 0;   // the newest that a synced call covers
-  uint64_t flushed_ GUARDED_BY(mutex_) = 0;   // the newest that a flush covers, log or not
+  uint64_t returned_ GUARDED_BY(mutex_) = 0;  // the newest WAL commit that returned
+  uint64_t durable_ GUARDED_BY(mutex_) = 0;   // the newest commit that a sync covers
+  uint64_t flushed_ GUARDED_BY(mutex_) = 0;   // the newest commit that a flush covers, with or without WAL
 };
 
 class CutWorkload {
  public:
-  // `on_return` is called after every call that returned, beside the hook of the file system before every operation: stores
-  // to mapped memory happen in between.
+  // `on_return` runs after every call that returns. Together with the hook that the file system runs before every
+  // operation, it also meets stores to mapped memory that happen between operations.
   CutWorkload(const CutSetup& setup, World* world, CutBooks* books, std::function<void()> on_return)
       : setup_(setup), world_(world), books_(books), on_return_(std::move(on_return)) {}
 
-  // Each returns what went wrong; empty if nothing.
+  // Each returns a description of the failure, or an empty string.
   std::string Open();
   std::string Step(size_t index);
   std::string Close();
-  // For the hook of the file system: the moment at which a group forms.
+  // For the hook of the file system: during this call a group forms.
   void AtOperation() {
     if (at_operation_) at_operation_();
   }
@@ -112,13 +117,13 @@ class CutWorkload {
   World* const world_;
   CutBooks* const books_;
   const std::function<void()> on_return_;
-  std::function<void()> at_operation_;  // set while a group is to form
+  std::function<void()> at_operation_;  // set while a group forms
   std::unique_ptr<DB> db_;
   std::shared_ptr<const mergedb::Snapshot> snapshot_;
   CrashOracle::State at_snapshot_;
 };
 
-// What iteration shows, forward; `*status` is its outcome.
+// The entries of a forward scan; `*status` is its result.
 CrashOracle::State ReadForward(DB& db, const IteratorOptions& options, Status* status);
 
 }  // namespace mergedb::testing

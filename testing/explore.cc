@@ -21,9 +21,9 @@ using Program = std::function<void(Scheduler&)>;
 constexpr size_t kShrinkRunsMax = 400;
 constexpr uint64_t kClockOneIn = 50;
 
-// ---- who chooses
+// ---- strategies
 
-// A thread that cannot run at its decision: the default.
+// Replays deviations. If a thread cannot run at its decision, the default is chosen.
 class Replay {
  public:
   explicit Replay(const Deviations& deviations) {
@@ -40,15 +40,15 @@ class Replay {
   std::map<uint64_t, int> threads_;
 };
 
-// Decisions of a run, drawn by thread first: what a thread does in a few steps is met as often as what another does in
-// many.
+// Random decisions of a run. The thread is drawn first, so that a thread with few decisions is drawn as often as a
+// thread with many.
 class Places {
  public:
-  using Counts = std::map<int, uint64_t>;  // decisions while a thread ran
+  using Counts = std::map<int, uint64_t>;  // thread -> number of decisions while it runs
 
   Places(base::Random& random, const Counts& counts, uint64_t count) {
     for (; count > 0 && !counts.empty(); --count) {
-      // Every other one is of the last two threads: the program's own, which come after the workers.
+      // Half of the places belong to the last two threads: the program's own threads come after the workers.
       const size_t from = counts.size() > 2 && random.OneIn(2) ? counts.size() - 2 : 0;
       const uint64_t which = from + random.Uniform(counts.size() - from);
       const auto& [thread, decisions] = *std::next(counts.begin(), static_cast<ptrdiff_t>(which));
@@ -64,7 +64,7 @@ class Places {
   Counts met_;
 };
 
-// The runnable thread of the highest priority goes on. At a few decisions the running thread's falls below all others'.
+// The runnable thread with the highest priority runs. At a few decisions the running thread gets the lowest priority.
 class Priorities {
  public:
   Priorities(base::Random& random, const Places::Counts& counts)
@@ -96,7 +96,7 @@ class Priorities {
   int64_t lowest_ = 0;
 };
 
-// A few decisions, anywhere, are not the default.
+// Deviates at a few decisions, at any place.
 class Scattered {
  public:
   Scattered(base::Random& random, const Places::Counts& counts)
@@ -110,7 +110,7 @@ class Scattered {
   Places places_;
 };
 
-// Any thread, every few decisions: finds what needs two threads in step.
+// Chooses any thread every few decisions: finds failures that need two threads to alternate.
 class Wandering {
  public:
   explicit Wandering(base::Random& random) : random_(random), one_in_(uint64_t{1} << random.Uniform(5)) {}
@@ -148,8 +148,9 @@ class Search {
  private:
   struct Node {
     Deviations deviations;
-    std::vector<std::vector<int>> offered;  // what each decision could be; nothing where it does not matter
-    std::vector<int> running;               // and whose decision it was
+    // the choices of each decision; empty where the decision does not matter
+    std::vector<std::vector<int>> offered;
+    std::vector<int> running;  // the thread that ran at each decision
   };
 
   Scheduler::Outcome RunOnce(const Scheduler::Choose& choose, bool tells_story = false) {
@@ -171,7 +172,7 @@ class Search {
     return names.empty() || (!decision.is_forced && std::ranges::find(names, decision.what) != names.end());
   }
 
-  // True: a schedule failed.
+  // Returns true if the schedule failed.
   bool RunNode(Node* node) {
     const Replay replay(node->deviations);
     const auto outcome = RunOnce([&](const Scheduler::Decision& decision) {
@@ -203,7 +204,8 @@ class Search {
     return false;
   }
 
-  // One more deviation than those of `level`. The last one is of each thread in turn, at a random place.
+  // Adds one deviation to those of each node of `level`. The last deviations take turns between the threads, each at a
+  // random place.
   std::vector<Deviations> Extend(const std::vector<Node>& level) {
     std::map<int, std::vector<Deviations>> by_thread;
     for (const Node& node : level) {
@@ -253,7 +255,8 @@ class Search {
     return true;
   }
 
-  // Leaves out what the failure does not need: halves, quarters, single ones, the last until nothing more can go.
+  // Removes deviations that the failure does not need: halves, then quarters, down to single ones, until no single one
+  // can go.
   Deviations Shrink(Deviations deviations) {
     size_t runs = 0;
     for (size_t piece = std::max<size_t>(deviations.size() / 2, 1); runs < kShrinkRunsMax;) {
@@ -291,7 +294,7 @@ class Search {
   const Exploration& exploration_;
   const Program& program_;
   base::Random random_;
-  Places::Counts counts_;  // the most of any run
+  Places::Counts counts_;  // for each thread the maximum over all runs
   Explored explored_;
 };
 

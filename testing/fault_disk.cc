@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kCapturesMax = 6;
 
-// visit(offset, bytes) for each chunk of `current` that is not the same in `base`.
+// Calls visit(offset, bytes) for each chunk of `current` that differs from `base`.
 template <typename Visit>
 void ForEachChangedChunk(const CowBytes& current, const CowBytes& base, Visit&& visit) {
   char now[kChunkBytes];
@@ -88,7 +88,7 @@ void Inode::Sync() {
   if (!has_lost) {
     durable = current;
   } else if (memory) {
-    // Pages stored to since the failure are dirty again and get written; the others count as clean.
+    // Pages with stores since the failure are dirty again, so they are written. The other pages count as clean.
     ForEachChangedChunk(current, lost,
                         [this](uint64_t offset, std::string_view bytes) { durable.Write(offset, bytes); });
     lost = current;
@@ -116,7 +116,7 @@ void Inode::Unmap() {
   live = Current();
   memory.reset();
   captures.clear();
-  // What differs from the disk is unsynced from now on as if it had been written.
+  // The differences to the disk become unsynced writes.
   size_changed |= live.size() != durable.size();
   ForEachChangedChunk(live, has_lost ? lost : durable, [this](uint64_t offset, std::string_view bytes) {
     pending.push_back({.offset = offset, .bytes = std::make_shared<const std::string>(bytes)});
@@ -156,7 +156,7 @@ Disk::Place Disk::Find(const std::string& path) const {
 }
 
 void Disk::Link(const Place& place, const std::shared_ptr<Inode>& inode) {
-  if (place.inode) {  // a rename onto it: the link op replaces the entry in one act
+  if (place.inode) {  // a rename onto an existing name: the link operation replaces the entry atomically
     const uint64_t before = Occupied(*place.inode);
     --place.inode->links;
     Account(*place.inode, before);
@@ -187,7 +187,8 @@ void Disk::SyncDirectory(const std::shared_ptr<Inode>& directory) {
 }
 
 void Disk::SyncFile(const std::shared_ptr<Inode>& inode) {
-  if (inode->size_changed) journal_op = op;  // metadata to write: the journal commits, and the names with it
+  // the sync writes metadata, so it commits the journal and the names in it
+  if (inode->size_changed) journal_op = op;
   inode->Sync();
 }
 

@@ -1,13 +1,13 @@
-// What a simulated disk remembers: for each file what programs see and what would survive, and everything in between in
-// the order in which it happened. No locks, no errors, no handles: fault_file_system adds those. crash_image turns a
-// Disk into the Disk that a crash would leave.
+// The state of a simulated disk. For each file it holds the content that programs see, the content that survives a
+// power cut, and the changes between the two in their order. It has no locks, errors or handles: fault_file_system
+// adds those. crash_image computes the Disk that a crash leaves.
 //
-//     file:       durable --change--change--change--> live        Sync: durable catches up
+//     file:       durable --change--change--change--> live        Sync: durable equals live
 //                    \__ mapped: durable --capture--capture--> memory, in pieces, in any order
-//     directory:  durable_entries --name op--name op--> entries   SyncDirectory: durable_entries catches up
+//     directory:  durable_entries --name op--name op--> entries   SyncDirectory: durable_entries equal entries
 //
-// Lost: a failed sync drops the changes that it covered without undoing them in `live`: programs go on seeing them, the
-// disk never will, and the next sync says OK (what Linux does).
+// A failed sync drops the changes that it covers, but leaves them in `live`: programs still see them, the disk never
+// gets them, and the next sync returns OK. Linux behaves like this.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace mergedb::testing {
 
-// Memory mapped twice in a row, as the real file system does it.
+// Memory that is mapped twice in a row, as the real file system maps it.
 class MirroredMemory {
  public:
   explicit MirroredMemory(const CowBytes& content);
@@ -37,7 +37,7 @@ class MirroredMemory {
   char* base_;
 };
 
-// A write or, without bytes, a truncation to `offset`.
+// A write; without `bytes` a truncation to `offset`.
 struct Change {
   uint64_t offset = 0;
   std::shared_ptr<const std::string> bytes = {};
@@ -53,25 +53,25 @@ struct Inode {
   void WriteAt(uint64_t offset, std::string_view bytes);
   void Truncate(uint64_t size);
   void Sync();
-  void LoseUnsynced();  // a sync that failed
+  void LoseUnsynced();  // a sync failed
   void Map();
   void Unmap();
   const CowBytes& LastCapture() const;
-  void Capture();  // remember the mapped memory as it is now: write-back might have begun here
+  void Capture();  // remembers the mapped memory as it is now, because write-back may begin here
 
   const bool is_directory;
   CowBytes live;
   CowBytes durable;
-  CowBytes durable_before;  // what the last sync found
+  CowBytes durable_before;  // `durable` before the last sync
   std::vector<Change> pending;
   bool is_synced_ever = false;
-  bool has_lost = false;     // live holds what the disk never will
-  bool size_changed = true;  // since the last sync; true at birth: the sync must write metadata
-  CowBytes lost;             // a mapped file at the time of the sync that failed
+  bool has_lost = false;     // `live` holds bytes that the disk never gets
+  bool size_changed = true;  // since the last sync; true for a new file, because its first sync must write metadata
+  CowBytes lost;             // the content of a mapped file at the time of the failed sync
   std::shared_ptr<MirroredMemory> memory;
   std::vector<CowBytes> captures;
   int mappings = 0;
-  int links = 0;  // in entries, not in durable_entries
+  int links = 0;  // number of names in `entries`, not in `durable_entries`
   int handles = 0;
 
   // ---- a directory ----
@@ -80,7 +80,7 @@ struct Inode {
   Entries durable_entries;
 };
 
-// A name that appeared in a directory or went. A rename is two of them with one op number.
+// A name that was added to a directory or removed from it. A rename is two name operations with the same number.
 struct NameOp {
   uint64_t op = 0;
   std::shared_ptr<Inode> directory = {};
@@ -94,9 +94,9 @@ struct Disk {
   Disk() : root(std::make_shared<Inode>(true)) {}
 
   struct Place {
-    std::shared_ptr<Inode> directory;  // null: no such directory
+    std::shared_ptr<Inode> directory;  // null: the directory does not exist
     std::string name;
-    std::shared_ptr<Inode> inode;  // null: no such entry
+    std::shared_ptr<Inode> inode;  // null: the entry does not exist
   };
   Place Find(const std::string& path) const;
 
@@ -105,15 +105,15 @@ struct Disk {
   void SyncDirectory(const std::shared_ptr<Inode>& directory);
   void SyncFile(const std::shared_ptr<Inode>& inode);
 
-  // Call around whatever changes an inode's allocation, links or handles.
+  // Call it after every change of an inode's allocation, links or handles. `before` is Occupied() before the change.
   void Account(const Inode& inode, uint64_t before) { used_bytes += Occupied(inode) - before; }
   static uint64_t Occupied(const Inode& inode) {
     return inode.links > 0 || inode.handles > 0 ? inode.live.allocated_bytes() : 0;
   }
 
-  uint64_t op = 0;                    // the number of the operation under way
-  uint64_t journal_op = 0;            // a journaling file system keeps every name op up to this one
-  std::vector<NameOp> pending_names;  // in order, not yet durable for a strict file system
+  uint64_t op = 0;                    // the number of the current operation
+  uint64_t journal_op = 0;            // a journaling file system keeps every name operation up to this one
+  std::vector<NameOp> pending_names;  // in order; not yet durable on a strict file system
   std::shared_ptr<Inode> root;
   uint64_t used_bytes = 0;
 };

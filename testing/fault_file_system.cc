@@ -79,7 +79,7 @@ std::optional<Fault> FaultFileSystem::State::MatchFault(Op op, const std::string
   return matched;
 }
 
-// Idle files are closed without the lock: that comes back here.
+// Closes idle files without the lock, because their Close() calls this file system.
 bool FaultFileSystem::State::TakeDescriptor() {
   for (const bool may_make_room : {true, false}) {
     base::Lock lock(mutex);
@@ -93,7 +93,7 @@ bool FaultFileSystem::State::TakeDescriptor() {
   return false;
 }
 
-// A large ring is looked at less often, so that the cost stays near a microsecond or two an operation.
+// Captures a large mapping less often, so that the cost stays at one or two microseconds per operation.
 void FaultFileSystem::State::CaptureMappings() {
   if (!options.capture_mappings) return;
   std::erase_if(mapped, [](const std::weak_ptr<Inode>& inode) { return inode.expired(); });
@@ -328,11 +328,11 @@ uint64_t FaultFileSystem::bytes_used() const {
   return state_->disk.used_bytes;
 }
 
-// ---- the test's own hands ----
+// ---- direct access for tests ----
 
 namespace {
 
-// visit(path, inode) for every file and directory, in the order of their paths.
+// Calls visit(path, inode) for every file and directory below `directory`.
 template <typename Visit>
 void Walk(const Inode& directory, const std::string& path, Visit&& visit) {
   for (const auto& [name, inode] : directory.entries) {

@@ -1,5 +1,5 @@
-// A file system in memory on which every fault of the catalogue can be had for a function call: crashes with any
-// outcome that the rules allow, errors on the n-th call of a kind, full disks, flipped bits, a sync that lies.
+// A file system in memory that can inject every fault of the fault model: crashes with any permitted outcome, errors
+// at the n-th call of a kind, full disks, flipped bits, syncs without effect.
 //
 //     FaultFileSystem fs;
 //     auto db = Open({.env = {.file_system = &fs, ...}});
@@ -9,16 +9,16 @@
 //     });
 //     fs.AddFault({.op = Op::kSync, .path_contains = ".seg", .nth = 3});        // the third sync of a segment fails
 //
-// Operations that change something are numbered from 1 (`ops`); the number is the same in every run of a deterministic
-// test. What a crash may leave is written in crash_image.h. A failed sync behaves as Linux does: what it covered is
-// seen by readers, never reaches the disk, and the next sync says OK; sync_after_failed_sync() counts who fell for it.
-// Direct I/O with misaligned offset, length or memory stops the program, and so does a write to a file with two names.
+// Operations that change something have numbers from 1 (`ops`). A deterministic test gets the same numbers in every
+// run. crash_image.h describes what a crash may leave. A failed sync behaves as on Linux: readers see the bytes that
+// it covered, the disk never gets them, and the next sync returns OK. sync_after_failed_sync() counts such syncs.
+// The program stops at direct I/O with a misaligned offset, length or buffer, and at a write to a file with two names.
 // Handles, locks and mappings may outlive the file system object.
 //
-// THREADS: all methods from several threads, one lock inside. The hook runs on the calling thread, without the lock.
-// Mapped memory is read while its owner may store to it: with several threads turn capture_mappings off, and call Crash
-// at a quiet moment.
-// Tested by tests/unit/testing/fault_file_system_test.cc.
+// THREADS: all methods from several threads, with one lock inside. The hook runs on the calling thread, without the
+// lock. The file system reads mapped memory while its owner may store to it: a test with several threads must set
+// capture_mappings to false and must call Crash while no thread stores.
+// Tests: tests/unit/testing/fault_file_system_test.cc.
 #pragma once
 
 #include <functional>
@@ -58,11 +58,11 @@ const char* OpName(Op op);
 
 struct Fault {
   Op op = Op::kAny;
-  std::string path_contains = {};  // of a rename or a link, the source or the target
-  uint64_t nth = 1;                // the first that fails, counted from when the fault was added
-  bool sticky = false;             // and all after it
+  std::string path_contains = {};  // of a rename or a link: the source or the target
+  uint64_t nth = 1;                // the first call that fails, counted from AddFault on
+  bool sticky = false;             // all later calls fail too
   Status status = Status::IOError("injected");
-  size_t partial_bytes = 0;   // a write: how many of its bytes reach the file before it fails
+  size_t partial_bytes = 0;   // of a write: how many bytes reach the file before it fails
   bool has_happened = false;  // the call takes effect and then reports the failure (not for reads and opens)
 };
 
@@ -70,10 +70,11 @@ class FaultFileSystem final : public FileSystem {
  public:
   struct Options {
     uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
-    bool allow_mapping = true;     // false: Map is NotSupported
+    bool allow_mapping = true;     // false: Map returns NotSupported
     bool is_append_only = false;   // a write that is not at the end, or another forbidden call, stops the program
-    bool capture_mappings = true;  // remember earlier states of mapped memory for power cuts
-    // A write to a file with this in its path is seen half done at the schedule point "half-written". Empty: none is.
+    bool capture_mappings = true;  // remembers earlier states of mapped memory for power cuts
+    // A write to a file whose path contains this text happens in two halves. The schedule point "half-written" is
+    // between them. Empty: no write is halved.
     std::string halves_writes_of = {};
   };
   FaultFileSystem() : FaultFileSystem(Options{}) {}
@@ -95,11 +96,11 @@ class FaultFileSystem final : public FileSystem {
   bool is_append_only() const override;
 
   // ---- crashes ----
-  // What a restart would find if the machine (kKill: the process) stopped now. No locks, no faults, no hook; the same
-  // options.
+  // The files that a restart finds if the machine (kKill: the process) stops now. The result has the same options, but
+  // no locks, faults or hook.
   std::unique_ptr<FaultFileSystem> Crash(CrashMode mode, CrashModel model, uint64_t seed) const;
   uint64_t ops() const;
-  // Called before each operation that changes something, with its number.
+  // The hook runs before each operation that changes something; `op` is the number of the operation.
   using OpHook = std::function<void(uint64_t op, const char* what, const std::string& path)>;
   void SetOpHook(OpHook hook);
 
@@ -110,25 +111,27 @@ class FaultFileSystem final : public FileSystem {
   uint64_t sync_after_failed_sync() const;
 
   // ---- space ----
-  void SetCapacity(uint64_t bytes);  // writes that need more get NoSpace, after writing what fits
-  uint64_t bytes_used() const;       // in whole 4 KiB blocks, deleted files that are still open included
+  void SetCapacity(uint64_t bytes);  // a write that needs more space writes the part that fits and returns NoSpace
+  uint64_t bytes_used() const;       // in whole 4 KiB blocks; includes deleted files that are still open
 
   // ---- descriptors ----
-  // Open files, locks and directories that are being read, at most; as the real file system, an open that finds no room closes idle
-  // files (env/descriptors.h), tries once more, and is then Busy.
+  // The limit for open files, locks and directory listings together. If an open exceeds it, the file system closes idle
+  // files (env/descriptors.h) and tries once more, then returns Busy, as the real file system does.
   void SetDescriptorsMax(uint64_t count);
-  uint64_t descriptors() const;  // in use
+  uint64_t descriptors() const;  // the number in use
 
-  // ---- the test's own hands: not counted, never failing by injection, durable at once ----
+  // ---- direct access for tests: not counted, no injected faults, durable at once ----
   std::vector<std::string> Files() const;  // full paths, sorted
   Result<std::string> ReadWhole(const std::string& path) const;
-  Status WriteWhole(const std::string& path, std::string_view bytes);  // creates the file; its directory must exist
+  // creates the file if necessary; its directory must exist
+  Status WriteWhole(const std::string& path, std::string_view bytes);
   Status FlipBit(const std::string& path, uint64_t offset, int bit);
-  // Overwrite bytes that are there; the rest of the file stays shared with its copies.
+  // Overwrites existing bytes; the rest of the file stays shared with its copies.
   Status PatchBytes(const std::string& path, uint64_t offset, std::string_view bytes);
-  // A thread stands at the schedule point "half-written".
+  // Whether a thread is at the schedule point "half-written".
   bool is_half_written() const;
-  // Of all names and bytes that programs see: images with equal fingerprints need checking once.
+  // Covers all names and bytes that programs see: a test needs to check only one of several images with equal
+  // fingerprints.
   uint64_t Fingerprint() const;
 
  private:

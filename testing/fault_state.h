@@ -1,4 +1,4 @@
-// Inside fault_file_system: what the file system, its open files, its locks and its mappings share. Not for tests.
+// Internal to fault_file_system: the state that the file system, its files, locks and mappings share. Not for tests.
 #pragma once
 
 #include <limits>
@@ -21,11 +21,11 @@ struct FaultFileSystem::State {
     uint64_t calls = 0;
   };
 
-  // Number the operation, tell the hook, and say whether it is to fail.
+  // Numbers the operation, calls the hook, and returns the fault if the operation must fail.
   std::optional<Fault> Begin(Op op, const std::string& path, const std::string& second_path = "");
   std::optional<Fault> MatchFault(Op op, const std::string& path, const std::string& second_path) REQUIRES_LOCK(mutex);
   void CaptureMappings() REQUIRES_LOCK(mutex);
-  // False: there is none, even after idle files were closed.
+  // Returns false if no descriptor is free even after idle files were closed.
   bool TakeDescriptor();
 
   mutable base::Mutex mutex;
@@ -42,7 +42,7 @@ struct FaultFileSystem::State {
   uint64_t descriptors_max GUARDED_BY(mutex) = std::numeric_limits<uint64_t>::max();
 };
 
-// One of a process's few, for the life of the object; false if there was none.
+// Holds one file descriptor of the process for the life of the object; false if none was free.
 class FaultFileSystem::Descriptor {
  public:
   explicit Descriptor(std::shared_ptr<State> state) : state_(state->TakeDescriptor() ? std::move(state) : nullptr) {}
@@ -98,7 +98,7 @@ class FaultFileSystem::HeldLock final : public FileLock {
 
 class FaultFileSystem::OpenFile final : public File {
  public:
-  // REQUIRES: the caller holds the lock and counted the handle.
+  // REQUIRES: the caller holds the lock and has counted the handle.
   OpenFile(std::shared_ptr<State> state, std::shared_ptr<Inode> inode, Descriptor descriptor, std::string path,
            const FileOptions& options)
       : state_(std::move(state)),
@@ -131,7 +131,7 @@ class FaultFileSystem::OpenFile final : public File {
     const bool is_allowed = !for_writing || options_.access != Access::kRead;
     return is_allowed ? Status() : Status::IOError(path_ + ": Bad file descriptor: read-only");
   }
-  // Writes what the capacity allows.
+  // Writes the part that the capacity allows.
   Status WriteLocked(uint64_t offset, std::string_view bytes);
   void Release();
 

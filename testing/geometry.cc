@@ -15,13 +15,13 @@ namespace {
 
 constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20;
 constexpr size_t kLeastWriteBufferBytes = 64 * kKiB;
-// The first are drawn as often as all the others: what is rare with large buffers happens all the time with them.
+// Half of the draws take a small buffer: flushes, compactions and evictions are rare with large buffers.
 constexpr std::array<size_t, 2> kSmallBuffers = {kLeastWriteBufferBytes, 100'001};
 constexpr std::array<size_t, 6> kBuffers = {256 * kKiB, kMiB, 3 * kMiB, 4 * kMiB, 8 * kMiB, kWriteBufferBytesDefault};
 constexpr std::array<size_t, 5> kSeparated = {1, 64, 400, 768, 0};
 constexpr std::array<size_t, 4> kBlocks = {256, 1000, 4096, 64 * kKiB};
 constexpr std::array<size_t, 3> kTables = {16, 17, 1000};
-// WHY not fewer: a quarter of 128 is what the test itself, its pipes and the C library hold at most.
+// WHY at least 128: the test itself, its pipes and the C library use up to a quarter of that.
 constexpr std::array<uint64_t, 3> kDescriptors = {0, 128, 256};
 
 template <typename T, size_t n>
@@ -35,7 +35,7 @@ size_t DrawBuffer(base::Random& random, size_t bytes_max) {
   return bytes <= bytes_max ? bytes : small <= bytes_max ? small : kLeastWriteBufferBytes;
 }
 
-// No cache at all, one of two blocks, an ordinary one.
+// No cache, a cache of two blocks, or an ordinary cache.
 size_t DrawMemory(base::Random& random, size_t buffer_bytes) {
   const uint64_t choice = random.Uniform(3);
   return choice == 0 ? 2 * buffer_bytes : choice == 1 ? 2 * buffer_bytes + 8 * kKiB : 8 * buffer_bytes;

@@ -1,12 +1,13 @@
-// The sizes and limits that decide how often a database flushes, compacts, evicts and changes files: drawn from a seed, printed as one word,
-// and read back. No promise may depend on them, so the tests of crashes, kills, models, races and mutants draw them.
+// A geometry: the sizes and limits that decide how often a database flushes, compacts, evicts and switches files. It
+// is drawn from a seed, printed as one word, and parsed back. No promise of the database may depend on it, so the
+// tests of crashes, kills, models, races and mutants draw it.
 //
-//     const Geometry geometry = GeometryFor(seed);              // MERGEDB_GEOMETRY=... of the environment, else what the seed says
+//     const Geometry geometry = GeometryFor(seed);              // MERGEDB_GEOMETRY, else drawn from the seed
 //     SCOPED_TRACE(ReplayOf(geometry));                         // MERGEDB_GEOMETRY=lazy,mapped,buffer=65536,...
 //     Choose(geometry, &options);
 //
-// Half of all draws have the least write buffer or nearly so; the others go up to the default. The least buffer also makes the smallest
-// tables, value files and WAL segments, whose sizes follow from it.
+// Half of all draws have the smallest write buffer or nearly so; the others have up to the default. The sizes of
+// tables, blob files and WAL segments follow from the write buffer, so the smallest buffer makes them smallest.
 //
 // Tests: tests/unit/testing/geometry_test.cc.
 #pragma once
@@ -24,11 +25,12 @@ struct Geometry {
   Style style = Style::kLazy;
   bool use_mapping = true;
   size_t write_buffer_bytes = 64 << 10;
-  size_t memory_bytes = 128 << 10;  // all that is beyond twice the write buffer is cache
+  size_t memory_bytes = 128 << 10;  // everything beyond twice the write buffer is cache
   size_t block_bytes = 4096;
   size_t blob_value_bytes_min = 64;
   size_t open_tables_max = 16;
-  uint64_t descriptors_max = 0;  // of the process, for tests that give the database a process of its own; 0: as it is
+  // limit of the process, for tests that run the database in a process of its own; 0: unchanged
+  uint64_t descriptors_max = 0;
   int bloom_bits = 10;
   CompressionByTier compression = {Compression::kNone, Compression::kNone};
   bool finish_compactions_on_close = false;
@@ -37,25 +39,24 @@ struct Geometry {
 
 inline constexpr size_t kWriteBufferBytesDefault = size_t{32} << 20;
 
-// What a test may not draw.
 struct GeometryLimits {
   size_t write_buffer_bytes_max = kWriteBufferBytesDefault;
   bool may_limit_descriptors = false;
 };
 
 Geometry DrawGeometry(uint64_t seed, const GeometryLimits& limits = {});
-// The one that MERGEDB_GEOMETRY names, if it is set: a failure is had again without the others.
+// The geometry of the variable MERGEDB_GEOMETRY if it is set, to replay a failure; else drawn from the seed.
 Geometry GeometryFor(uint64_t seed, const GeometryLimits& limits = {});
 
 // "lazy,mapped,buffer=65536,memory=131072,block=4096,values=64,tables=16,descriptors=0,bloom=10,codecs=0/0,finish=0"
 std::string Print(const Geometry& geometry);
-// Nothing if the text is not what Print writes.
+// Returns nullopt if Print cannot have written the text.
 std::optional<Geometry> ParseGeometry(std::string_view text);
 std::string ReplayOf(const Geometry& geometry);
 
-// The geometry's choices in `options`; the comparator, the mode and the env are left alone.
+// Writes the geometry to `options`; leaves the comparator, the mode and the env unchanged.
 void Choose(const Geometry& geometry, Options* options);
-// The calling process's limit of open files. REQUIRES: the process ends with the database.
+// Sets the limit of open files of the calling process. REQUIRES: the process ends with the database.
 void LimitDescriptors(const Geometry& geometry);
 
 }  // namespace mergedb::testing

@@ -12,8 +12,8 @@ constexpr size_t kNobody = SIZE_MAX;
 
 std::string Print(const List& list) { return "[" + EncodeList(list) + "]"; }
 
-// The graph, and what is looked up to make it. Nodes: the transactions, then one moment after each end, in order of time,
-// so that real time needs a chain and not all pairs.
+// The dependency graph and its indexes. The nodes are the transactions, then one time node after the end of each
+// committed transaction, in order of time. The time nodes form a chain, so real time needs no edge for each pair.
 class Checker {
  public:
   Checker(std::vector<HistoryTransaction> history, const std::map<std::string, List>& final_state)
@@ -66,7 +66,7 @@ class Checker {
     }
   }
 
-  // Its reads are beginnings of the final lists, with its own appends so far behind them and no others of its own.
+  // Each read must be a prefix of the final list, followed by exactly the transaction's own appends so far.
   std::optional<std::string> CheckReads(size_t t) {
     std::map<std::string, List> own;
     for (auto& op : history_[t].ops) {
@@ -89,7 +89,7 @@ class Checker {
     return std::nullopt;
   }
 
-  // What it saw last of a key is the last that its writer did there.
+  // The last number that the transaction read must be the last that its writer appended to the key.
   std::optional<std::string> CheckLast(size_t t, const HistoryTransaction::Op& op) const {
     if (op.read.empty()) return std::nullopt;
     const size_t writer = WriterOf(op.read.back());
@@ -100,7 +100,7 @@ class Checker {
     return Name(t) + " read " + op.key + " = " + Print(op.read) + ", a part of what " + Name(writer) + " wrote";
   }
 
-  // The final lists hold each append of each committed one once, and nothing else.
+  // The final lists must hold each append of each committed transaction exactly once, and nothing else.
   std::optional<std::string> CheckFinal() const {
     std::map<uint64_t, std::string> places;
     size_t numbers = 0;
@@ -165,7 +165,7 @@ class Checker {
     }
   }
 
-  // Depth first, without recursion: a way back to a node that is still open is a cycle.
+  // Depth-first search without recursion: an edge to a node that is still open closes a cycle.
   std::optional<std::string> FindCycle() const {
     enum : uint8_t { kNew, kOpen, kDone };
     std::vector<uint8_t> state(edges_.size(), kNew);
@@ -209,7 +209,8 @@ class Checker {
   std::vector<HistoryTransaction> history_;
   const std::map<std::string, List>& final_;
   std::map<uint64_t, size_t> writers_;
-  std::map<std::pair<size_t, std::string>, uint64_t> last_appends_;  // of a transaction to a key
+  // (transaction, key) -> the last number appended
+  std::map<std::pair<size_t, std::string>, uint64_t> last_appends_;
   std::vector<std::vector<Edge>> edges_;
 };
 

@@ -76,7 +76,7 @@ class KeyspaceDb final : public DB {
   Status Close() override { return whole_->Close(); }
 
  private:
-  // As durable as the write that it goes with, so that it changes nothing about that one's.
+  // Uses the durability of the write that it accompanies, so that it does not change the durability of that write.
   void Neighbour(const WriteOptions& options, std::string_view key) {
     if (key.size() < 1000) (void)whole_->Put(options, neighbour_, key, "a neighbour's");
   }

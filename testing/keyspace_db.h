@@ -1,6 +1,7 @@
-// A database whose callers, who think that they use the default keyspace, use a named one of another database; or the other way
-// round: the default one, with a named one beside it that is written to all the time. What holds for one keyspace alone must hold
-// for it among others: so every test that takes a DB can be had twice more. Other keys in it change no answer.
+// A DB over one keyspace of another database. The callers use it as if they used the default keyspace. Two forms:
+// the keyspace is a named one, or it is the default one beside a named one. Put, Delete and Merge also put a key of
+// less than 1000 bytes into the other keyspace, which must change no answer. So every test that takes a DB can also
+// run in these two forms.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@ namespace mergedb::testing {
 
 enum class Tenancy : uint8_t { kNamed, kBesideNamed };
 
-// Without keyspaces in it (another comparator than the bytewise one) the same database.
+// Returns `whole` itself if it cannot have keyspaces (its comparator is not the bytewise one).
 std::unique_ptr<DB> NewKeyspaceDb(std::unique_ptr<DB> whole, Tenancy tenancy);
 
 }  // namespace mergedb::testing

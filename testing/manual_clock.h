@@ -1,5 +1,5 @@
-// A clock that stands still until the test says otherwise. Sleeping takes no time and moves it, so a program that waits
-// for a deadline meets it at once and the test can count how long it would have waited.
+// A clock that stands still until the test advances it. A sleep takes no time and advances the clock. So a program
+// that waits for a deadline reaches it at once, and the test can read how long the program would have waited.
 // THREADS: all methods from any thread.
 #pragma once
 
@@ -20,7 +20,7 @@ class ManualClock final : public Clock {
   }
 
   void Advance(uint64_t nanos) { now_nanos_ += nanos; }
-  uint64_t slept_nanos() const { return slept_nanos_.load(); }  // in SleepNanos, all callers together
+  uint64_t slept_nanos() const { return slept_nanos_.load(); }  // the sum of all SleepNanos calls
 
  private:
   std::atomic<uint64_t> now_nanos_;

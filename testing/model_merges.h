@@ -1,7 +1,8 @@
-// Random operands for the model tests, each with what it does to a value by the obvious rule: no code of the engine's.
+// Random merge operands for the model tests. Each comes with a function that applies it to a value by the simplest
+// rule, without code of the engine.
 //
-// What a key may be merged with depends on the key alone, so that nothing clashes: some are counters of 8 bytes, some JSON texts,
-// all others bytes. Puts of such keys must keep to that: ValueThatFits.
+// The key alone decides which operands it gets, so that the operands of a key fit together: some keys are 8-byte
+// counters, some are JSON texts, all others are byte strings. Puts of these keys must use ValueThatFits.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace mergedb::testing {
 
 using ModelValue = std::optional<std::string>;
 
-// "n...", or of op_numbers.h's keys each tenth, whichever way its letter is spelled.
+// Whether `key` is one of the plain keys of op_numbers.h, "k0123" or "K0123", and ends with the digit `last`.
 inline bool IsPlainKey(const std::string& key, char last) {
   return key.size() == 5 && (key[0] == 'k' || key[0] == 'K') && key[4] == last;
 }
@@ -120,7 +121,7 @@ inline ModelMerge DrawMerge(base::Random& random, const std::string& key) {
   return DrawBytesMerge(random);
 }
 
-// A value to put under `key`: `value`, unless the key's merges need another.
+// Returns `value`, or another value if the operands of the key need one.
 inline std::string ValueThatFits(base::Random& random, const std::string& key, std::string value) {
   if (IsCounterKey(key)) return EightBytes(random.Next());
   if (IsJsonKey(key)) return DrawJson(random, false);

@@ -1,5 +1,5 @@
-// Where the database of an OpRunner lives: in a World, where the list of operations decides what happens in the background
-// and the process may be killed, or in real files with real threads, by the C++ face or the C one.
+// The environment of an OpRunner's database. Either a World, in which the list of operations controls the background
+// work and may kill the process, or real files with real threads, through the C++ or the C interface.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ class OpHome {
 
   virtual Result<std::unique_ptr<DB>> Open(OpenMode mode) = 0;
   virtual Status Destroy() = 0;
-  // What a process that starts now would find if the one before was killed. Null where nobody can be killed.
+  // The environment of a process that starts after a kill of this one. Null if this home does not support kills.
   virtual std::unique_ptr<OpHome> AfterKill(uint64_t seed) = 0;
-  // Some steps of background work, in an order of the home's choosing. False: nothing waits.
+  // Runs one step of background work; the home chooses which. Returns false if no work is queued.
   virtual bool RunOne() = 0;
   virtual void PassSeconds(uint64_t seconds) = 0;
-  // Of the names and bytes of all files.
+  // Covers the names and the bytes of all files.
   virtual uint64_t Fingerprint() = 0;
 };
 

@@ -17,7 +17,7 @@ std::string KeyOf(uint64_t number) {
   if (number < 900) return text;
   if (number < 960) return text + std::string((number - 899) * 10, '\x7f');
   if (number < 970) return std::string(number - 959, '\xff');
-  if (number < 980) return std::string(number - 970, '\0');  // one of them is empty
+  if (number < 980) return std::string(number - 970, '\0');  // the first one is empty
   if (number < 990) return text + std::string(number - 980, '\0');
   return std::string(text).substr(0, number - 990);
 }
@@ -25,7 +25,7 @@ std::string KeyOf(uint64_t number) {
 std::string ValueOf(uint64_t number) {
   const uint64_t tag = number / kValueBytesUnit;
   std::string value(number % kValueBytesUnit, '\0');
-  if (tag % 4 == 0) {  // nothing to compress
+  if (tag % 4 == 0) {  // incompressible
     base::Random random(number);
     for (char& byte : value) byte = static_cast<char>(random.Next() >> 40);
   } else {
@@ -57,7 +57,7 @@ uint64_t DrawDurability(base::Random& random, const Profile&) {
   const uint64_t choice = random.Uniform(50);
   return choice < 3 ? choice : 0;
 }
-// Seldom many: the background otherwise catches up with everything.
+// Mostly few steps: with many steps, the background work would always catch up.
 uint64_t DrawSteps(base::Random& random, const Profile&) { return random.Uniform(random.OneIn(50) ? 400 : 12); }
 
 }  // namespace mergedb::testing

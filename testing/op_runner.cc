@@ -19,22 +19,22 @@ namespace mergedb::testing {
 namespace {
 
 constexpr size_t kSnapshots = 6, kIterators = 4;
-// 0: now; else a snapshot's slot + 1.
+// 0: the current state; else the slot of a snapshot + 1.
 uint64_t DrawSight(base::Random& random, const Profile&) {
   return random.OneIn(2) ? 0 : 1 + random.Uniform(kSnapshots);
 }
 
-// ---- changes -----------------------------------------------------------------------------------------------------------
+// ---- changes ----------------------------------------------------------------------------------------------
 
 struct Change {
   enum Kind : uint64_t { kPut, kDelete, kMerge, kDeleteRange, kKinds };
   Kind kind;
   std::string key;
-  std::string value = {};  // of a put; of a merge the operand; of a range its end
+  std::string value = {};  // of a put the value; of a merge the operand; of a range delete the end of the range
   std::function<std::string(const ModelValue&)> merge = {};
 };
 
-// What the numbers of a change say: its kind, its key, and what makes its value or its operand.
+// Makes a change from its numbers: its kind, its key, and the seed of its value or operand.
 Change ChangeOf(Change::Kind kind, uint64_t key_number, uint64_t value_number) {
   Change change{.kind = kind, .key = KeyOf(key_number)};
   base::Random random(value_number);
@@ -74,7 +74,7 @@ ModelDb::Change ToModel(const Change& change) {
   return {.key = change.key, .value = change.value};
 }
 
-// ---- the runner --------------------------------------------------------------------------------------------------------
+// ---- the runner -------------------------------------------------------------------------------------------
 
 class OpRunner {
  public:
@@ -88,7 +88,7 @@ class OpRunner {
 
   Verdict Run(const OpList& list);
 
-  // ---- operations: one each in the table ----
+  // ---- operations: one method for each entry of the table ----
   void Put(const Op& op) { CommitOne(ChangeOf(Change::kPut, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void Delete(const Op& op) { CommitOne(ChangeOf(Change::kDelete, Number(op, 0), 0), Number(op, 1)); }
   void Merge(const Op& op) { CommitOne(ChangeOf(Change::kMerge, Number(op, 0), Number(op, 1)), Number(op, 2)); }
@@ -134,14 +134,14 @@ class OpRunner {
     std::shared_ptr<const Snapshot> snapshot;
     uint64_t commit = 0;
   };
-  // What a read sees.
+  // The state that a read sees.
   struct Sight {
     const Snapshot* snapshot;
     uint64_t commit;
   };
 
   using State = std::map<std::string, std::string, ModelDb::Less>;
-  // What a transaction sees and has done, and what it goes back to.
+  // The state that a transaction sees, its changes, and its savepoints.
   struct TransactionModel {
     State state;
     std::vector<Change> changes = {};
@@ -194,7 +194,7 @@ class OpRunner {
 
   const OptionSet& set_;
   const RunOptions& options_;
-  // Homes of databases that are gone; what was taken from those and outlives them; it needs them.
+  // Homes of closed databases. Iterators and snapshots that outlive their database (orphans) still need its home.
   std::vector<std::unique_ptr<OpHome>> former_homes_;
   std::vector<std::unique_ptr<Iterator>> orphans_;
   std::vector<std::shared_ptr<const Snapshot>> orphan_snapshots_;
@@ -203,16 +203,17 @@ class OpRunner {
   std::unique_ptr<DB> db_;
   std::array<HeldSnapshot, kSnapshots> snapshots_;
   std::array<std::unique_ptr<CheckedIterator>, kIterators> iterators_;
-  bool is_next_kept_ = true;   // of what the database leaves behind when it closes
-  bool has_unlogged_ = false;  // writes that a kill may take
+  bool is_next_kept_ = true;   // alternates: whether the next held object outlives its database
+  bool has_unlogged_ = false;  // a kill may lose writes without WAL
   uint64_t kills_ = 0;
   uint64_t answers_ = 0;
   std::string problem_;
 };
 
-// ---- writes ------------------------------------------------------------------------------------------------------------
+// ---- writes -----------------------------------------------------------------------------------------------
 
-// A range is mostly of a few neighbours, at times of half of the keys; its begin is not after its end.
+// A range delete mostly covers a few neighbouring keys, sometimes about half of all keys. Its begin is not after its
+// end.
 Change OpRunner::ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const {
   if (kind != Change::kDeleteRange) return mergedb::testing::ChangeOf(kind, key, value);
   Change change{kind, KeyOf(key), KeyOf(value % 16 == 15 ? value % 1009 : key + value % 16)};
@@ -232,7 +233,7 @@ void OpRunner::CommitOne(const Change& change, uint64_t durability) {
   MustBe(Code::kInvalidArgument, db_->DeleteRange({}, change.value, change.key), "a range that begins after its end");
 }
 
-// Head: key, how much of it, durability.
+// Head: key, length of its prefix, durability.
 void OpRunner::DeletePrefix(const Op& op) {
   const std::string prefix = KeyOf(Number(op, 0)).substr(0, Number(op, 1));
   const bool has_end = prefix.find_first_not_of('\xff') != std::string::npos;
@@ -248,7 +249,7 @@ void OpRunner::DeletePrefix(const Op& op) {
   model_.Commit(changes);
 }
 
-// Head: durability, and how many of the changes come by way of a second batch. Each: kind, key, value.
+// Head: durability, number of changes that come from a second, appended batch. Each: kind, key, value.
 void OpRunner::Batch(const Op& op) {
   WriteBatch batch, second;
   std::vector<ModelDb::Change> changes;
@@ -267,7 +268,7 @@ void OpRunner::Batch(const Op& op) {
   if (!changes.empty()) model_.Commit(changes);
 }
 
-// ---- transactions ------------------------------------------------------------------------------------------------------
+// ---- transactions -----------------------------------------------------------------------------------------
 
 void OpRunner::Apply(const ModelDb::Change& change, State* state) {
   const auto first = state->lower_bound(change.key);
@@ -277,7 +278,7 @@ void OpRunner::Apply(const ModelDb::Change& change, State* state) {
   }
   const auto found = state->find(change.key);
   const ModelValue before = found == state->end() ? ModelValue() : ModelValue(found->second);
-  if (found != state->end()) state->erase(found);  // the newest change says how the key is spelled
+  if (found != state->end()) state->erase(found);  // the map then takes the spelling of the newest change
   if (change.merge) {
     (*state)[change.key] = change.merge(before);
   } else if (change.value) {
@@ -285,7 +286,7 @@ void OpRunner::Apply(const ModelDb::Change& change, State* state) {
   }
 }
 
-// From `from` a few steps up or down, in turns, as the bits say.
+// Moves a cursor from `from` by a few steps; each bit of `moves` is one direction.
 void OpRunner::CheckCursor(Transaction& transaction, const State& state, const std::string& from, uint64_t moves) {
   auto cursor = transaction.OpenCursor();
   auto expected = state.lower_bound(from);
@@ -305,7 +306,7 @@ void OpRunner::CheckCursor(Transaction& transaction, const State& state, const s
   }
 }
 
-// False: nothing more of this transaction.
+// Returns false if the transaction must stop.
 bool OpRunner::DoInTransaction(Transaction* transaction, const Op::Numbers& group, TransactionModel* model) {
   const uint64_t what = NumberAt(group, 0) % 10;
   if (what < 6) {
@@ -342,8 +343,8 @@ bool OpRunner::DoInTransaction(Transaction* transaction, const Op::Numbers& grou
   return !failed();
 }
 
-// Head: kind, durability, how it ends. Each: what, key, value. Where there are no transactions (the C face's stand-in) it is a
-// batch: nothing that is read within counts as an answer.
+// Head: kind, durability, how it ends. Each: what, key, value. If the database has no transactions (the DB over the C
+// interface), the changes go into one batch and the reads are skipped. Reads in a transaction do not count as answers.
 void OpRunner::InTransaction(const Op& op) {
   auto begun = Transaction::Begin(
       *db_, {.kind = Number(op, 0) % 2 == 0 ? TransactionKind::kSingleWriter : TransactionKind::kOptimistic,
@@ -358,7 +359,7 @@ void OpRunner::InTransaction(const Op& op) {
     if (!DoInTransaction(has_transactions ? begun->get() : nullptr, group, &model)) return;
     if (NumberAt(group, 2) % 4 == 0) home_->RunOne();
   }
-  if (Number(op, 2) % 4 == 3) return;  // rolled back by its destructor
+  if (Number(op, 2) % 4 == 3) return;  // the destructor rolls back
   WriteBatch batch;
   std::vector<ModelDb::Change> changes;
   for (const Change& change : model.changes) {
@@ -371,7 +372,7 @@ void OpRunner::InTransaction(const Op& op) {
   if (!changes.empty()) model_.Commit(changes);
 }
 
-// ---- reads -------------------------------------------------------------------------------------------------------------
+// ---- reads ------------------------------------------------------------------------------------------------
 
 OpRunner::Sight OpRunner::SightOf(uint64_t number) const {
   const HeldSnapshot& held = snapshots_[(number + kSnapshots - 1) % kSnapshots];
@@ -438,7 +439,7 @@ void OpRunner::Scan(const Op& op) {
   Answered("scan");
 }
 
-// ---- iterators and snapshots that stay open ----------------------------------------------------------------------------
+// ---- iterators and snapshots that stay open ---------------------------------------------------------------
 
 // Head: slot, sight, lower, upper, prefix, flags.
 void OpRunner::OpenIterator(const Op& op) {
@@ -480,7 +481,7 @@ bool OpRunner::IsAnythingHeld() const {
          std::any_of(iterators_.begin(), iterators_.end(), [](const auto& held) { return held != nullptr; });
 }
 
-// ---- care --------------------------------------------------------------------------------------------------------------
+// ---- maintenance ------------------------------------------------------------------------------------------
 
 void OpRunner::Steps(const Op& op) {
   for (uint64_t steps = Number(op, 0); steps > 0 && home_->RunOne();) --steps;
@@ -504,7 +505,7 @@ void OpRunner::Open(OpenMode mode) {
   if (!report.empty()) Fail("recovery reports " + report);
 }
 
-// An iterator whose database is closed.
+// `iterator` belongs to a closed database.
 void OpRunner::CheckOrphan(Iterator& iterator) {
   iterator.Next();
   iterator.SeekToFirst();
@@ -512,7 +513,7 @@ void OpRunner::CheckOrphan(Iterator& iterator) {
   MustBe(Code::kShuttingDown, iterator.status(), "an iterator of a closed database");
 }
 
-// Close, with iterators and snapshots still held; half of those outlive the database for a while.
+// Closes the database while iterators and snapshots are held. Every second of them outlives the database for a while.
 void OpRunner::CloseAndLetGo() {
   MadeDurable(db_->Close(), "Close");
   MustBeOk(db_->Close(), "a second Close");
@@ -571,7 +572,7 @@ void OpRunner::ReadOnly(const Op&) {
   Open(OpenMode::kMustExist);
 }
 
-// As another process does it, while this one has the database open: no write that was acknowledged is missing.
+// Reads as another process would, while this process has the database open. No acknowledged write may be missing.
 void OpRunner::ReadBeside(const Op& op) {
   if (has_unlogged_) Flush(op);
   if (failed()) return;
@@ -608,7 +609,7 @@ void OpRunner::Sizes(const Op& op) {
   const uint64_t live = std::stoull(tables) + std::stoull(values);
   const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
-  // With real threads the tables may change between the two questions.
+  // With real threads the tables may change between the two calls.
   if (set_.place == Place::kWorld && sizes[0] > live) Fail("a range larger than all tables and values");
   if (set_.place == Place::kWorld && sizes[1] > sizes[0])
     Fail("an empty range larger than another from the same key on");
@@ -651,7 +652,7 @@ void OpRunner::Misuse(const Op& op) {
   }
 }
 
-// ---- the table ---------------------------------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------------------
 
 struct RunnableOp {
   OpKind kind;
@@ -687,7 +688,7 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "settle", .weight = 8, .is_maintenance = true}, &OpRunner::Settle},
       {{.name = "reopen", .weight = 6}, &OpRunner::Reopen},
       {{.name = "kill", .weight = 6}, &OpRunner::Kill},
-      // The same where nobody can notice.
+      // Reopen and kill at moments when no answer can change: the test holds no snapshot and no iterator.
       {{.name = "rest", .weight = 2, .is_maintenance = true}, &OpRunner::Rest},
       {{.name = "relapse", .weight = 2, .is_maintenance = true}, &OpRunner::Relapse},
       {{.name = "read_only", .weight = 3}, &OpRunner::ReadOnly},
@@ -714,7 +715,7 @@ Verdict OpRunner::Run(const OpList& list) {
           .answers = answers_};
     }
   }
-  // Whatever state the list left: as it is, with nothing owed, and closed.
+  // Checks the final state: as it is, after all compactions without snapshots, and at close.
   const auto finish = [&](const auto& step) {
     if (!failed()) step();
   };

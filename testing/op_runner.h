@@ -1,14 +1,14 @@
-// Runs operations (random_ops.h) on a database and on the oracle at once, and compares every answer.
+// Runs operations (random_ops.h) on a database and on the oracle at the same time, and compares every answer.
 //
 //     Verdict verdict = RunOps(list, set, {});
 //     if (!verdict.problem.empty()) ...          // "operation 3, get:0,12: found nothing, expected 17 bytes ..."
 //
-// Two runs that were asked the same give the same `answers`, whatever the options are and whatever maintenance happens in
-// between: that is the metamorphic part of tests/model/model_test.cc, where two databases are compared that the oracle
-// believes, so to say, both.
+// Two runs with the same questions have the same `answers`, whatever options they use and whatever maintenance happens
+// in between. This is the metamorphic part of tests/model/model_test.cc: it compares two databases that both agree
+// with the oracle.
 //
-// To add an operation: an entry in the table at the end of op_runner.cc, and a method that does it. A new change to a key
-// joins Change, AddTo and ToModel there, and is then in batches, too.
+// To add an operation, add an entry to the table at the end of op_runner.cc and a method. To add a kind of change to
+// a key, extend Change, AddTo, WriteTo and ToModel there; batches then contain it too.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ const OpTable& ModelOpTable();
 
 struct Verdict {
   std::string problem = {};  // empty: every answer was right
-  size_t op = 0;             // the operation that met it
-  uint64_t answers = 0;      // a digest of what was read
+  size_t op = 0;             // the index of the operation that failed
+  uint64_t answers = 0;      // a digest of the results of all reads
 };
 
 struct RunOptions {
-  uint64_t seed = 1;  // of the order of background work
-  // Put between the database and the runner: for tests of the runner itself.
+  uint64_t seed = 1;  // decides the order of background work
+  // If set: wraps the database, for tests of the runner itself.
   std::function<std::unique_ptr<DB>(std::unique_ptr<DB>)> wrap = {};
 };
 

@@ -10,7 +10,7 @@
 namespace mergedb::testing {
 namespace {
 
-// "apple" and "Apple" are one key.
+// Under this comparator "apple" and "Apple" are one key.
 class CaseFoldingComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override {
@@ -24,7 +24,7 @@ class CaseFoldingComparator final : public Comparator {
   std::string_view Name() const override { return "test.case_folding"; }
 };
 
-// Short keys first: an order in which a key's beginnings are not its neighbours.
+// Orders short keys first, so that the keys with a common prefix are not neighbours.
 class ShortFirstComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override {
@@ -34,7 +34,7 @@ class ShortFirstComparator final : public Comparator {
   std::string_view Name() const override { return "test.short_first"; }
 };
 
-// The bytewise order, by a comparator that does not say so.
+// The bytewise order, but not BytewiseComparator() itself, so that the engine does not recognise it.
 class PlainComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }

@@ -1,5 +1,5 @@
-// The corners of the space of options: what no answer may depend on. The model tests run every list of operations under each
-// of these sets, and compare.
+// Option sets at the corners of the option space. No answer may depend on the options: the model tests run every list
+// of operations with each of these sets and compare the answers.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace mergedb::testing {
 
-// Where a set's databases live. Only in a World in memory can the process be killed and background work be chosen by the list;
-// in the others there are real threads.
+// The place of a set's databases. Only a World in memory supports kills and lets the list control the background
+// work; the other places use real threads.
 enum class Place : uint8_t { kWorld, kRealFiles, kCInterface };
 
 struct OptionSet {
@@ -36,13 +36,13 @@ struct OptionSet {
 };
 
 const std::vector<OptionSet>& WorldOptionSets();  // all in a World
-const std::vector<OptionSet>& RealOptionSets();   // the other places
-// In a World; its name is the geometry, printed. `turn` chooses what a geometry leaves open: the comparator and the parallelism.
+const std::vector<OptionSet>& RealOptionSets();   // all in the other places
+// A set in a World; its name is the printed geometry and the turn. `turn` chooses the comparator and the parallelism.
 OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn);
-// Of either, or of a geometry by its name with its turn, as in "lazy,mapped,...,finish=0,turn=3". Nothing: there is none.
+// Finds a set by name, or makes one from a geometry and a turn, "lazy,mapped,...,finish=0,turn=3". Else nullopt.
 std::optional<OptionSet> FindOptionSet(std::string_view name);
 
-// The set's choices in `options`, whose env and mode are left alone.
+// Writes the set to `options`; leaves the env and the mode unchanged.
 void Choose(const OptionSet& set, Options* options);
 
 }  // namespace mergedb::testing

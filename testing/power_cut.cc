@@ -13,8 +13,8 @@ namespace {
 constexpr CrashMode kModes[] = {
     CrashMode::kKill,       CrashMode::kMin,      CrashMode::kNamesFull,   CrashMode::kNamesMinDataFull,
     CrashMode::kPrefixTorn, CrashMode::kBlockMix, CrashMode::kGarbageTail, CrashMode::kLostSync};
-constexpr uint64_t kDeepOneIn = 12;     // images of the second depth whose recovery is cut
-constexpr uint64_t kDeepCutsOneIn = 4;  // and at which operations of it
+constexpr uint64_t kDeepOneIn = 12;     // of the images at depth 2, one in so many has its recovery cut
+constexpr uint64_t kDeepCutsOneIn = 4;  // at one in so many operations
 constexpr size_t kSeenMax = 300'000;
 constexpr char kFailures[] = "power_cut_failures";
 
@@ -34,7 +34,7 @@ bool ParseCut(const std::string& text, Cut* cut) {
   return false;
 }
 
-// The image's files, for whoever wants to look into them. Returns where they are.
+// Saves the files of an image for inspection. Returns the directory.
 std::string SaveFiles(const FaultFileSystem& files, const std::string& replay) {
   const std::filesystem::path directory =
       std::filesystem::path(kFailures) / std::to_string(std::hash<std::string>{}(replay) % 1'000'000'000);
@@ -51,7 +51,7 @@ std::string SaveFiles(const FaultFileSystem& files, const std::string& replay) {
 
 }  // namespace
 
-// ---- images seen -------------------------------------------------------------------------------------------------------
+// ---- SeenImages -------------------------------------------------------------------------------------------
 
 const Recovered* SeenImages::Find(uint64_t look) const {
   const auto found = seen_.find(look);
@@ -63,7 +63,7 @@ const Recovered* SeenImages::Keep(uint64_t look, Recovered recovered) {
   return &seen_.insert_or_assign(look, std::move(recovered)).first->second;
 }
 
-// ---- the workload ------------------------------------------------------------------------------------------------------
+// ---- the workload -----------------------------------------------------------------------------------------
 
 PowerCuts::PowerCuts(const CutSetup& setup, const CutPlan& plan, SeenImages* seen)
     : setup_(setup),
@@ -100,7 +100,7 @@ std::string PowerCuts::RunSteps() {
   return problem;
 }
 
-// Before an operation, or after a call: here the power may fail.
+// Runs before each operation and after each call: the points where the power may fail.
 void PowerCuts::AtPoint() {
   const uint64_t point = ++counts_.points;
   if (setup_.failing_sync > 0) counts_.has_faulted = world_.files->faults_hit() > 0;
@@ -110,7 +110,8 @@ void PowerCuts::AtPoint() {
   for (const CrashMode mode : kModes) {
     for (const CrashModel model : kCrashModels) {
       const Cut cut{.point = point, .mode = mode, .model = model};
-      if (mode == CrashMode::kKill && model != CrashModel::kStrict) continue;  // a kill knows no model
+      // a kill does not depend on the model
+      if (mode == CrashMode::kKill && model != CrashModel::kStrict) continue;
       if (!replay_.empty() && (replay_[0].mode != mode || replay_[0].model != model)) continue;
       problem_ = CheckImage(Take(cut));
       if (!problem_.empty()) return;
@@ -118,7 +119,7 @@ void PowerCuts::AtPoint() {
   }
 }
 
-// ---- images ------------------------------------------------------------------------------------------------------------
+// ---- images -----------------------------------------------------------------------------------------------
 
 uint64_t PowerCuts::SeedOf(const std::vector<Cut>& cuts) const {
   uint64_t seed = setup_.seed;
@@ -136,8 +137,8 @@ PowerCuts::Image PowerCuts::Take(const Cut& cut) const {
           .has_lied = cut.mode == CrashMode::kLostSync};
 }
 
-// A cut of the recovery of `image`, which holds `held`. What a kill spared a power cut may still take, until a recovery has made
-// it durable; all else stays exactly as it was.
+// Cuts the recovery of `image`, which holds `held`. After a kill, a power cut may still drop bytes that the kill kept,
+// until a recovery makes them durable. All other content must stay exactly as it is.
 PowerCuts::Image PowerCuts::TakeNested(const Image& image, const FaultFileSystem& files, const Cut& cut,
                                        const CrashOracle::State& held) const {
   Image next{.files = nullptr, .cuts = image.cuts, .owed = image.owed};
@@ -167,7 +168,8 @@ RecoveryCheck PowerCuts::CheckFor(const Image& image) const {
 std::string PowerCuts::CheckImage(Image image) {
   ++counts_.states;
   if (image.cuts.size() > 1) ++counts_.nested;
-  // A kill leaves unsynced bytes that a later cut may take: it looks like a cut that spared them, and is not the same.
+  // The image of a kill may have the same files as the image of a power cut, but it holds unsynced bytes that a later
+  // cut may drop. So the two count as different.
   const RecoveryCheck check = CheckFor(image);
   const uint64_t look = image.files->Fingerprint() * 4 + (image.is_durable ? 0 : 2) + (image.has_lied ? 1 : 0);
   const Recovered* recovered = seen_->Find(look);
@@ -191,11 +193,12 @@ std::string PowerCuts::CheckImage(Image image) {
   const bool is_chosen = choice % (depth == 1 ? plan_.nest_one_in : kDeepOneIn) == 0 && is_new;
   const bool is_replayed = replay_.size() > image.cuts.size();
   if (depth >= plan_.depth_max || (replay_.empty() ? !is_chosen : !is_replayed)) return "";
-  const CrashOracle::State held = recovered->state;  // what was seen may move
+  // a copy: `recovered` points into seen_, which CutRecovery may clear
+  const CrashOracle::State held = recovered->state;
   return CutRecovery(image, held);
 }
 
-// Opens the image again and cuts the power at its operations.
+// Opens the image again and cuts the power at the operations of this recovery.
 std::string PowerCuts::CutRecovery(const Image& image, const CrashOracle::State& held) {
   const uint64_t seed = SeedOf(image.cuts);
   const int depth = static_cast<int>(image.cuts.size());
@@ -227,7 +230,7 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
   return problem + "\n  files: " + SaveFiles(*image.files, replay) + "\n  replay: " + replay;
 }
 
-// ---- the line that replays ---------------------------------------------------------------------------------------------
+// ---- the line that replays --------------------------------------------------------------------------------
 
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
   std::string text = "seed=" + std::to_string(setup.seed) +

@@ -1,15 +1,17 @@
-// Power cuts and kills at every call of a workload, and of the recoveries that they lead to.
+// Cuts the power, or kills the process, at every call of a workload and during the recoveries that follow.
 //
-//     workload   op op op op op            before each operation that changes a file, and after each call that returned, take
-//                 |  |  |  |  |            the images of all modes and models;
-//               recover and check each     cut the recoveries of some of them in the same way, down to depth 3
+//     workload   op op op op op            before each operation that changes a file, and after each call that returns,
+//                 |  |  |  |  |            take the images of all modes and models (of a kill, only one image);
+//               recover and check each     cut some of the recoveries in the same way, down to depth 3
 //
-// Images that look alike are recovered once; what they hold is judged each time, since what was promised grows. What was durable
-// before a cut must be there after it, whatever cuts follow: a nested image holds exactly what its parent's recovery showed.
+// Images with equal files are recovered once. Their content is compared with the oracle each time, because more
+// commits are promised at each point. All that was durable before a cut must be there after it, whatever cuts follow:
+// a nested image holds exactly the state that the recovery of its parent showed. TakeNested has the exceptions: a
+// power cut after a kill, and a disk that lied.
 //
-// A failure is one line that replays it, and a directory with the image's files:
+// A failure gives a line that replays it, and a directory with the files of the image:
 //     MERGEDB_CUT="seed=7 style=lazy staging=mapped steps=psf point=31 cut=block-mix/strict nested=12:min/journaled"
-// THREADS: one, but for the workload's own groups.
+// THREADS: one, except the threads of the workload's groups.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@
 
 namespace mergedb::testing {
 
-// One crash: before the operation or at the moment `point`, counted from 1.
+// One crash at a point. The points, counted from 1, are before each file operation and after each call that returns.
 struct Cut {
   uint64_t point = 0;
   CrashMode mode = CrashMode::kMin;
@@ -35,22 +37,24 @@ struct Cut {
 
 // Which crashes of a workload are checked.
 struct CutPlan {
-  size_t first_step = 0;  // none before it: a shorter workload had them; nor before a sync that is to fail did
+  // No crash is checked before this step (a shorter workload covers it) or before the sync that has to fail.
+  size_t first_step = 0;
   uint64_t point_one_in = 1;
-  uint64_t nest_one_in = 24;  // images whose recovery is cut as well
+  uint64_t nest_one_in = 24;  // one in so many images has its recovery cut too
   int depth_max = 3;
 };
 
 struct CutCounts {
-  bool has_faulted = false;  // the sync that was to fail came
+  bool has_faulted = false;  // the sync that had to fail has failed
   uint64_t points = 0;
-  uint64_t states = 0;     // crash states judged
-  uint64_t recovered = 0;  // of them, images that were recovered: no other looked the same
-  uint64_t nested = 0;     // of them, cuts of recoveries
-  uint64_t corrupt = 0;    // lies of the disk that the database noticed
+  uint64_t states = 0;     // checked crash states
+  uint64_t recovered = 0;  // images that were recovered: no earlier image had the same files
+  uint64_t nested = 0;     // states after cuts of recoveries
+  uint64_t corrupt = 0;    // states in which the database noticed a lost sync
 };
 
-// What images hold, by their looks. Shared by workloads of one seed and one set of options, whose beginnings are the same.
+// The recovered content of images, by fingerprint. Workloads with the same seed and options share it, because they
+// begin with the same steps.
 class SeenImages {
  public:
   const Recovered* Find(uint64_t look) const;
@@ -64,20 +68,21 @@ class PowerCuts {
  public:
   PowerCuts(const CutSetup& setup, const CutPlan& plan, SeenImages* seen);
 
-  // The first failure, with the line that replays it; empty if every promise was kept.
+  // Returns the first failure with the line that replays it; empty if the database kept every promise.
   std::string Run();
-  // One cut, and cuts of the recoveries that follow it.
+  // Replays one cut, and the cuts of the recoveries that follow it.
   std::string Replay(const std::vector<Cut>& cuts);
   const CutCounts& counts() const { return counts_; }
 
  private:
   struct Image {
     std::unique_ptr<FaultFileSystem> files;
-    std::vector<Cut> cuts;  // how it came to be
+    std::vector<Cut> cuts;  // the cuts that led to this image
     CrashOracle::Owed owed;
-    std::optional<CrashOracle::State> exact = {};  // what it must hold
-    bool is_durable = true;                        // nothing of it is at the mercy of the next power cut
-    bool has_lied = false;                         // a sync was lost on the way
+    std::optional<CrashOracle::State> exact = {};  // if set, the image must hold exactly this state
+    // false: the image may hold unsynced bytes, which the next power cut may drop
+    bool is_durable = true;
+    bool has_lied = false;  // an earlier cut lost a sync (kLostSync)
   };
 
   std::string RunSteps();
@@ -99,11 +104,11 @@ class PowerCuts {
   CutWorkload workload_;
   CutCounts counts_;
   bool is_armed_ = false;
-  std::vector<Cut> replay_;  // empty: all
+  std::vector<Cut> replay_;  // empty: run all cuts
   std::string problem_;
 };
 
-// "seed=7 style=lazy ...", and back.
+// Prints "seed=7 style=lazy ...", and parses it.
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts);
 bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts);
 

@@ -1,4 +1,5 @@
-// What most tests include. Each test still includes what it uses: this file only makes that cheap (CMakeLists.txt).
+// Precompiled header: the headers that most tests include. Each test still includes the headers that it uses; this
+// file only makes these includes cheap (CMakeLists.txt).
 #pragma once
 
 #include <gmock/gmock.h>

@@ -7,18 +7,19 @@
 namespace mergedb::testing {
 namespace {
 
-// ---- text --------------------------------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------------------
 
 void PrintNumbers(const Op::Numbers& numbers, std::string* text) {
   size_t count = numbers.size();
-  while (count > 0 && numbers[count - 1] == 0) --count;  // zeros at the end say nothing
+  // a missing number is 0, so zeros at the end are not printed
+  while (count > 0 && numbers[count - 1] == 0) --count;
   for (size_t i = 0; i < count; ++i) {
     if (i > 0) *text += ',';
     *text += std::to_string(numbers[i]);
   }
 }
 
-// The text up to `end`, which is dropped with it; all of it if there is no `end`.
+// Removes the text up to and including `end`, or all text if `end` is missing. Returns it without `end`.
 std::string_view TakeUpTo(char end, std::string_view* text) {
   const size_t at = std::min(text->find(end), text->size());
   const std::string_view taken = text->substr(0, at);
@@ -56,7 +57,7 @@ std::optional<Op> ParseOp(const OpTable& table, std::string_view text) {
   return op;
 }
 
-// ---- drawing -----------------------------------------------------------------------------------------------------------
+// ---- drawing ----------------------------------------------------------------------------------------------
 
 class KindDrawer {
  public:
@@ -75,7 +76,7 @@ class KindDrawer {
   std::vector<uint64_t> sums_;
 };
 
-// ---- shrinking ---------------------------------------------------------------------------------------------------------
+// ---- shrinking --------------------------------------------------------------------------------------------
 
 class Shrinker {
  public:
@@ -107,7 +108,7 @@ class Shrinker {
     return true;
   }
 
-  // Leave out halves, then quarters, down to single ones, from the end, where what came after the failure is.
+  // Drops everything, halves, quarters, down to single parts. Starts at the end: the parts after the failure are there.
   template <typename Drop>
   bool DropParts(size_t count, const Drop& drop) {
     bool is_smaller = false;
@@ -148,13 +149,13 @@ class Shrinker {
   }
   template <typename NumberOf>
   bool TryNumber(const NumberOf& number_of, uint64_t number) {
-    if (number >= number_of(list_)) return false;  // not smaller; 0 - 1 is not either
+    if (number >= number_of(list_)) return false;  // not smaller; 0 - 1 wraps around and is not smaller either
     OpList candidate = list_;
     number_of(candidate) = number;
     return Try(std::move(candidate));
   }
 
-  // Above it, one less is not simpler.
+  // Above this number, a decrement makes nothing simpler.
   static constexpr uint64_t kSmallNumber = 16;
 
   OpList list_;
@@ -205,7 +206,7 @@ std::string PrintOps(const OpTable& table, const OpList& list) {
     if (!numbers.empty()) text += ':' + numbers;
     for (const Op::Numbers& group : op.tail) {
       text += '/';
-      // WHY a 0: a group of zeros only would be no text at all, and one at the end would not be read back.
+      // WHY a 0: a group of only zeros would print no text, and the parser would not see it at the end of an operation.
       numbers.clear();
       PrintNumbers(group, &numbers);
       text += numbers.empty() ? "0" : numbers;

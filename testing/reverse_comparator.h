@@ -1,4 +1,4 @@
-// The order of bytes, backwards: for whatever must not take the usual order for granted.
+// The bytewise order, reversed: for tests of code that must not depend on the bytewise order.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A schedule as text: the choices that are not the default, "decision>thread" each, `c` for the clock: "12>3 57>c".
+// A schedule as text: its non-default choices, "decision>thread" each, with `c` for the clock: "12>3 57>c".
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace mergedb::testing {
 
 std::string PrintSchedule(const std::vector<Scheduler::Deviation>& deviations);
-// Words that are none are left out.
+// Skips words that are not choices.
 std::vector<Scheduler::Deviation> ParseSchedule(std::string_view text);
 
 }  // namespace mergedb::testing

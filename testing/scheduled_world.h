@@ -1,4 +1,4 @@
-// A small database in memory whose threads, work and time are a Scheduler's. Each run of a schedule makes a new one.
+// A small database in memory. A Scheduler controls its threads, background work and time. Each run makes a new one.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class ScheduledWorld {
   ScheduledWorld(Scheduler& run, std::unique_ptr<FaultFileSystem> given)
       : scheduler(run), files(std::move(given)), entropy_(7) {}
 
-  // The smallest buffers: memtables of 32 KiB, log segments of 1 MiB. Values stand in tables.
+  // The smallest buffers: memtables of 32 KiB, WAL segments of 1 MiB. All values are in tables.
   mergedb::Options SmallOptions() {
     mergedb::Options options;
     options.memory_bytes = 1 << 20;
@@ -34,7 +34,7 @@ class ScheduledWorld {
                    .entropy = [this] { return entropy_.Next(); }};
     return options;
   }
-  // Null, and the run has failed, if it does not open.
+  // Returns null and fails the run if the database does not open.
   std::unique_ptr<DB> Open() { return Open(SmallOptions()); }
   std::unique_ptr<DB> Open(const mergedb::Options& options, const std::string& path = kPath) {
     auto db = DB::Open(options, path);
@@ -47,7 +47,7 @@ class ScheduledWorld {
 
   static FaultFileSystem::Options FilesOf() {
     FaultFileSystem::Options options;
-    options.capture_mappings = false;  // no power cuts here
+    options.capture_mappings = false;  // these tests have no power cuts
     return options;
   }
 

@@ -22,10 +22,10 @@ namespace mergedb::testing {
 namespace {
 
 constexpr uint64_t kNever = UINT64_MAX;
-// A thread that could run and did not for so many points goes on: threads that only wake each other must not keep it
-// for ever.
+// A thread that could run but did not for this many points runs next: threads that only wake each other must not stop
+// it forever.
 constexpr uint64_t kPatiencePoints = 5'000;
-constexpr uint64_t kLeapsMax = 20'000;  // in a row, by a run in which nothing but timers happens
+constexpr uint64_t kLeapsMax = 20'000;  // in a row: the run has only timers
 
 class Semaphore {
  public:
@@ -49,12 +49,12 @@ struct Thread {
   std::string name;
   std::function<void()> work;
   Blocked blocked = Blocked::kNo;
-  const void* object = nullptr;  // the mutex or condition that it is blocked on
-  uint64_t due_nanos = kNever;   // of a timed wait
+  const void* object = nullptr;  // the mutex, condition or queue that the thread waits for
+  uint64_t due_nanos = kNever;   // the end of a timed wait or sleep
   bool is_late = false;          // the time of its wait has passed
-  uint64_t could_run_at = 0;     // points of the run when it last ran, or began to be able to
-  uint64_t wait_number = 0;      // order of those who wait on a condition
-  const char* what = "begin";    // where it is
+  uint64_t could_run_at = 0;     // the number of points when the thread last ran or last was blocked
+  uint64_t wait_number = 0;      // the order of the threads that wait on a condition
+  const char* what = "begin";    // its current point
   uintptr_t site = 0;
   Semaphore go;
 };
@@ -74,7 +74,7 @@ const char* NameOf(Thread::Blocked blocked) {
 
 }  // namespace
 
-// Touched by the thread that runs, and by the caller of Run before the first one and after the last one runs.
+// Only the running thread uses it; before the first thread runs and after the last one, the caller of Run.
 class Scheduler::State final : public base::ThreadScheduler, public std::enable_shared_from_this<Scheduler::State> {
  public:
   State(const Options& given, Choose choice, bool tells)
@@ -174,7 +174,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       work();
     }
   }
-  // What still waits is done, without choices; what is delayed is dropped.
+  // Finishes the queued work without choices, and drops delayed work.
   void Close() {
     is_exploring = false;
     timers.clear();
@@ -187,7 +187,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     timers.clear();
     for (auto& queue : queues) queue.clear();
   }
-  // Without choices, until no other thread can run.
+  // Runs the other threads without choices until none of them can run.
   void Settle() {
     running->what = "begin";
     for (;;) {
@@ -243,7 +243,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     return true;
   }
 
-  // ---- who goes on
+  // ---- the choice of the next thread
   void PointAt(const char* what, uintptr_t site) {
     running->what = what;
     running->site = site;
@@ -253,7 +253,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   void SwitchOrStay(bool is_forced) {
     Thread* const me = running;
     if (Thread* next = Next(is_forced); next != nullptr) return SwitchTo(*next);
-    me->go.Wait();  // given up: for ever
+    me->go.Wait();  // the run is given up: this thread waits forever
   }
   void SwitchTo(Thread& next) {
     Thread* const me = running;
@@ -277,7 +277,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     }
   }
 
-  // Null: the run is given up.
+  // Returns null if the run is given up.
   Thread* Next(bool is_forced) {
     if (++points > options.points_max) return GiveUp("the run never ends");
     if (NextDue() <= now_nanos) WakeDue();
@@ -327,7 +327,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     if (choice == 0) return 0;
     outcome.deviations.push_back({number, enabled[choice]});
     if (tells_story) Tell(number, enabled[choice], is_forced);
-    // Those passed over wait until nobody else can run.
+    // The threads that were passed over go to the end of the list.
     for (size_t i = 0; i < choice && enabled[choice] != kClock; ++i) {
       Thread* const passed = threads[static_cast<size_t>(enabled[i])].get();
       std::erase(order, passed);
@@ -345,7 +345,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     outcome.story += "  " + std::to_string(number) + ": " + (is_forced ? "after " : "") + Place(*running) + " -> " +
                      (thread == kClock ? "time passes" : Place(*threads[static_cast<size_t>(thread)])) + "\n";
   }
-  // The threads stay as they are.
+  // Ends the run; its threads stay as they are.
   Thread* GiveUp(const std::string& why) {
     std::string text = why + ":\n";
     for (const auto& thread : threads) text += "  " + Place(*thread) + ": " + NameOf(thread->blocked) + "\n";
@@ -360,10 +360,10 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   const bool tells_story;
   Outcome outcome;
   std::vector<std::unique_ptr<Thread>> threads;
-  std::vector<Thread*> order;  // who goes first when the running thread blocks
+  std::vector<Thread*> order;  // the first runnable thread of this list runs when the running thread blocks
   Thread* running = nullptr;
-  size_t alive = 0;                             // of those that Join waits for
-  std::deque<std::function<void()>> queues[2];  // urgent, patient
+  size_t alive = 0;                             // the number of threads that Join waits for
+  std::deque<std::function<void()>> queues[2];  // [0] urgent, [1] ordinary
   std::multimap<uint64_t, std::function<void()>> timers;
   uint64_t now_nanos = 1'000'000'000;
   uint64_t points = 0;
@@ -377,8 +377,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   Semaphore is_over;
 };
 
-// ---- the world of a run
-// ------------------------------------------------------------------------------------------------
+// ---- the environment of a run ------------------------------------------------------------------
 
 class Scheduler::Work final : public Executor {
  public:
@@ -418,7 +417,8 @@ void Scheduler::Spawn(std::string name, std::function<void()> work) {
 void Scheduler::JoinAll() {
   State& state = *state_;
   for (const auto& thread : state.threads) {
-    if (thread->blocked != Thread::Blocked::kOnJoin) continue;  // one that was spawned since the last JoinAll
+    // only threads that were spawned since the last JoinAll
+    if (thread->blocked != Thread::Blocked::kOnJoin) continue;
     thread->blocked = Thread::Blocked::kNo;
     ++state.alive;
   }
@@ -440,7 +440,7 @@ bool Scheduler::has_failed() const { return !state_->outcome.failure.empty(); }
 
 namespace {
 
-// An assertion of the product ends the process: the schedule that led there is told first.
+// A failed assertion of the product ends the process. The handler prints the schedule first.
 const std::vector<Scheduler::Deviation>* deviations_now = nullptr;
 
 void TellSchedule(int) {
@@ -456,9 +456,9 @@ void TellSchedule(int) {
 Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose,
                                   const std::function<void(Scheduler&)>& body, bool tells_story) {
   const auto state = std::make_shared<State>(options, choose, tells_story);
-  auto* const scheduler = new Scheduler(state);  // left behind by a run that is given up
+  auto* const scheduler = new Scheduler(state);  // leaks if the run is given up, because its threads still use it
   Thread& main = state->Add("main", [scheduler, &body] {
-    scheduler->state_->Settle();  // the workers have begun
+    scheduler->state_->Settle();  // runs until the workers have started
     body(*scheduler);
     scheduler->state_->Close();
   });

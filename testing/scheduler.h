@@ -1,26 +1,26 @@
-// Real threads, one of which runs at a time: a test chooses which. The same choices give the same run.
+// Runs real threads, one at a time; the test chooses which. The same choices give the same run.
 //
 //     Scheduler::Outcome outcome = Scheduler::Run({}, choose, [&](Scheduler& scheduler) {
-//       auto db = DB::Open(...env of scheduler.executor() and scheduler.clock()...);   // nothing is chosen yet
+//       auto db = DB::Open(...env of scheduler.executor() and scheduler.clock()...);   // no choices yet
 //       scheduler.Spawn("writer", [&] { ... });
 //       scheduler.Spawn("reader", [&] { ... if (is_wrong) scheduler.Fail("what is wrong"); });
-//       scheduler.JoinAll();                        // from here to its return: choices
+//       scheduler.JoinAll();                        // choices happen during this call
 //     });
 //
-// Every lock, wait and notification of base/sync.h and every SCHEDULE_POINT of the product calls the scheduler. There
-// it asks `choose` which thread goes on. The first choice is always the default: the running thread goes on; where it
-// cannot, the first runnable thread of a list does. A thread that another choice passes over goes to the end of the
-// list, so it stays where it is for as long as others can run. Few other choices therefore reach far ("delay-bounded
+// Every lock, wait and notification of base/sync.h and every SCHEDULE_POINT of the product calls the scheduler, which
+// asks `choose` for the next thread. The first choice is the default: the running thread continues. If it cannot, the
+// first runnable thread of a list runs. If another choice passes over a thread, that thread goes to the end of the
+// list. So it stays where it is while other threads can run, and a few choices have a large effect ("delay-bounded
 // scheduling").
 //
-// A mutex is tried; a thread that fails blocks in the model until the mutex is unlocked. The model's time stands still
-// but for a tick at each look at the clock. When no thread can run, time leaps to the next sleep, timed wait or timer.
-// Without any of them the threads block each other for ever: the outcome says where each one is. Background work runs
-// on workers of the scheduler: threads like all others. A thread that was passed over for thousands of points goes on,
-// so that threads that only wake each other do not keep it waiting for ever.
+// Locking uses try_lock: if it fails, the thread is blocked in the model until the mutex is unlocked. Simulated time
+// stands still, except for one tick at each read of the clock. If no thread can run, time jumps to the next end of a
+// sleep, timed wait or timer. If there is none, the run ends with a deadlock, and the outcome tells where each thread
+// is. Background work runs on worker threads of the scheduler. A thread that was passed over for thousands of points
+// runs next, so that threads that only wake each other do not stop it forever.
 //
-// A run that fails by a deadlock, or that never ends, leaves its threads behind, blocked for the rest of the process.
-// THREADS: the scheduler's own. Tested by tests/unit/testing/scheduler_test.cc.
+// If a run ends with a deadlock or never ends, its threads stay blocked for the rest of the process.
+// THREADS: the caller of Run, and the threads of the scheduler. Tests: tests/unit/testing/scheduler_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -36,52 +36,52 @@ namespace mergedb::testing {
 
 class Scheduler {
  public:
-  // Chosen in place of a thread: time leaps to the next sleep, timed wait or timer. Offered last, if `explores_time`.
+  // The choice to let time jump to the next end of a sleep, timed wait or timer. Offered last, if `explores_time`.
   static constexpr int kClock = -1;
 
   struct Options {
     int patient_workers = 2;
     int urgent_workers = 2;
-    uint64_t tick_nanos = 1'000;  // time that passes with each look at the clock
+    uint64_t tick_nanos = 1'000;  // added at each read of the clock
     bool explores_time = false;
-    uint64_t points_max = 400'000;  // a run with more never ends
+    uint64_t points_max = 400'000;  // a run with more points counts as endless
   };
-  // Two or more threads could go on.
+  // A point at which two or more choices exist.
   struct Decision {
-    uint64_t number;               // of this run, from 0
-    std::span<const int> threads;  // the default first
-    bool is_forced;                // the thread that ran cannot go on
-    bool is_new_task;              // a worker begins a piece of work: it may be given another priority
+    uint64_t number;               // in this run, from 0
+    std::span<const int> threads;  // the default comes first
+    bool is_forced;                // the running thread cannot continue
+    bool is_new_task;              // a worker begins a piece of work, so a strategy may give it a new priority
     int running;
-    const char* what;  // the point that the running thread is at
+    const char* what;  // the point of the running thread
   };
-  using Choose = std::function<size_t(const Decision&)>;  // an index into `threads`
+  using Choose = std::function<size_t(const Decision&)>;  // returns an index into `threads`
   struct Deviation {                                      // a choice that is not the default
     uint64_t decision;
     int thread;
     bool operator==(const Deviation&) const = default;
   };
   struct Outcome {
-    std::string failure;  // empty: none
+    std::string failure;  // empty: the run did not fail
     uint64_t decisions = 0;
     std::vector<Deviation> deviations;
-    std::string story;  // a line for each deviation, if it was asked for
+    std::string story;  // one line for each deviation, if requested
   };
 
-  // Runs `body` as the thread "main", number 0. Not nested.
+  // Runs `body` as the thread "main", number 0. Runs do not nest.
   static Outcome Run(const Options& options, const Choose& choose, const std::function<void(Scheduler&)>& body,
                      bool tells_story = false);
 
-  // ---- of the scheduler's threads
-  // Numbers follow those of the workers. The thread begins in JoinAll.
+  // ---- REQUIRES: a thread of the scheduler calls
+  // Numbers follow those of the workers. The thread starts in JoinAll.
   void Spawn(std::string name, std::function<void()> work);
-  // The spawned threads run, and choices are made, until all of them have ended.
+  // Runs the spawned threads, with choices, until all of them have ended.
   void JoinAll();
-  // The first failure counts. The run goes on.
+  // Records the first failure. The run continues.
   void Fail(const std::string& what);
   bool has_failed() const;
 
-  // While it is held, patient work waits and urgent work goes on.
+  // While work is held, ordinary ("patient") work waits and urgent work runs.
   void HoldPatientWork(bool is_held);
 
   Executor* executor();

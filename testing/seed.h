@@ -1,9 +1,10 @@
-// Where a random test's seed comes from, so that a failure can be had again, and how much it should do:
+// The seed and the size of random tests. A seed replays a failure:
 //
 //     MERGEDB_SEED=1234 ./model_model_test        ./model_model_test --gtest_random_seed=1234
 //
-// Without either the test's own seed: the same run every time. MERGEDB_FULL=1 asks the tests that have a long version for
-// it. Under a sanitizer, or counting lines, a step costs several times as much: Sized() and what follows it make up for it.
+// Without either, a test uses its own seed, so each run is the same. MERGEDB_FULL=1 selects the long version of tests
+// that have one. A step costs several times as much with a sanitizer or with coverage; the functions from Sized() on
+// make such tests smaller.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ inline bool IsFullSize() {
   return text != nullptr && std::string(text) == "1";
 }
 
-// By what an instrumented build divides the sizes of random tests.
+// Divides the sizes of random tests in an instrumented build.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr uint64_t kInstrumentedFactor = 16;
 #elif defined(__SANITIZE_ADDRESS__)
@@ -37,18 +38,18 @@ inline constexpr uint64_t kInstrumentedFactor = 4;
 inline constexpr uint64_t kInstrumentedFactor = 1;
 #endif
 
-// How many rounds, keys or operations a random test does: `standard`, fewer in an instrumented build (but `least`), `full` if
-// MERGEDB_FULL asks for it.
+// The number of rounds, keys or operations of a random test: `standard`, or `full` with MERGEDB_FULL. An instrumented
+// build does fewer, but at least `least`.
 inline uint64_t Sized(uint64_t standard, uint64_t full, uint64_t least = 1) {
   return std::max((IsFullSize() ? full : standard) / kInstrumentedFactor, least);
 }
 
-// Of what a test tries one in so many: `standard`, or `full`; fewer in an instrumented build.
+// For a test that tries one case in N: N is `standard`, or `full` with MERGEDB_FULL. An instrumented build tries fewer.
 inline uint64_t SizedOneIn(uint64_t standard, uint64_t full) {
   return (IsFullSize() ? full : standard) * kInstrumentedFactor;
 }
 
-// The same for one of what a test tries all of, in no order that a format knows: an offset, a length.
+// For a test that tries all offsets or lengths: an instrumented build tries a part of them, in no regular pattern.
 inline bool IsTried(uint64_t which) { return (which * 0x9e3779b97f4a7c15u >> 40) % kInstrumentedFactor == 0; }
 
 }  // namespace mergedb::testing

@@ -19,11 +19,11 @@ namespace {
 
 constexpr useconds_t kPollMicros = 20;
 
-// 'S' of "1234 (name) S ...": the name may hold anything, so the last bracket counts.
+// Returns 'S' for "1234 (name) S ...". The name may contain any character, so the last bracket ends it.
 char StateOf(const char* task) {
   const std::string path = std::string("/proc/self/task/") + task + "/stat";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 'X';  // it ended
+  if (file < 0) return 'X';  // the thread has ended
   char text[256];
   const ssize_t got = read(file, text, sizeof text - 1);
   close(file);
@@ -50,7 +50,8 @@ void SimulatedTime::SleepUntil(uint64_t due_nanos) {
   RunAt(due_nanos, [&] {
     base::Lock lock(mutex);
     is_due = true;
-    woken.NotifyOne();  // under the lock: the sleeper's stack is gone when it wakes
+    // while the lock is held: the sleeper's stack, with `woken`, is gone once the sleeper returns
+    woken.NotifyOne();
   });
   base::Lock lock(mutex);
   while (!is_due) woken.Wait(lock);
@@ -61,7 +62,7 @@ void SimulatedTime::RunAt(uint64_t due_nanos, std::function<void()> act) {
   events_.emplace(due_nanos, std::move(act));
 }
 
-// Not running, and not waiting for the real disk: asleep, or gone.
+// True if no other thread runs (R) or waits for the real disk (D).
 bool SimulatedTime::OthersWait(int own_id) {
   DIR* const tasks = opendir("/proc/self/task");
   ASSERT(tasks != nullptr, "simulated time needs /proc");
@@ -78,7 +79,8 @@ bool SimulatedTime::OthersWait(int own_id) {
   return all_wait;
 }
 
-// Asked twice: while the first look goes from thread to thread, one that was seen running may wake one that was seen asleep.
+// Checks twice: during the first check, a thread that already counted as waiting may be woken by a running thread that
+// then waits itself.
 void SimulatedTime::Conduct() {
   prctl(PR_SET_TIMERSLACK, 1);
   const int own_id = static_cast<int>(syscall(SYS_gettid));

@@ -1,15 +1,15 @@
-// Time that is simulated for a program of real threads: it stands still while any of them runs, and leaps to the next event when
-// all of them wait.
+// Simulated time for a program with real threads. Time stands still while a thread runs, and jumps to the next event
+// when all threads wait.
 //
-//     writer    put put put ........ SleepNanos(1 ms) ─────┐
-//     flush     ── a disk's write takes until 7.3 ms ──────┤   all wait: now = 1 ms, the writer wakes
-//     merge     ── blocked on a mutex that flush holds ────┘
+//     writer      put put put ........ SleepNanos(1 ms) ─────┐
+//     flush       ── a write to disk takes until 7.3 ms ─────┤   all wait: now = 1 ms, the writer wakes
+//     compaction  ── blocked on a mutex that flush holds ────┘
 //
-// So what costs time is what is said to: sleeps and the operations of a SlowDisk. Computing costs none, and the machine's other
-// work changes no result but by the order of threads that wake at the same instant. Threads may block each other in any way:
-// that all wait is read from the kernel (/proc/self/task), not from hooks. A wait with a time-out of the real clock, as CondVar's,
-// counts as a wait; it ends when the machine's time has passed.
-// REQUIRES: Linux; no thread of the process that is busy all the time.
+// Only sleeps and the operations of a SlowDisk cost time; computing costs none. Other work of the machine changes only
+// the order of threads that wake at the same instant. Threads may block each other in any way: the kernel
+// (/proc/self/task) tells whether all of them wait, no hooks are needed. A wait with a real-time limit, as CondVar has,
+// counts as a wait and ends when the real time has passed.
+// REQUIRES: Linux; no thread of the process is busy all the time.
 // THREADS: all methods from any thread.
 #pragma once
 
@@ -33,7 +33,7 @@ class SimulatedTime final : public Clock {
   uint64_t NowNanos() override { return now_nanos_.load(); }
   void SleepNanos(uint64_t nanos) override { SleepUntil(NowNanos() + nanos); }
   void SleepUntil(uint64_t due_nanos);
-  // Run `act` at that time, on a thread of this object's: it must be short and wait for nothing.
+  // Runs `act` at that time, on a thread of this object. REQUIRES: `act` is short and does not wait.
   void RunAt(uint64_t due_nanos, std::function<void()> act);
 
  private:
@@ -47,7 +47,7 @@ class SimulatedTime final : public Clock {
   std::thread conductor_;
 };
 
-// The threads of the default environment, with delays in simulated time. What is still delayed when it goes does not come.
+// Runs work on the default environment's thread pool, with delays in simulated time. The destructor drops delayed work.
 class SimulatedExecutor final : public Executor {
  public:
   SimulatedExecutor(SimulatedTime& time, int patient_threads, int urgent_threads)
@@ -65,7 +65,8 @@ class SimulatedExecutor final : public Executor {
 
  private:
   SimulatedTime& time_;
-  const std::shared_ptr<env::ThreadPool> pool_;  // shared with what is delayed, whose time may outlive this
+  // shared with delayed work, which may become due after the destructor
+  const std::shared_ptr<env::ThreadPool> pool_;
 };
 
 }  // namespace mergedb::testing

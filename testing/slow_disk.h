@@ -1,10 +1,11 @@
-// A disk whose operations take simulated time, in front of any file system: one queue, first come, first served.
+// A file system whose operations take simulated time, in front of another file system. Its disk has one queue: first
+// come, first served.
 //
-//     WriteAt past the cache, ReadAt     wait for the queue, then `operation_nanos` and the bytes at `bytes_per_second`
-//     WriteAt through the cache          nothing; Sync pays for what was written since the last
-//     Sync, SyncDirectory                `sync_nanos` more
+//     direct WriteAt, ReadAt      wait for the queue, then `operation_nanos` and the bytes at `bytes_per_second`
+//     other WriteAt               free; the next Sync pays for the bytes
+//     Sync, SyncDirectory         like a write, and `sync_nanos` more
 //
-// Everything else is free. Mapped memory is memory.
+// All other operations are free, and so are accesses to mapped memory.
 // THREADS: all methods from any thread.
 #pragma once
 
@@ -43,18 +44,18 @@ class SlowDisk final : public FileSystem {
   Result<bool> IsDirectory(const std::string& path) override { return files_.IsDirectory(path); }
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override { return files_.Lock(path); }
 
-  // Nothing that was not begun before is done until then.
+  // The disk does nothing for `nanos` after the operations that are queued now.
   void HangFor(uint64_t nanos) {
     base::Lock lock(mutex_);
     free_at_nanos_ = std::max(free_at_nanos_, time_.NowNanos()) + nanos;
   }
-  // From now on.
+  // Applies to operations from now on.
   void SetSpeed(uint64_t bytes_per_second) { bytes_per_second_ = bytes_per_second; }
-  uint64_t busy_nanos() const { return busy_nanos_; }  // so far, the disk was at work
+  uint64_t busy_nanos() const { return busy_nanos_; }  // the time that all operations have taken so far
 
  private:
   class SlowFile;
-  // Wait for the disk, then for the work to be done.
+  // Waits for the queue, then for the operation itself.
   void Take(uint64_t bytes, uint64_t extra_nanos);
 
   SimulatedTime& time_;

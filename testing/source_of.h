@@ -1,4 +1,4 @@
-// Addresses of this program as places in its sources, by addr2line.
+// Translates addresses of this program into source lines, with addr2line.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace mergedb::testing {
 
-// "src/wal/segments.cc:220". Of code that was inlined from src/base/ the place of the call. "?" where that is not
-// known.
+// Returns "src/wal/segments.cc:220". For code that was inlined from src/base/, the place of its caller. "?" if the
+// place is unknown.
 std::string SourceOf(uintptr_t site);
 
 }  // namespace mergedb::testing

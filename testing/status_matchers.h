@@ -1,4 +1,4 @@
-// What a test says about a Status or a Result, so that a failure prints the whole message:
+// Matchers and macros for a Status or a Result. A failure prints the whole message:
 //
 //     ASSERT_OK(db->Put({}, "k", "v"));
 //     EXPECT_THAT(db->Get({}, "k"), IsOkAndHolds("v"));
@@ -18,7 +18,7 @@
 
 namespace mergedb {
 
-// GoogleTest finds these by argument-dependent lookup.
+// GoogleTest finds these functions by argument-dependent lookup.
 inline void PrintTo(const Status& status, std::ostream* out) { *out << status.ToString(); }
 inline void PrintTo(Code code, std::ostream* out) { *out << CodeName(code); }
 template <typename T>
@@ -59,7 +59,7 @@ MATCHER_P(IsOkAndHolds, value, "is OK and holds a value that " + ::testing::Prin
 #define EXPECT_OK(expr) EXPECT_THAT((expr), ::mergedb::testing::IsOk())
 #define ASSERT_OK(expr) ASSERT_THAT((expr), ::mergedb::testing::IsOk())
 
-// In functions that return void: unwrap a Result or fail the test.
+// Unwraps a Result or fails the test. For functions that return void.
 #define ASSERT_OK_AND_ASSIGN(target, expr) ASSERT_OK_AND_ASSIGN_INNER(MERGEDB_CONCAT(outcome_, __LINE__), target, expr)
 #define ASSERT_OK_AND_ASSIGN_INNER(outcome, target, expr) \
   auto outcome = (expr);                                  \

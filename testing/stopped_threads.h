@@ -1,12 +1,12 @@
-// Threads that are stopped anywhere, in the middle of whatever they do, while the others go on: a signal whose handler sleeps. A scheduler does
-// that too, but rarely, and hardly ever within the few nanoseconds that matter.
+// Stops threads at random moments, anywhere in their code, while the other threads run: a signal whose handler sleeps.
+// The operating system also stops threads, but hardly ever within the few nanoseconds that matter.
 //
 //     StoppedThreads stopper({.seed = 7});
 //     std::thread reader([&] { const StoppedThreads::Member member(stopper); ... });
 //
-// A member must hold no lock that the test itself needs. Under the thread sanitizer a handler runs at the member's next call of the C library,
-// so that fewer places are met.
-// THREADS: members join and leave from their own threads; one object at a time, since signals are the process's.
+// A member must hold no lock that the test itself needs. With the thread sanitizer, a handler runs only at the
+// member's next call of the C library, so threads stop at fewer places.
+// THREADS: members join and leave on their own threads. One object at a time, because signals belong to the process.
 #pragma once
 
 #include <pthread.h>

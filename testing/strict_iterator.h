@@ -1,9 +1,10 @@
-// A kv::Iterator that takes the contract at its word, put between an iterator and whoever uses it:
-//   - each entry, one that lies ahead too, lives in memory of its own and is overwritten and freed at the next move, so that a view
-//     kept too long (R5, R7) reads rubbish, and is a report under the address sanitizer;
-//   - Next and Prev of an iterator that is not valid (R4) stop the program;
-//   - so do entries of the wrapped one that are out of order (R3) and an error on one that is valid (R6).
-// Equal neighbours are allowed: a merge shows them.
+// Wraps a kv::Iterator and checks its contract (rules R1 to R7 of kv/iterator.h) and the contract's use:
+//   - Each entry, also an entry of LookAhead, is a copy in memory of its own. The next move overwrites and frees it. So
+//     a view that is kept too long (R5, R7) reads garbage, and the address sanitizer reports it.
+//   - Next, Prev and LookAhead of an iterator that is not valid (R4, R7) stop the program.
+//   - A new iterator that is valid (R1), a Seek that stops before its target (R2), entries out of order (R3) and an
+//     error of a valid iterator (R6) stop the program.
+// Equal neighbours are allowed: the merging iterator shows them.
 #pragma once
 
 #include <cstring>
@@ -39,7 +40,7 @@ class StrictIterator final : public kv::Iterator {
     Show(Move::kJump);
   }
   void Seek(std::string_view key, kv::Tag tag) override {
-    const std::string target(key);  // key may be a view of the entry that this move frees
+    const std::string target(key);  // `key` may point into the entry that this move frees
     wrapped_->Seek(target, tag);
     Show(Move::kJump);
     const kv::Entry least{.prefix = order_.Prefix(target), .key = target, .tag = tag, .value = {}};

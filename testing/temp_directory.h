@@ -1,4 +1,4 @@
-// A fresh directory among the temporary files, gone with all it holds when the test ends.
+// A new temporary directory. The destructor removes it with its content.
 #pragma once
 
 #include <unistd.h>

@@ -1,9 +1,10 @@
-// How long a process of a test may take before it counts as hung: so many seconds of its own CPU, and ten times as many by the clock.
+// Time limits for a child process of a test: a limit of CPU time, and ten times as much wall-clock time.
 //
 //     if (fork() == 0) { LimitTime(20); ... }
 //     ... waitpid(child, &outcome, 0); if (IsOutOfTime(outcome)) ...
 //
-// WHY both: by the clock alone a busy machine makes hangs of what only waits for its turn; by the CPU alone a deadlock never ends.
+// WHY both: with a wall-clock limit alone, a busy machine makes slow processes look hung. With a CPU limit alone, a
+// deadlock never ends.
 #pragma once
 
 #include <signal.h>
@@ -18,7 +19,9 @@ namespace mergedb::testing {
 
 inline constexpr uint64_t kClockPerCpuLimit = 10;
 
-// The calling process's limits from its start on; none above what it has already. REQUIRES: nobody else uses its SIGALRM.
+// Sets the limits of the calling process: CPU time counts from its start, wall-clock time from this call. Never raises
+// an existing CPU limit.
+// REQUIRES: no other code of the process uses SIGALRM.
 inline void LimitTime(uint64_t cpu_seconds) {
   rlimit limit{};
   if (getrlimit(RLIMIT_CPU, &limit) == 0) {
@@ -28,7 +31,7 @@ inline void LimitTime(uint64_t cpu_seconds) {
   alarm(static_cast<unsigned>(cpu_seconds * kClockPerCpuLimit));
 }
 
-// Of what waitpid gave.
+// `outcome` is the status that waitpid returned.
 inline bool IsOutOfTime(int outcome) {
   return WIFSIGNALED(outcome) && (WTERMSIG(outcome) == SIGXCPU || WTERMSIG(outcome) == SIGALRM);
 }

@@ -90,7 +90,7 @@ bool ParseVirtualTable(const kv::Order& order, const std::string& word, Mention*
   return true;
 }
 
-// "position 9 level 0: slice slice ..."
+// "position 9 level 0: table table ..."
 bool ParseLine(const kv::Order& order, const std::string& line, std::vector<Mention>* mentions,
                std::map<uint64_t, Table>* tables) {
   std::istringstream words(line);
@@ -144,7 +144,7 @@ Result<version::VersionPtr> ParseTree(const kv::Order& order, std::string_view t
   for (const Mention& mention : mentions) {
     format::Bounds bounds{.lower = mention.lower, .upper = {}};
     if (mention.is_open) bounds.upper = mention.upper;
-    // A closed end that is not the table's last key cannot be said with bounds.
+    // Bounds have an exclusive upper end, so they cannot express an inclusive end that is not the table's last key.
     if (!mention.is_open && files[mention.number]->largest != mention.upper) {
       return Status::InvalidArgument("a slice that ends with ] ends its table: " + mention.upper);
     }

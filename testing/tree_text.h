@@ -1,15 +1,16 @@
-// Trees as text, for tests: what Version::ToString prints can be read back, and more can be said about a table.
+// Parses trees from text, for tests. It reads the text of Version::ToString, and more facts about a table:
 //
 //   position 9 level 0: 000012[a..f)8MB 000015[f..m]1MB,25% 000012[q..z]
 //   position 3 level bottom: 000007[a..zz]64MB
 //
 //   position 9 level 0: 000013[a..m]4KB,0%,96MB
 //
-// [a..f) shows keys below f, [f..m] up to and with m. What comes after says how large the whole table is (1MB unless said;
-// KB and MB), how many of its entries, one for each KB, are tombstones, and how much of older tables its range tombstones
-// cover; it has some, 10, if this is said. A table reaches over all the keys with which it
-// is mentioned: 000012 holds a to z, and nothing of it shows in [f..q). Its sequences are its run's position, times 10.
-// A table may refer to values, {90:60MB,91:5MB} at the end of a mention; "values 90 100MB" on a line of its own is a value file.
+// Each word is a virtual table. [a..f) shows the keys below f; [f..m] shows the keys up to and including m. Then follow
+// facts about the whole table: its size (KB or MB; default 1MB), the percentage of its entries that are tombstones (it
+// has one entry for each KB), and how many bytes of older tables its range tombstones mask. If the last is given, the
+// table has 10 range tombstones, else none. The key range of a table covers all its words: 000012 holds a to z, and
+// does not show [f..q). Its sequences are the position of its run, times 10.
+// {90:60MB,91:5MB} at the end of a word gives the table's bytes in blob files. A line "values 90 100MB" is a blob file.
 // Lines that begin with # are comments.
 #pragma once
 

@@ -13,8 +13,8 @@
 
 #include "format/file_name.h"
 
-// The place that called the function that this stands in. WHY minus one: a return address is that of the next instruction,
-// which may be of the next line.
+// The place that called the current function. WHY minus one: a return address is the address of the next instruction,
+// which may belong to the next source line.
 #define MERGEDB_CALL_SITE (reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1)
 
 namespace mergedb::testing {
@@ -156,17 +156,17 @@ Result<std::unique_ptr<FileLock>> WatchedFileSystem::Lock(const std::string& pat
   return Watched(watch_, {Op::kLock, path, MERGEDB_CALL_SITE}, [&] { return inner_->Lock(path); });
 }
 
-// ---- where the calls are -----------------------------------------------------------------------------------------------
+// ---- source lines of the calls ----------------------------------------------------------------------------
 
 namespace {
 
-// Where the loader put this program: addr2line wants addresses as they are in the file.
+// The load address of this program: addr2line needs addresses relative to it.
 uintptr_t LoadAddress() {
   uintptr_t base = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* out) {
         *static_cast<uintptr_t*>(out) = info->dlpi_addr;
-        return 1;  // the first is the program itself
+        return 1;  // stops: the first object is the program itself
       },
       &base);
   return base;

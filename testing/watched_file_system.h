@@ -1,13 +1,13 @@
-// Any file system, with somebody looking on: told of each call before and after it, and free to make it fail.
+// Wraps any file system and calls the test before and after each call; the test may make the call fail.
 //
 //     WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const FileCall& call) -> Status {
 //       if (Matches(call) && ++hits == 3) kill(getpid(), SIGKILL);      // a named point of the program
-//       return {};                                                       // or the error that the caller shall see
+//       return {};                                                       // or the error that the caller gets
 //     }});
 //
-// A call is known by what it does, to which kind of file, and by the place in the program that makes it: `site` is the return
-// address in the caller; SourceLines() turns addresses into "src/wal/segments.cc:220". Stores into a mapping are not calls.
-// THREADS: the watch runs on the calling thread, without a lock, from as many threads as call.
+// A call is identified by its operation, its kind of file, and the place in the program that makes it. SourceLines()
+// translates `site` to "src/wal/segments.cc:220". Stores to mapped memory are not calls.
+// THREADS: the functions of Watch run on the calling threads, without a lock.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace mergedb::testing {
 
 struct FileCall {
   Op op;
-  std::string_view path;        // of a rename or a link, the source
-  uintptr_t site;               // the return address in the program
+  std::string_view path;        // of a rename or a link: the source
+  uintptr_t site;               // the return address in the program, minus one
   uint64_t offset = 0;          // of a read or a write
   std::string_view bytes = {};  // of a write
 };
@@ -36,16 +36,17 @@ std::string_view FileKindOf(Op op, std::string_view path);
 std::string PointName(const FileCall& call);
 
 struct Watch {
-  // What it returns instead of OK is the call's outcome, and the call is not made. For a write, *keep_bytes of it are.
+  // If it returns an error, the call is not made and returns that error. Of a write, the first *keep_bytes bytes are
+  // still written.
   std::function<Status(const FileCall& call, size_t* keep_bytes)> before = {};
   std::function<void(const FileCall& call, const Status& outcome)> after = {};
-  // How many of the `got` bytes that a read found it shall say it found.
+  // A read found `got` bytes; returns the number of bytes that the caller gets.
   std::function<size_t(const FileCall& call, size_t got)> shorten = {};
 };
 
 class WatchedFileSystem final : public FileSystem {
  public:
-  // `inner` must outlive this object, and this object all files opened by it.
+  // `inner` must outlive this object. This object must outlive all files that it opened.
   WatchedFileSystem(FileSystem* inner, Watch watch) : inner_(inner), watch_(std::move(watch)) {}
 
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
@@ -67,9 +68,10 @@ class WatchedFileSystem final : public FileSystem {
   const Watch watch_;
 };
 
-// "src/wal/segments.cc:220" for each site of this program, by addr2line; the address itself where that does not know.
+// For each site of this program its source line, "src/wal/segments.cc:220"; "?" and the address if addr2line fails.
 std::vector<std::string> SourceLines(const std::vector<uintptr_t>& sites);
-// Every place in src/ (but src/env) that calls a file system, as "src/wal/segments.cc:220", read from the sources at `root`.
+// All places in src/ (without src/env) that call a file system, as "src/wal/segments.cc:220". Reads the sources in
+// `root`.
 std::vector<std::string> CallSitesInSources(const std::string& root);
 
 }  // namespace mergedb::testing

@@ -69,7 +69,7 @@ void WholeDatabase::Note(Status status) {
   ASSERT(status.ok(), message.c_str());
 }
 
-// Counters and lists, some of them on keys that are put and deleted as well.
+// Adds a merge to a counter or a list. Some lists are on keys that are also put and deleted.
 void WholeDatabase::Merge(WriteBatch* batch, std::vector<ModelDb::Change>* changes, base::Random& random) {
   if (random.OneIn(2)) {
     const std::string key = "c" + std::to_string(random.Uniform(8));
@@ -98,7 +98,7 @@ void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random
         Merge(&batch, &changes, random);
       } else if (random.OneIn(25)) {
         const std::string end =
-            key + std::string(1, static_cast<char>('0' + random.Uniform(10)));  // some keys, or none
+            key + std::string(1, static_cast<char>('0' + random.Uniform(10)));  // the range holds some keys or none
         batch.DeleteRange(key, end);
         changes.push_back({.key = key, .end = end});
       } else if (random.OneIn(6)) {
@@ -126,10 +126,10 @@ void WholeDatabase::Write() {
   Note(opened.status());
   DB& db = **opened;
 
-  // The bottom: keys without history, sequences of zero.
+  // The bottom run: keys without older versions, with sequence zero.
   Commit(db, world, 80, random);
   Note(db.CompactRange(nullptr, nullptr));
-  // Runs above it, one of which loses its middle to the bottom: it is shown in two slices.
+  // Upper runs. The compaction moves the middle of one run to the bottom, so that a table shows as two virtual tables.
   Commit(db, world, 50, random);
   Note(db.Flush());
   Commit(db, world, 40, random);
@@ -138,7 +138,7 @@ void WholeDatabase::Write() {
   earlier_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
   Commit(db, world, 40, random);
   Note(db.Flush());
-  // What only the log has.
+  // Commits that are only in the WAL.
   Commit(db, world, 50, random);
   NoteMoment(world);
   if (shape_.is_closed) {

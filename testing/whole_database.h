@@ -1,14 +1,16 @@
-// A small database in which every kind of file is there in every shape that matters, for tests that damage it: tables of the
-// bottom run, whose sequences are zero, and of upper runs above them; tables shown in part; range tombstones, operands and what
-// became of them; a MANIFEST of many edits; a log with frames that no table holds, in segments and in staging.
+// A small database for tests that damage files. It has every kind of file (blob files only with `separates`) in every
+// form that matters: tables of the bottom run, whose sequences are zero, and tables of upper runs; virtual tables with
+// bounds; range tombstones, merge operands and merged values; a MANIFEST of many VersionEdits; WAL frames that are in
+// no table, in WAL segments and in the WAL buffer.
 //
 //     const WholeDatabase whole({.is_closed = false, .is_mapped = true});
 //     auto world = whole.Copy();               // shares its bytes: a copy costs microseconds
 //     ASSERT_OK(world->files->FlipBit(...));
 //     ... open, read, compare with whole.expected(); after a kill with the prefixes of whole.model() ...
 //
-// Whoever adds a kind of file or of record makes it here too, in Write(): verify, repair, flips and fuzzing then meet it.
-// THREADS: constant once made.
+// A new kind of file or record must be added to Write(), so that the tests of verify, repair and bit flips and the
+// fuzz tests use it.
+// THREADS: any; the object is immutable after construction.
 #pragma once
 
 #include <memory>
@@ -26,19 +28,19 @@ class WholeDatabase {
  public:
   struct Shape {
     bool is_closed = true;  // false: the process was killed
-    bool is_mapped = true;  // false: one write a commit group, no STAGING
+    bool is_mapped = true;  // false: one write for each commit group, no STAGING
     Style style = Style::kLazy;
     Compression compression = Compression::kNone;
     uint64_t seed = 5;
-    bool separates = false;  // true: values of 64 bytes and more stand in value files
+    bool separates = false;  // true: values of 64 bytes or more are in blob files
   };
   explicit WholeDatabase(const Shape& shape);
 
   const Shape& shape() const { return shape_; }
   const FaultFileSystem& image() const { return *image_; }
-  // The same database some commits ago: the files that somebody may have kept a copy of.
+  // The same database some commits earlier, for tests with old copies of files.
   const FaultFileSystem& earlier() const { return *earlier_; }
-  // Each other content that this file had while the database was written, oldest first; not the one that it has.
+  // All earlier contents of this file that differ from its final content, oldest first.
   std::vector<std::string> EarlierContents(const std::string& path) const;
 
   std::unique_ptr<World> Copy() const;
@@ -47,11 +49,11 @@ class WholeDatabase {
 
   std::vector<std::string> Files() const { return image_->Files(); }  // full paths
   std::vector<std::string> Files(std::string_view ending) const;
-  bool IsLiveTable(const std::string& path) const;  // one that the MANIFEST names
+  bool IsLiveTable(const std::string& path) const;  // whether the MANIFEST names the table
   std::string Bytes(const std::string& path) const { return *image_->ReadWhole(path); }
 
   const ModelDb& model() const { return model_; }
-  uint64_t durable() const { return durable_; }                 // commits that a power cut leaves
+  uint64_t durable() const { return durable_; }                 // the number of commits that survive a power cut
   const ModelDb::Pairs& expected() const { return expected_; }  // after all commits
 
  private:
@@ -65,10 +67,10 @@ class WholeDatabase {
   ModelDb model_;
   uint64_t durable_ = 0;
   ModelDb::Pairs expected_;
-  std::string runs_;  // what the property says of the tables
+  std::string runs_;  // the property "mergedb.runs"
   std::unique_ptr<FaultFileSystem> image_;
   std::unique_ptr<FaultFileSystem> earlier_;
-  std::vector<std::unique_ptr<FaultFileSystem>> moments_;  // every few commits
+  std::vector<std::unique_ptr<FaultFileSystem>> moments_;  // one image every few commits
 };
 
 std::string BaseName(const std::string& path);

@@ -1,5 +1,5 @@
-// A whole world for one database in one process: files in memory that can crash, a clock that ticks when it is looked at, and
-// background work that runs when the test says so. The same seed gives the same run.
+// The environment of one database in one process: files in memory that can crash, a clock that advances at each read,
+// and background work that runs when the test says so. The same seed gives the same run.
 //
 //     World world({.seed = 7});
 //     auto db = world.Open();
@@ -18,7 +18,7 @@
 
 namespace mergedb::testing {
 
-// Every look takes 50 us, so that a job's step ends after some hundreds of entries and jobs interleave.
+// Advances by 50 us at each read, so that a step of a job ends after some hundreds of entries and jobs interleave.
 class TickingClock final : public Clock {
  public:
   uint64_t NowNanos() override { return now_nanos_ += 50'000; }
@@ -55,17 +55,17 @@ class World {
         executor({.seed = options.seed, .parallelism = options.parallelism}),
         entropy_(options.seed * 31 + 7) {}
 
-  // What a restart finds if this world stopped now.
+  // The world of a restart if this world stopped now.
   static std::unique_ptr<World> After(const World& world, CrashMode mode, CrashModel model, uint64_t seed) {
     return std::make_unique<World>(Options{.seed = seed}, world.files->Crash(mode, model, seed));
   }
 
-  // Small buffers, so that little data makes much happen.
+  // Small buffers, so that a little data causes many flushes and compactions.
   mergedb::Options SmallOptions() {
     mergedb::Options options;
     options.memory_bytes = 1 << 20;
     options.write_buffer_bytes = 64 << 10;
-    options.blob_value_bytes_min = 64;  // small ones stand in tables, others in value files
+    options.blob_value_bytes_min = 64;  // smaller values are in tables, larger values in blob files
     options.compression = {Compression::kNone, Compression::kNone};
     options.env = {
         .file_system = files.get(), .clock = &clock, .executor = &executor, .logger = nullptr, .entropy = [this] {
@@ -75,7 +75,7 @@ class World {
   }
   Result<std::unique_ptr<DB>> Open() { return DB::Open(SmallOptions(), kPath); }
 
-  // Second by second, with all background work that comes due.
+  // Advances the clock second by second and runs all background work that becomes due.
   void PassTime(int seconds) {
     for (int second = 0; second < seconds; ++second) {
       clock.SleepNanos(1'000'000'000);

@@ -1,4 +1,5 @@
-// The process under the shim: works on an engine and says in the trace, or on its standard output, how far it got.
+// The process under the shim: runs the workload on an engine and reports its progress in the trace or on
+// standard output.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,8 +29,8 @@ constexpr int kTriesMax = 3;
 constexpr uint64_t kBatchesBeforeFullMin = 50;
 constexpr uint64_t kBatchesBeforeFullMax = 250;
 constexpr uint64_t kErrorsWhileFull = 100;
-constexpr double kFullSeconds = 4;   // then there is space again, whether the engine noticed the lack of it or not
-constexpr double kBackSeconds = 10;  // to write again without being reopened
+constexpr double kFullSeconds = 4;   // then files may grow again, even if the engine has not noticed the full disk
+constexpr double kBackSeconds = 10;  // limit for the first successful write without a reopen
 constexpr double kGiveUpSeconds = 40;
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -109,14 +110,14 @@ int RunChild(const Order& order, const ChildOptions& options) {
   return WIFSIGNALED(outcome) ? -WTERMSIG(outcome) : WEXITSTATUS(outcome);
 }
 
-// All batches, then the end without a close. A batch that fails is tried again: it is the same batch, so that the trace has one
-// sequence of them whatever failed.
+// Writes all batches, then ends without a close. If a batch fails, the same batch is tried again, so that the
+// trace has one sequence of batches in every case.
 void WorkAsChild(const Order& order) {
   testing::LimitTime(120);
   auto* const engine = NewEngine(order.engine).release();
   const Workload workload(order.seed);
   std::string error = engine->Open(DatabaseOf(order));
-  if (!error.empty()) error = engine->Open(DatabaseOf(order));  // after a sync that failed it may ask for a second try
+  if (!error.empty()) error = engine->Open(DatabaseOf(order));  // after a failed sync, an engine may need a second try
   for (uint64_t n = 1; error.empty() && n <= order.batches; ++n) {
     const Batch batch = workload.BatchOf(n);
     Note(Mark::kBegun, n);
@@ -164,7 +165,8 @@ void FillAsChild(const Order& order) {
   }).detach();
   double longest = 0;
   std::string error, first_error;
-  // It hears of errors for a while, as a program would that tries again: the background meets the full disk too.
+  // Writes on after errors for a while, as a program would that tries again, so that background work also meets
+  // the full disk.
   for (uint64_t errors = 0; errors < kErrorsWhileFull && SecondsSince(start) < kFullSeconds;) {
     const auto began = Clock::now();
     error = write(returned + 1);

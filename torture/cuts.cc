@@ -1,4 +1,4 @@
-// Crashes from a recorded trace.
+// Crash states from a recorded trace.
 #include <filesystem>
 
 #include "base/random.h"
@@ -13,9 +13,10 @@ using testing::CrashMode;
 using testing::CrashModel;
 
 constexpr uint64_t kWriteOnOneIn = 8;
-constexpr size_t kExamplesMax = 2;  // of one verdict
+constexpr size_t kExamplesMax = 2;  // for each verdict
 
-// Judges crash images, each different one once: what was right at the last promise may be too short for the next.
+// Judges crash images. A known right image is judged again only if its last batch does not fit the new
+// expectation.
 class States {
  public:
   States(const Order& order, const Workload& workload) : order_(order), workload_(workload), random_(order.seed) {}
@@ -37,7 +38,7 @@ class States {
   const Order& order_;
   const Workload& workload_;
   base::Random random_;
-  std::map<uint64_t, uint64_t> right_;  // fingerprint -> the last batch there
+  std::map<uint64_t, uint64_t> right_;  // fingerprint -> the last batch in the image
 };
 
 struct Kind {
@@ -66,8 +67,8 @@ uint64_t BoundariesOf(const std::string& trace) {
   return boundaries;
 }
 
-// The replayed end of the trace beside the real files that its writer left: empty if the recorder saw everything. Logs for people
-// are written by stdio, which it does not see.
+// Compares the replayed end of the trace with the real files of the process. Empty if the recorder saw every
+// write. Info logs are left out, because engines write them with stdio, which the recorder does not see.
 std::string RecorderError(const Order& order, const std::string& trace) {
   Replay replay(trace, "/db");
   for (bool changed = false; replay.Step(&changed);) {}
@@ -81,7 +82,8 @@ std::string RecorderError(const Order& order, const std::string& trace) {
   return {};
 }
 
-// About `trials` states of the given kinds, spread evenly over the trace from the first record for which `begins` holds.
+// About `trials` states of the given kinds, spread evenly over those records of the trace for which `begins`
+// holds.
 template <typename Begins>
 void CrashThroughout(const Order& order, const std::string& trace, const std::vector<Kind>& kinds, Begins&& begins,
                      States* states, Result* result) {
@@ -138,7 +140,8 @@ Result FailSyncs(const Order& order) {
   Result result{.test = "failed sync"};
   const Workload workload(order.seed);
   base::Random random(order.seed);
-  // Syncs are not spread evenly over the files; so each run fails the next one, up to the workload's last.
+  // Syncs are not spread evenly over the files, so the runs step through the sequence of syncs, up to the last
+  // one.
   for (uint64_t run = 0, nth = 1; run < order.trials; ++run, nth += 1 + random.Uniform(4)) {
     std::string end;
     const std::string trace = TraceOf(order, nth, &end);

@@ -1,4 +1,5 @@
-// torture TEST ENGINE [options]: one test on one engine; prints one line of JSON for each result. torture.py runs them all.
+// torture TEST ENGINE [options]: runs one test on one engine and prints one line of JSON for each result.
+// torture.py runs all.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

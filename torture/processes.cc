@@ -1,4 +1,4 @@
-// Kills, flips and a full disk.
+// The tests that kill processes, flip bits and fill the disk.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kKillAfterMicrosMax = 30'000;
 
-// Batches from `first` to `last` by a process of its own, which ends without a close unless asked for one.
+// A child process writes the batches from `first` to `last`, then kills itself, after a close if `closes`.
 pid_t StartWriter(const Order& order, uint64_t first, uint64_t last, bool closes, const SharedProgress& progress) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -40,7 +40,7 @@ void EmptyDatabase(const Order& order) {
 
 using Files = std::vector<std::pair<std::string, std::string>>;  // name, bytes
 
-// Without what no engine keeps data in.
+// False for files in which no engine stores data.
 bool HoldsData(const std::string& name) {
   return name != "LOCK" && name != "lock.mdb" && name != "IDENTITY" && !name.starts_with("LOG") &&
          !name.starts_with("OPTIONS") && !name.ends_with("-shm");
@@ -86,7 +86,7 @@ std::string FlipVerdict(const Finding& finding) {
 }
 
 void FlipSome(const Order& order, const Files& files, const char* state, base::Random* random, Result* result) {
-  std::vector<size_t> kept;  // files that hold bytes worth flipping: not the zeros that were set aside for later
+  std::vector<size_t> kept;  // files with a byte other than zero: preallocated zeros are not flipped
   for (size_t i = 0; i < files.size(); ++i) {
     if (HoldsData(files[i].first) && files[i].second.find_first_not_of('\0') != std::string::npos) kept.push_back(i);
   }
@@ -121,7 +121,7 @@ Result KillProcesses(const Order& order) {
   EmptyDatabase(order);
   uint64_t found = 0;
   for (uint64_t cycle = 0; cycle < order.trials; ++cycle) {
-    if (cycle % 10 == 9) {  // or the markers, one a batch, make the check the slowest part
+    if (cycle % 10 == 9) {  // otherwise the markers, one a batch, make the check the slowest part
       EmptyDatabase(order);
       found = progress->begun = progress->returned = 0;
     }

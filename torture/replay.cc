@@ -40,7 +40,7 @@ bool Replay::Step(bool* changed) {
   RecordHead head;
   std::memcpy(&head, trace_.data() + at_, sizeof head);
   const size_t bytes = size_t{head.path_bytes} + head.other_path_bytes + head.data_bytes;
-  if (trace_.size() - at_ - sizeof head < bytes) return false;  // its writer was killed in the middle of it
+  if (trace_.size() - at_ - sizeof head < bytes) return false;  // the process was killed while it wrote this record
   at_ += sizeof head;
   const std::string path = trace_.substr(at_, head.path_bytes);
   const std::string other_path = trace_.substr(at_ + head.path_bytes, head.other_path_bytes);
@@ -48,7 +48,7 @@ bool Replay::Step(bool* changed) {
       std::string_view(trace_).substr(at_ + head.path_bytes + head.other_path_bytes, head.data_bytes);
   at_ += bytes;
   ++records_;
-  const bool is_store = head.record == Record::kStore;  // seen together with the record that follows
+  const bool is_store = head.record == Record::kStore;  // a store is one step with the record that follows it
   *changed = !is_store && head.record != Record::kClose;
   if (head.record != Record::kMark) ++disk_.op;
   Take(head, path, other_path, data);
@@ -92,7 +92,7 @@ void Replay::Write(const RecordHead& head, std::string_view data) {
   const Handle& handle = handles_.at(head.handle);
   Inode& inode = *handle.inode;
   inode.WriteAt(head.offset, data);
-  // After a sync that failed the kernel takes the pages for clean; a page that is written to again goes out whole.
+  // After a failed sync, the kernel marks the pages as clean. A later write makes its whole page dirty again.
   if (inode.has_lost) {
     const uint64_t begin = head.offset / testing::kChunkBytes * testing::kChunkBytes;
     const uint64_t end = std::min<uint64_t>(
@@ -103,7 +103,7 @@ void Replay::Write(const RecordHead& head, std::string_view data) {
     inode.pending.back() = {.offset = begin, .bytes = std::make_shared<const std::string>(std::move(pages))};
   }
   if (!handle.is_data_synced || head.record == Record::kStore) return;
-  // O_DSYNC: this write is durable, whatever else of the file is not.
+  // O_DSYNC: this write is durable, independent of the rest of the file.
   ApplyChange(inode.pending.back(), &inode.durable);
   inode.pending.pop_back();
   if (inode.size_changed) disk_.journal_op = disk_.op;

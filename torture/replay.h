@@ -1,5 +1,5 @@
-// A trace (trace.h) on the model of a disk that mergedb's own crash tests use (testing/fault_disk.h, testing/crash_image.h): step by
-// step, so that a crash can be had after any record.
+// Replays a trace (trace.h) on the disk model of mergedb's own crash tests (testing/fault_disk.h,
+// testing/crash_image.h), record by record, so that a crash image can be taken after any record.
 #pragma once
 
 #include <map>
@@ -13,10 +13,11 @@ namespace mergedb::torture {
 
 class Replay {
  public:
-  // `directory`, as the trace names it, is there and durable before the first record.
+  // `directory`, as named in the trace, exists and is durable before the first record.
   Replay(std::string trace, const std::string& directory);
 
-  // Take in the next record. False at the end. `*changed`: a crash may now leave something that it could not before.
+  // Applies the next record. False at the end of the trace. `*changed`: this record adds a new possible crash
+  // image.
   bool Step(bool* changed);
   const testing::Disk& disk() const { return disk_; }
 
@@ -44,7 +45,8 @@ class Replay {
   uint64_t records_ = 0, begun_ = 0, returned_ = 0, durable_ = 0, failed_syncs_ = 0;
 };
 
-// Write what is below `path` of the image into the real directory `target`, which is emptied first.
+// Writes the files below `path` of the image into the real directory `target`, after removing the contents of
+// `target`.
 void Materialise(const testing::Disk& image, const std::string& path, const std::string& target);
 // Equal contents have equal fingerprints.
 uint64_t FingerprintOf(const testing::Disk& image);

@@ -1,11 +1,12 @@
-// A library to be loaded before a program's own (LD_PRELOAD): records what the program does to the files below TORTURE_ROOT
-// (trace.h), and makes the disk full or a sync fail when asked. Knows nothing of databases.
+// A library for LD_PRELOAD. It records the program's operations on files below TORTURE_ROOT (trace.h), and on
+// request makes the disk full or a sync fail. It knows nothing about databases.
 //
-// The order of the records is the order in which the calls took effect: one lock is held over a call and its record, over
-// a sync as well. That loses some overlap of calls, each of which would be a legal run too. At each record the writable
-// shared mappings of watched files are compared with what they were at the last; what changed counts as written since, unsynced.
-// Not seen: stdio (log files for people), io_uring, and calls that pass by the C library. Left out: lock files and shared-memory
-// indexes that their engines make anew (LMDB's lock.mdb, SQLite's -shm).
+// The order of the records is the order in which the calls took effect: a lock is held over each call and its
+// record, including syncs. The lock serialises calls that would otherwise overlap; each such order is also a
+// valid execution. At each record, the shim compares the writable shared mappings of recorded files with their
+// previous contents; a changed piece counts as an unsynced write since the previous record. Not recorded: stdio
+// (info logs), io_uring, and calls that bypass the C library. Ignored: lock files and shared-memory indexes
+// that the engines rebuild (LMDB's lock.mdb, SQLite's -shm).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ Function* Real(const char* name) {
 #define REAL(name) static const auto real = Real<decltype(::name)>(#name)
 
 struct Descriptor {
-  uint32_t handle = 0;  // none
+  uint32_t handle = 0;  // 0: no handle
   bool is_directory = false;
 };
 
@@ -55,7 +56,7 @@ struct Region {
 class Recorder {
  public:
   static Recorder& Get() {
-    static auto* const recorder = new Recorder;  // for ever: threads may outlive main
+    static auto* const recorder = new Recorder;  // never destroyed: threads may outlive main
     return *recorder;
   }
 
@@ -120,7 +121,7 @@ class Recorder {
   void Mapped(int fd, void* memory, size_t bytes, uint64_t offset) {
     const uint32_t handle = At(fd).handle;
     for (const Region& region : regions_) {
-      if (region.handle == handle && region.offset == offset) return;  // a mirror of what is watched already
+      if (region.handle == handle && region.offset == offset) return;  // a mirror of a region that is already watched
     }
     const char* const begin = static_cast<const char*>(memory);
     regions_.push_back({handle, begin, offset, std::vector<char>(begin, begin + bytes)});
@@ -134,7 +135,8 @@ class Recorder {
 
   // ---- faults ----
   void set_full(bool is_full) { is_full_ = is_full; }
-  // Where writes to the file must end: what it has, in whole blocks.
+  // The offset at which writes to the file must end: its size or its reserved blocks, rounded up to whole
+  // blocks.
   uint64_t Room(int fd) {
     if (!is_full_) return UINT64_MAX;
     struct stat found {};
@@ -185,11 +187,11 @@ class Recorder {
   Descriptor descriptors_[kDescriptorsMax];
   std::vector<Region> regions_;
   bool is_full_ = false;
-  std::map<ino_t, uint64_t> reserved_;  // beyond their ends
+  std::map<ino_t, uint64_t> reserved_;  // by file: the end of the reserved bytes
   int fail_sync_ = 0;
 };
 
-// ---- what the calls have in common ----
+// ---- shared by the wrapped calls ----
 
 template <typename Call>
 int OpenWatched(const char* path, int flags, Call&& call) {
@@ -256,7 +258,7 @@ int TruncateWatched(int fd, off_t bytes, Call&& call) {
   return returned;
 }
 
-// Blocks set aside: a file that becomes longer by it is as if truncated to that length.
+// Reserves blocks. If the file becomes longer, the trace has a truncation to the new length.
 template <typename Call>
 int ReserveWatched(int fd, int mode, off_t offset, off_t bytes, int error_of_full, Call&& call) {
   Recorder& recorder = Recorder::Get();

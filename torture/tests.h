@@ -1,4 +1,5 @@
-// The tests, one function each: on any engine, below a directory of the caller's choice, counting verdicts.
+// The tests, one function each. Each runs on any engine, below a directory of the caller's choice, and counts
+// verdicts.
 #pragma once
 
 #include <atomic>
@@ -12,44 +13,44 @@ namespace mergedb::torture {
 
 struct Order {
   std::string engine;
-  std::string directory;  // must exist; what the tests make below it is removed again
+  std::string directory;  // must exist; a test removes the files that it creates below it
   uint64_t seed = 1;
   uint64_t batches = 300;
-  uint64_t trials = 1000;  // crash states, kills, flips: about that many
+  uint64_t trials = 1000;  // approximate number of crash states, kills or flips
 };
 
 struct Result {
   std::string test;
   uint64_t trials = 0;
-  std::map<std::string, uint64_t> counts = {};  // by verdict, or what the test says of itself
-  std::vector<std::string> examples = {};       // of what is not right, a few a verdict
+  std::map<std::string, uint64_t> counts = {};  // by verdict or by another outcome of the test
+  std::vector<std::string> examples = {};       // failures, a few for each verdict
   std::map<std::string, std::string> notes = {};
 
   void Count(const Finding& finding, const std::string& where);
 };
 
-// Crash states from a recorded trace of system calls: kills between calls, power cuts under a journaling file system and under
-// one that promises what POSIX does and no more. One Result each.
+// Crash states from a recorded trace of system calls: kills between calls, and power cuts under a journaling
+// file system and under one that guarantees only what POSIX requires. One Result for each of the three.
 std::vector<Result> CutPower(const Order& order);
-// One sync fails and its pages are lost; then power cuts. `trials` is the number of syncs to fail.
+// One sync fails and its pages are lost; then power cuts follow. `trials` is the number of syncs that fail.
 Result FailSyncs(const Order& order);
-// kill -9 of a process at random times, again and again in one directory.
+// kill -9 of a process at random times, repeatedly in one directory.
 Result KillProcesses(const Order& order);
-// A bit of a closed and of a killed database flipped, wherever there is one.
+// Flips single bits of a closed database and of a killed one, in all kinds of files.
 Result FlipBits(const Order& order);
-// No file can grow for a while.
+// For some time, no file can grow.
 Result FillDisk(const Order& order);
 
-// ---- what they share ----
+// ---- shared parts ----
 
-// Numbers of batches, in memory that outlives the process that counts: a file mapped by both sides.
+// Batch numbers in a file that parent and child map, so that they outlive the process that counts.
 struct Progress {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> returned{0};
 };
 class SharedProgress {
  public:
-  explicit SharedProgress(const Order& order);  // both zero, if it was not there
+  explicit SharedProgress(const Order& order);  // both numbers are 0 in a new file
   ~SharedProgress();
   SharedProgress(const SharedProgress&) = delete;
   Progress* operator->() const { return progress_; }
@@ -58,15 +59,16 @@ class SharedProgress {
   Progress* progress_;
 };
 
-// Run this program again as `child COMMAND`, with the shim in front of it. Returns its exit code, or minus the signal.
+// Runs this program again as `child COMMAND` with the shim loaded. Returns the exit code, or minus the signal
+// number.
 struct ChildOptions {
   std::string command;  // "work" or "fill"
   std::string trace = {};
   uint64_t fail_sync = 0;
-  std::string* output = nullptr;  // what it wrote to its standard output
+  std::string* output = nullptr;  // the child's standard output
 };
 int RunChild(const Order& order, const ChildOptions& options);
-// What the child does. Never return.
+// The main functions of the child. They do not return.
 [[noreturn]] void WorkAsChild(const Order& order);
 [[noreturn]] void FillAsChild(const Order& order);
 

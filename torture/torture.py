@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Torture mergedb and its peers, and print who kept their promises.
+"""Torture mergedb and its peers, and print which engines kept their promises.
 
   ./dev torture --quick        about 3 minutes
   ./dev torture                about a quarter of an hour
   ./dev torture --nightly      every reliability job of this repository at its large size; at most 90 minutes of work
-                               --continue goes on where it was interrupted; --slow 5 on a busy machine
+                               --continue resumes an interrupted run; --slow 5 extends the time limits on a busy machine
 
-docs/RELIABILITY.md says what is done and how to read the table. Ends with 1 if mergedb broke a promise, or if the harness did not
-find what is known to be there (LevelDB's holes).
+docs/RELIABILITY.md describes the tests and the table. The exit code is 1 if mergedb broke a promise, or if the
+harness did not find the known errors of other engines (LevelDB's holes).
 """
 
 import argparse
@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(ROOT, "build", "torture")
 PROGRAM = os.path.join(ROOT, "build", "dev", "bin", "torture")
 TESTS = ("cuts", "kills", "flips", "syncs", "full")
-# About how many trials; RocksDB takes 20 ms to open, ten times what the others take.
+# Approximate numbers of trials. RocksDB gets fewer: its open takes 20 ms, ten times as long as other engines'.
 TRIALS = {
     "quick": {"cuts": 1000, "kills": 60, "flips": 800, "syncs": 10, "full": 3},
     "standard": {"cuts": 3000, "kills": 200, "flips": 2500, "syncs": 25, "full": 8},
@@ -32,8 +32,9 @@ TRIALS = {
 BROKEN = ("lost", "hole", "wrong", "refused", "poisoned", "died", "hung", "silent", "not back", "stuck", "process died", "read failed",
           "writer stopped", "gave up writing")
 
-# Name, command, environment, minutes at most. The lanes run at once, one for each core, and one for the soak, which mostly waits. The first and the last
-# use the dev build, made before; the other jobs have builds of their own, so that none builds what another runs.
+# Name, command, environment, limit in minutes. The lanes run in parallel: one for each of two cores, and one
+# for the soak, which mostly waits. The first and the last lane use the dev build, which is made before. The
+# other jobs have their own builds, so that no job builds a file that another job runs.
 FULL = {"MERGEDB_FULL": "1"}
 BUILD = ("build", ["./dev", "build", "dev"], {}, 20)
 LANES = (
@@ -74,7 +75,7 @@ def run_test(engine, test, trials, seed, directory):
 
 
 def torture(size, engines, tests, seeds, directory):
-    """All tests on all engines, two at a time; results in a stable order."""
+    """Runs all tests on all engines, two at a time. The order of the results is fixed."""
     orders = [(engine, test, TRIALS[size][test], seed, directory) for test in tests for engine in engines for seed in seeds]
     results = []
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -85,7 +86,7 @@ def torture(size, engines, tests, seeds, directory):
 
 
 def merged(results):
-    """Results of several seeds, added up."""
+    """Adds up the results of several seeds."""
     rows = {}
     for result in results:
         row = rows.setdefault((result["test"], result["engine"]), dict(result, counts={}, trials=0, examples=[], notes={}))
@@ -94,7 +95,7 @@ def merged(results):
         row["notes"].update(result["notes"])
         for name, count in result["counts"].items():
             row["counts"][name] = row["counts"].get(name, 0) + count
-    tests = list(dict.fromkeys(test for test, _ in rows))  # as they were first met; the sort below keeps the engines' order
+    tests = list(dict.fromkeys(test for test, _ in rows))  # by appearance; the sort below keeps the engines' order
     return sorted(rows.values(), key=lambda row: tests.index(row["test"]))
 
 
@@ -124,7 +125,7 @@ def table(results):
 
 
 def verdict(results, tests):
-    """What is wrong with mergedb or with the harness: a list of sentences."""
+    """Returns a list of sentences: broken promises of mergedb, and failures of the harness."""
     faults = []
     for result in results:
         if "recorder" in result["notes"]:
@@ -154,7 +155,7 @@ def report(results, tests, size):
 
 
 class Night:
-    """Which jobs are done, remembered after each, so that an interrupted night can go on."""
+    """Records the finished jobs after each job, so that an interrupted nightly run can be continued."""
 
     def __init__(self, goes_on, slowness):
         self.slowness = slowness
@@ -183,7 +184,7 @@ class Night:
         with open(os.path.join(OUT, f"nightly-{name}.log"), "w", encoding="utf-8") as log:
             job = subprocess.Popen(["timeout", f"{minutes * self.slowness}m", *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
                                    env=os.environ | extra)
-            _, status, used = os.wait4(job.pid, 0)  # with the CPU of all that it waited for
+            _, status, used = os.wait4(job.pid, 0)  # includes the CPU time of its children
         job.returncode = code = os.waitstatus_to_exitcode(status)
         outcome = "passed" if code == 0 else "too long" if code == 124 else "FAILED"
         self.remember(name, outcome, time.monotonic() - start, used.ru_utime + used.ru_stime)

@@ -1,9 +1,11 @@
-// What a process did to the files below one directory, in order: written by shim.cc inside of it, replayed by replay.cc.
+// The file operations of a process below one directory, in order. shim.cc writes the trace inside the process;
+// replay.cc replays it.
 //
-// FORMAT: records of host byte order, for this machine and this hour only.
+// FORMAT: records in host byte order; a trace is used at once and on the same machine.
 //     RecordHead  path  other path  data
 //
-// A handle stands for an open file or directory; numbers are not used twice. A mark is a note of the workload's own.
+// A handle stands for an open file or directory; handle numbers are not reused. A mark is a note of the
+// workload.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +16,10 @@ enum class Record : uint32_t {
   kOpen = 1,    // handle, path; flags
   kClose,       // handle
   kWrite,       // handle, offset, data
-  kStore,       // the same, by a store to a mapping; seen when the next record was made
+  kStore,       // as kWrite, by a store to a mapping; found when the next record is made
   kTruncate,    // handle, offset = the size
-  kSync,        // handle: of a file or a directory
-  kFailedSync,  // handle: the caller was told EIO
+  kSync,        // handle of a file or directory
+  kFailedSync,  // handle; the caller got EIO
   kRename,      // path, other path
   kLink,        // path, other path
   kUnlink,      // path
@@ -29,10 +31,10 @@ enum class Record : uint32_t {
 enum OpenFlags : uint32_t { kCreated = 1, kTruncated = 2, kDataSync = 4 };
 
 enum class Mark : uint32_t {
-  kBegun = 1,  // batch `number` was handed to the engine
-  kReturned,   // it returned OK
-  kDurable,    // and the engine promised that it survives a power cut, with all before it
-  kFailed,     // it returned an error
+  kBegun = 1,  // batch `number` was passed to the engine
+  kReturned,   // the engine returned OK
+  kDurable,    // the engine promises that it and all earlier batches survive a power cut
+  kFailed,     // the engine returned an error
 };
 
 struct RecordHead {
@@ -45,13 +47,13 @@ struct RecordHead {
   uint64_t offset = 0;
 };
 
-// What the shim offers to the process that it is loaded into, found by dlsym; all are absent without it.
+// Functions that the shim offers to the process, found by dlsym; absent without the shim.
 //     void torture_mark(uint32_t mark, uint64_t number);
-//     void torture_set_full(int is_full);      no file may grow, from now on or no longer
-// And by the environment:
-//     TORTURE_ROOT       the directory whose files are watched
-//     TORTURE_TRACE      where the trace goes; none: nothing is recorded
-//     TORTURE_FAIL_SYNC  the n-th sync of a file fails once: EIO, and its pages are lost
+//     void torture_set_full(int is_full);      nonzero: no file may grow; 0: files may grow again
+// Settings in the environment:
+//     TORTURE_ROOT       the directory whose files are recorded
+//     TORTURE_TRACE      the trace file; unset: no trace
+//     TORTURE_FAIL_SYNC  n: the n-th sync of a file fails once with EIO, and its pages are lost
 inline constexpr char kEnvRoot[] = "TORTURE_ROOT";
 inline constexpr char kEnvTrace[] = "TORTURE_TRACE";
 inline constexpr char kEnvFailSync[] = "TORTURE_FAIL_SYNC";

@@ -45,7 +45,7 @@ std::string FirstDifference(const Pairs& found, const Pairs& wanted) {
   return {};
 }
 
-// The batches whose markers are there, and whether what is there is them and nothing else.
+// Finds the batches whose markers exist, and checks that the contents are exactly those batches.
 Finding Compare(const Pairs& found, const Workload& workload, const Expectation& expected) {
   Pairs wanted;
   Finding finding;
@@ -72,7 +72,7 @@ Finding Compare(const Pairs& found, const Workload& workload, const Expectation&
   return finding;
 }
 
-// A Get for every key that ever was says what the scan said.
+// Checks that a get of every key that was ever written agrees with the scan.
 Finding CompareGets(Engine& engine, const Pairs& found, const Expectation& expected) {
   const auto check = [&](const std::string& key) -> Finding {
     std::optional<std::string> value;
@@ -160,7 +160,7 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
   const pid_t child = fork();
   if (child == 0) {
     testing::LimitTime(seconds);
-    const int null = open("/dev/null", O_WRONLY);  // an engine's last words are not for the table
+    const int null = open("/dev/null", O_WRONLY);  // the engine's messages must not appear in the table
     dup2(null, 2);
     auto* const engine = NewEngine(engine_name).release();
     const Finding finding = Judge(*engine, directory, workload, expected, write_on);

@@ -41,7 +41,7 @@ void Die(std::string_view engine, std::string_view act, std::string_view reason)
   std::fflush(stdout);
   std::fprintf(stderr, "%.*s: %.*s error: %.*s\n", static_cast<int>(engine.size()), engine.data(),
                static_cast<int>(act.size()), act.data(), static_cast<int>(reason.size()), reason.data());
-  std::_Exit(1);  // background threads of the engine may be running
+  std::_Exit(1);  // _Exit, because background threads of the engine may still run
 }
 
 void Writer::DeleteRange(std::string_view, std::string_view) {

@@ -1,5 +1,5 @@
-// LevelDB, from the system's library. Debian builds it with its assertions on, which costs it a little: the report
-// says so.
+// LevelDB, from the system's library. Debian builds it with assertions, which costs a little; the report says
+// so.
 #include <cstdlib>
 
 #include "bench/engines/engine.h"
@@ -130,7 +130,7 @@ class LeveldbEngine final : public Engine {
     for (int level = 1; level < 7; ++level) runs += Number("num-files-at-level" + std::to_string(level)) > 0;
     return runs;
   }
-  // The figure includes the block cache, which a load leaves empty.
+  // The value includes the block cache, which a load leaves empty.
   int64_t WriteMemoryBytes() override { return Number("approximate-memory-usage"); }
 
  private:

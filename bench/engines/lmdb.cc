@@ -1,6 +1,7 @@
-// LMDB, from the system's library: a copy-on-write B+tree in one mapped file. "Survives a process crash" is
-// MDB_NOSYNC without MDB_WRITEMAP: pages are written to the page cache at commit. (After a power cut such a file may
-// be damaged as a whole, which a log-structured engine's is not; LMDB has no class between that and a sync.)
+// LMDB, from the system's library: a copy-on-write B+tree in one mapped file. The durability "survives a
+// process crash" is MDB_NOSYNC without MDB_WRITEMAP: a commit writes the pages to the page cache. After a power
+// cut, such a file may be damaged as a whole, unlike that of a log-structured engine. LMDB has no mode between
+// this one and a sync.
 #include <lmdb.h>
 
 #include <filesystem>
@@ -119,7 +120,7 @@ class LmdbEngine final : public Engine {
            std::to_string(MDB_VERSION_PATCH);
   }
 
-  // Whether commits sync belongs to the environment: writers of two kinds cannot run at once.
+  // Sync on commit is a property of the environment, so writers of two durabilities cannot run at once.
   std::unique_ptr<Writer> NewWriter(Durability durability, bool) override {
     if (durability == Durability::kNoWal) Die("lmdb", "write", "LMDB has no log to turn off");
     Check(mdb_env_set_flags(env_, MDB_NOSYNC, durability != Durability::kSynced), "set flags");
@@ -132,8 +133,8 @@ class LmdbEngine final : public Engine {
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<LmdbReader>(env_, dbi_); }
   std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<LmdbCursor>(env_, dbi_); }
 
-  double WaitForCompaction() override { return 0; }  // it has no background work
-  void Compact() override {}                         // and nothing to compact in place
+  double WaitForCompaction() override { return 0; }  // LMDB has no background work
+  void Compact() override {}                         // LMDB has no compaction in place
   std::string Property(std::string_view) override { return {}; }
   int64_t RunCount() override { return 1; }
   int64_t WriteMemoryBytes() override { return -1; }

@@ -1,4 +1,4 @@
-// mergedb itself, through its public face.
+// mergedb, through its public interface.
 #include <algorithm>
 #include <cstdlib>
 
@@ -178,7 +178,7 @@ class MergedbEngine final : public Engine {
   }
 
  private:
-  // The number in the line "name number"; 0 if there is none.
+  // The number in the line "name number"; 0 if there is no such line.
   static int64_t Counter(const std::string& lines, const std::string& name) {
     const size_t at = lines.find("\n" + name + " ");
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size() + 2, nullptr, 10);

@@ -1,4 +1,4 @@
-// RocksDB through its C interface, leveled or universal, with as many background jobs as there are cores.
+// RocksDB through its C interface, leveled or universal, with one background job for each core.
 #include <cstdlib>
 #include <thread>
 
@@ -17,11 +17,11 @@ void Check(const RocksdbLibrary& rocks, char* error, std::string_view act) {
   Die("rocksdb", act, reason);
 }
 
-// Our numbers -> RocksDB's: none, snappy, zstd, lz4.
+// Maps our numbers (none, snappy, zstd, lz4) to RocksDB's.
 int CodecOf(int compression) { return (const int[]){0, 1, 7, 4}[compression]; }
 
-// The tuning guide sizes level 1 to what level 0 holds at its trigger of four files, and a table to a tenth of a
-// level, at least two megabytes; RocksDB's own defaults suit buffers of 64 MB, and are the larger of the two there.
+// RocksDB's tuning guide sets the size of level 1 to that of level 0 at its trigger (four files), and the table
+// size to 1/10 of a level, at least 2 MB. For buffers of 64 MB this is RocksDB's default for level 1.
 int64_t LevelBaseBytes(const Flags& flags) {
   if (flags.rocksdb_level_base > 0) return flags.rocksdb_level_base;
   return std::max<int64_t>(4 * flags.write_buffer_size, int64_t{10} << 20);
@@ -32,7 +32,7 @@ rocksdb_options_t* OptionsOf(const RocksdbLibrary& rocks, const Flags& flags) {
   rocks.block_based_options_set_block_size_(table, static_cast<size_t>(flags.block_size));
   rocksdb_cache_t* cache = rocks.cache_create_lru_(static_cast<size_t>(flags.cache_bytes()));
   rocks.block_based_options_set_block_cache_(table, cache);
-  rocks.cache_destroy_(cache);  // the options hold it
+  rocks.cache_destroy_(cache);  // the options keep a reference
   if (flags.bloom_bits > 0) {
     rocks.block_based_options_set_filter_policy_(table, rocks.filterpolicy_create_bloom_full_(flags.bloom_bits));
   }
@@ -78,7 +78,7 @@ class RocksdbWriter final : public Writer {
     rocks_.delete_(db_, options_, key.data(), key.size(), &error);
     Check(rocks_, error, "delete");
   }
-  // The C API has no single range delete without a column family's handle: a batch of one.
+  // The C API has no single range delete without a column family handle; a batch of one operation replaces it.
   void DeleteRange(std::string_view begin, std::string_view end) override {
     if (batch_) return rocks_.writebatch_delete_range_(batch_, begin.data(), begin.size(), end.data(), end.size());
     rocksdb_writebatch_t* const batch = rocks_.writebatch_create_();

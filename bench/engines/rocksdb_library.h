@@ -1,6 +1,6 @@
-// RocksDB's C interface, looked up at run time in whichever library a flag names: Debian's, or the release-built one
-// inside the Java archive of a newer version. One table of names; everything is declared here, so that the benchmark
-// builds without RocksDB's headers.
+// RocksDB's C interface, loaded at run time from the library that a flag names: Debian's, or the release build
+// inside the Java archive of a newer version. All declarations are here, so that the benchmark builds without
+// RocksDB's headers.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,14 @@ struct rocksdb_iterator_t;
 struct rocksdb_mergeoperator_t;
 struct rocksdb_wait_for_compact_options_t;
 
-// Of a merge operator: all operands, oldest first, onto a value or onto each other. The result is of malloc.
+// Callbacks of a merge operator: fold all operands, oldest first, into a value or into each other. The result
+// comes from malloc.
 using RocksdbFullMerge = char* (*)(void*, const char*, size_t, const char*, size_t, const char* const*, const size_t*,
                                    int, unsigned char*, size_t*);
 using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* const*, const size_t*, int,
                                       unsigned char*, size_t*);
 
-// X(result, name, parameters); found in every version.
+// X(result, name, parameters): functions of every version.
 #define MERGEDB_ROCKSDB_CALLS(X)                                                                                   \
   X(void, free, (void*))                                                                                           \
   X(rocksdb_options_t*, options_create, ())                                                                        \
@@ -92,7 +93,7 @@ using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* co
   X(char*, property_value, (rocksdb_t*, const char*))                                                              \
   X(void, compact_range, (rocksdb_t*, const char*, size_t, const char*, size_t))
 
-// Missing from older versions: null there.
+// Functions that older versions lack; null there.
 #define MERGEDB_ROCKSDB_NEWER_CALLS(X)                                             \
   X(rocksdb_wait_for_compact_options_t*, wait_for_compact_options_create, ())      \
   X(void, wait_for_compact_options_destroy, (rocksdb_wait_for_compact_options_t*)) \
@@ -106,8 +107,8 @@ struct RocksdbLibrary {
   std::string path;
 };
 
-// Loaded once a process; dies with a clear word if the library or one of its calls is missing. An empty path looks
-// for Debian's library.
+// Loads the library once for the process. Ends the program with a message if the library or a required function
+// is missing. An empty path means Debian's library.
 const RocksdbLibrary& LoadRocksdb(const std::string& path);
 
 }  // namespace mergedb::bench

@@ -67,7 +67,7 @@ void SetMergeOperator(const RocksdbLibrary& rocks, std::string_view name, rocksd
   if (name == "uint64add") return rocks.options_set_uint64add_merge_operator_(options);
   for (const Operator& each : kOperators) {
     if (each.name != name) continue;
-    void* const state = const_cast<Operator*>(&each);  // never written to
+    void* const state = const_cast<Operator*>(&each);  // RocksDB does not write to it
     rocks.options_set_merge_operator_(
         options, rocks.mergeoperator_create_(state, Nothing, FullMerge, PartialMerge, Free, NameOf));
   }

@@ -1,4 +1,4 @@
-// RocksDB's bundled merge operators, which its C interface, but for uint64add, does not reach: written anew for it.
+// RocksDB's bundled merge operators, written again, because its C interface has only uint64add.
 #pragma once
 
 #include <string_view>

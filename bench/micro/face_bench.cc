@@ -1,11 +1,12 @@
-// What LevelDB's face costs over the native API: the same loops, compiled twice, each program with the shared library that its users link.
-// WHY not db_bench: it has the native engine inside, and a call into a shared library costs some cycles whatever is behind it.
+// The cost of the LevelDB interface over the native API: the same loops, compiled twice. Each program uses the
+// shared library that its users link. WHY not db_bench: it contains the engine, and a call into a shared
+// library costs some cycles on its own.
 //
 //     ninja -C build/release micro_face_native_bench micro_face_leveldb_bench
 //     build/release/bin/micro_face_native_bench DIR [NUM]; build/release/bin/micro_face_leveldb_bench DIR [NUM]
 //
-// DIR must not exist, and goes away at the end. Keys of 16 bytes in random order, values of 100, no compression, everything in the cache; the
-// best of several rounds.
+// DIR must not exist; the program removes it at the end. Keys of 16 bytes in random order, values of 100 bytes,
+// no compression, all data in the cache. Prints the best of several rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -91,7 +92,7 @@ constexpr const char* kName = "native";
 
 #endif
 
-// Nanoseconds an operation.
+// Nanoseconds for each operation.
 template <typename Work>
 double Time(size_t ops, Work work) {
   const auto start = std::chrono::steady_clock::now();
@@ -100,7 +101,7 @@ double Time(size_t ops, Work work) {
          static_cast<double>(ops);
 }
 
-// 16 digits.
+// A number as 16 decimal digits.
 class Key {
  public:
   std::string_view operator()(size_t n) {
@@ -120,7 +121,7 @@ void Run(const std::string& path, size_t num) {
   const double put = Time(num, [&] {
     for (size_t i = 0; i < num; ++i) store.Put(key(random() % num), value);
   });
-  for (size_t i = 0; i < num; ++i) store.Put(key(i), value);  // so that each one is found
+  for (size_t i = 0; i < num; ++i) store.Put(key(i), value);  // so that each get finds its key
   store.Settle();
   double get = 1e9, step = 1e9;
   std::string found;

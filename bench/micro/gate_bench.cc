@@ -1,10 +1,11 @@
-// The two gates of the write path: what a put and its flush cost, and what a merge costs an entry and step; CPU of the whole
-// process, nothing else going on. Prints one line a figure.
+// CPU cost of a put and its flush, and of one compaction step for each entry: CPU of the whole process on an
+// idle machine. Prints one line for each figure.
 //
 //     gate_bench [value bytes = 100] [entries = 2000000] [directory]
 //
-// Method: load with write buffers so large that the few flushed runs owe no merge, Flush: CPU / entries is put + flush. Then
-// CompactRange merges all runs in one step: CPU / entries is the merge step.
+// Method: the write buffers are so large that the few flushed runs need no compaction. Load, then Flush: CPU /
+// entries is the cost of put + flush. Then CompactRange compacts all sorted runs in one step: CPU / entries is
+// the cost of the step.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ uint64_t Counter(mergedb::DB& db, const char* name) {
   return std::strtoull(value.c_str(), nullptr, 10);
 }
 
-// "%016llu" without printf, which would cost as much as the put.
+// "%016llu" without printf, which would cost as much as a put.
 void PrintKey(uint64_t number, char* key) {
   for (int i = 15; i >= 0; --i, number /= 10) key[i] = static_cast<char>('0' + number % 10);
 }
@@ -69,7 +70,7 @@ int main(int argc, char** argv) {
       Check((*db)->Put({}, {key, sizeof key}, std::string_view(values).substr(at, value_bytes)));
     }
   };
-  // The first round touches every page for the first time; the figure is of the second.
+  // The first round touches every page for the first time. The figures are those of the second round.
   put_all();
   Check((*db)->Flush());
   Check((*db)->CompactRange(nullptr, nullptr));

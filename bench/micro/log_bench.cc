@@ -1,10 +1,11 @@
-// What a record costs in the log: stage (reserve, copy, checksums) and drain, CPU of the whole process; and how many synced
-// appends a second one thread gets.
+// CPU cost of a record in the WAL (reserve, copy, checksums, and the WAL writer's work), for the whole process;
+// and the number of synced appends a second of one thread.
 //
-//     log_bench EMPTY_DIRECTORY [bytes to write for each row, MiB] [staging, MiB]
+//     log_bench EMPTY_DIRECTORY [MiB to write for each row] [MiB of WAL buffer]
 //
-// Rows: mapped ring with direct I/O, and ring in memory with one write() a record. Segments are released as they fill, as
-// flushes would, so that they are recycled. Minimum of three runs.
+// Rows: a mapped WAL buffer with direct I/O, and a WAL buffer in memory with one write() for each record.
+// Segments are released as they fill, as after flushes, so that they are recycled. Each figure is the minimum
+// of three runs.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ class Bench {
   Cost Stage(size_t record_bytes, size_t total_bytes, bool use_mapping) {
     auto log = Open(use_mapping);
     const std::string payload(record_bytes, 'x');
-    Write(*log, payload, total_bytes / 2);  // segments exist, pages are touched
+    Write(*log, payload, total_bytes / 2);  // creates the segments and touches the pages
     const double cpu = CpuNanos();
     const double writer = ThreadNanos();
     const double wall = WallNanos();

@@ -1,8 +1,8 @@
-// What the memtable and the streams over it cost, in nanoseconds of CPU: the least of several runs.
-// Keys are db_bench's, 16 ASCII digits, whose first 8 bytes are all alike, or 16 random bytes; values have 100 bytes.
+// CPU cost of the memtable and of the iterators over it, in nanoseconds: the minimum of several runs. Keys are
+// db_bench's (16 ASCII digits with the same first 8 bytes) or 16 random bytes; values have 100 bytes.
 //
-// Built by hand, with the library of a release build:
-//   g++ -std=c++20 -O3 -Isrc -Iinclude bench/micro/memtable_bench.cc src/{base,kv,stream,memtable}/*.cc -lpthread
+// Built by hand, with the sources of the engine:
+//   g++ -std=c++20 -O3 -Isrc -Iinclude bench/micro/memtable_bench.cc src/{base,kv,iterator,memtable}/*.cc -lpthread
 #include <time.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ void MeasureOpenWhileWriting(const std::vector<std::string>& keys) {
   Report("worst", opens.back());
 }
 
-// Keys of 16 bytes end to end: a child that costs as little as one can.
+// Keys of 16 bytes, stored contiguously: a child iterator of minimal cost.
 class ArrayIterator final : public kv::Iterator {
  public:
   explicit ArrayIterator(const std::string* keys) : keys_(keys) {}

@@ -1,11 +1,12 @@
-// What range deletes cost whoever reads: scans and gets beside 10,000 range tombstones over half of the keys, in a memtable, in
-// a table, with half of the key space merged, and with all of it merged, which leaves the surviving keys alone. CPU of the
-// whole process; background work runs only when a step asks for it, so that each state stays as it is. One line a figure.
+// The cost of range deletes for reads: scans and gets with 10,000 range tombstones over half of the keys. The
+// states are: tombstones in the memtable, in a table, half of the key space compacted, all of it compacted
+// (only the remaining keys are left). CPU of the whole process. Background work runs only when a step requests
+// it, so that each state stays. Prints one line for each figure.
 //
 //     range_bench [keys = 2000000] [range deletes = 10000] [spread | adjacent] [directory]
 //
-// spread: deleted and surviving stretches take turns, so that the survivors lie in nearly all blocks. adjacent: the ranges follow
-// each other in the lower half of the keys.
+// spread: deleted and remaining ranges alternate, so that nearly all blocks hold remaining keys. adjacent: the
+// ranges follow each other in the lower half of the keys.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ void Check(const Status& status) {
   std::exit(1);
 }
 
-// Runs work on the thread of whoever waits for it; what is delayed never comes.
+// Runs work on the thread that waits for it. Delayed work never runs.
 class StillExecutor final : public mergedb::Executor {
  public:
   void Schedule(std::function<void()> work) override {
@@ -65,7 +66,7 @@ class StillExecutor final : public mergedb::Executor {
   std::deque<std::function<void()>> queue_;
 };
 
-// Time hardly passes: the database never thinks that it is idle.
+// The time advances only 10 ns a call, so the database is never idle for its clock.
 class StillClock final : public mergedb::Clock {
  public:
   uint64_t NowNanos() override { return now_ += 10; }
@@ -85,7 +86,7 @@ class Bench {
  public:
   Bench(uint64_t keys, uint64_t deletes, bool is_adjacent, const std::string& path)
       : keys_(keys), stride_(keys / deletes), is_adjacent_(is_adjacent), path_(path) {
-    options_.memory_bytes = size_t{1} << 30;  // all of it in the block cache
+    options_.memory_bytes = size_t{1} << 30;  // all data fits into the block cache
     options_.write_buffer_bytes = size_t{32} << 20;
     options_.compression = {mergedb::Compression::kNone, mergedb::Compression::kNone};
     options_.env.executor = &executor_;
@@ -127,7 +128,7 @@ class Bench {
   void Read(const char* state) {
     double best[3] = {1e18, 1e18, 1e18};
     uint64_t shown = 0;
-    for (int round = 0; round < 4; ++round) {  // the first one fills the cache
+    for (int round = 0; round < 4; ++round) {  // the first round fills the cache
       const double start = CpuNanos();
       const auto it = db_->NewIterator();
       shown = 0;

@@ -1,8 +1,9 @@
-// What a table costs: ns of CPU per entry to write, scan, iterate and get, and ns per lookup in the table cache.
+// The cost of a table: CPU nanoseconds for each entry to write, scan, iterate and get, and for each table cache
+// lookup.
 //
 //     table_bench [directory [entries [value bytes [codec 0..3]]]]
 //
-// Each figure is the minimum of five runs. Keys are 16 decimal digits, as db_bench writes them; values are random bytes.
+// Each figure is the minimum of five runs. Keys are 16 decimal digits, as in db_bench; values are random bytes.
 #include <sys/stat.h>
 #include <time.h>
 
@@ -122,7 +123,7 @@ int main(int argc, char** argv) {
   };
   Measure("scan (compaction input)", count, [&] { walk((*reader)->NewScanIterator().get()); });
   Measure("iterate, page cache only", count, [&] { walk((*reader)->NewIterator({.fill_cache = false}).get()); });
-  // Random keys, one after the other in memory: fetching them is not to be measured.
+  // Random keys, stored contiguously, so that the measurement does not include fetching them.
   const size_t gets = 200'000;
   std::string asked;
   base::Random random(7);
@@ -136,7 +137,7 @@ int main(int argc, char** argv) {
     }
   };
   Measure("get, page cache only", gets / 4, [&] { get({.fill_cache = false}, gets / 4); });
-  // Bring every block into the cache, one by one.
+  // Reads every block into the cache.
   for (const kv::Entry& entry : rows.entries) {
     table::Found found;
     Require((*reader)->Get(entry.key, kv::kSequenceMax, {}, &found));

@@ -1,4 +1,5 @@
-// The command lines of db_bench: LevelDB's spelling, the seeds' lines as they stand, and clear refusals.
+// The command lines of db_bench: LevelDB's flags, unchanged command lines of other engines, and clear
+// refusals.
 #include "bench/flags.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 namespace mergedb::bench {
 namespace {
 
-// The words of a command line; the first that is not understood comes back.
+// Parses the words of a command line; returns the first word that is not understood, or "".
 std::string ParseAll(const std::string& line, Flags* flags) {
   std::istringstream words(line);
   for (std::string word; words >> word;) {
@@ -79,7 +80,7 @@ TEST(Flags, RefusesUnknownNamesAndValuesOfAnotherType) {
   }
 }
 
-// The two lines of RocksDB's wiki, as they stand, but for the values of the shell's variables.
+// The two lines of RocksDB's wiki, unchanged except for the values of the shell's variables.
 TEST(Flags, AcceptsTheLinesThatMergesWereOnceMeasuredWith) {
   const char* const shared[] = {"--disable_seek_compaction=1",
                                 "--mmap_read=0",

@@ -1,4 +1,4 @@
-// Keys and values that every engine is given: LevelDB's, and a zipfian choice of them.
+// The keys and values that every engine receives: LevelDB's, and a zipfian choice of keys.
 #include "bench/keys.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The line that LevelDB's benchmark prints, and what threads add up to.
+// The line that LevelDB's benchmark prints, and the sum of the threads' statistics.
 #include "bench/stats.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
-// An Env of the program's own: all files go through it, under LevelDB's names, written once and from front to back, with no call that
-// an Env does not have; what it refuses is the program's error; and what was written so opens without it, and the other way round.
-// Crashes under such an Env: tests/crash/power_cut_test.cc, on an append-only file system.
+// An Env of the program's own: all files go through it, under LevelDB's names, written once from front to
+// back, by calls that an Env has. Its errors are returned to the program. A database that was written with
+// the Env opens without it, and the other way round. Crashes with such an Env: tests/crash/power_cut_test.cc,
+// on an append-only file system.
 #include "leveldb/env.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Passes everything on, and looks at it.
+// Forwards all calls, and counts and checks them.
 class Watched final : public EnvWrapper {
  public:
   explicit Watched(Env* target) : EnvWrapper(target) {}
@@ -36,12 +37,13 @@ class Watched final : public EnvWrapper {
   Counts counts;
   std::atomic<bool> refuses_appends{false};
   std::atomic<bool> refuses_syncs{false};
-  std::atomic<int> fails_at{0};  // the how-manieth creation, append, sync, close or renaming from now on; 0: none
+  std::atomic<int> fails_at{0};  // this creation, append, sync, close or rename from now on fails; 0: none
   std::set<std::string> Names() {
     const std::lock_guard lock(mutex_);
     return names_;
   }
-  // Directories whose names were synced: files made before a sync of a MANIFEST.
+  // Names that were created after the last sync of a MANIFEST (in LevelDB's Env, that sync makes names
+  // durable).
   std::set<std::string> UnsyncedNames() {
     const std::lock_guard lock(mutex_);
     return unsynced_;
@@ -206,7 +208,8 @@ TEST_F(OwnEnv, AnEnvThatFailsAtOnceFailsTheOpen) {
   EXPECT_TRUE(Open().ok());
 }
 
-// Where there is no database a repair makes an empty one, unless a call of the Env fails: then nothing is left of the attempt.
+// Where there is no database a repair creates an empty one. If a call of the Env fails, nothing remains of
+// the attempt.
 TEST_F(OwnEnv, ARepairOfNothingThatFailsAnywhereLeavesNothing) {
   int failed = 0;
   for (int nth = 1; nth < 500; ++nth) {
@@ -226,7 +229,8 @@ TEST_F(OwnEnv, ARepairOfNothingThatFailsAnywhereLeavesNothing) {
     }
     ++failed;
     std::vector<std::string> names = Children(memory_.get());
-    if (std::find(names.begin(), names.end(), "CURRENT") != names.end()) {  // it was complete, and could not be closed
+    // the database was complete, and could not be closed
+    if (std::find(names.begin(), names.end(), "CURRENT") != names.end()) {
       options_.create_if_missing = false;
       const Status opened = Open();
       EXPECT_TRUE(opened.ok()) << nth << ": " << opened.ToString();
@@ -284,7 +288,7 @@ TEST_F(OwnEnv, RepairSavesWhatIsWhole) {
   EXPECT_EQ(Get("key1999"), std::string(100, 'a'));
 }
 
-// Repair without the Env once took the tables and the log for missing, and made an empty database.
+// Without the Env, a repair must not treat the tables and the WAL as missing and create an empty database.
 TEST_F(OwnEnv, RepairWithoutItSavesWhatItWrote) {
   const mergedb::testing::TempDirectory directory;
   name_ = directory / "db";
@@ -319,7 +323,8 @@ TEST_F(OwnEnv, RepairWithoutItSavesWhatItWrote) {
   EXPECT_TRUE(Env::Default()->RemoveDir(directory.path()).ok());
 }
 
-// From under an Env to none and back, with tables, logs and a MANIFEST of the other's names each time.
+// Opens with an Env and without one in turns; each open finds tables, WAL and MANIFEST with the names of the
+// other.
 TEST_F(OwnEnv, OthersOpenWhatItWroteAndItOpensTheirs) {
   const mergedb::testing::TempDirectory directory;
   name_ = directory / "db";

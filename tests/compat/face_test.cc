@@ -1,5 +1,6 @@
-// LevelDB's face where it does more than LevelDB, or something else: docs/api/leveldb-differences.md. What is the same is in the
-// transcripts. Each test opens databases in a directory of its own on the real disk.
+// The LevelDB interface where it differs from LevelDB: docs/api/leveldb-differences.md.
+// tests/compat/transcripts_test.py tests the common behaviour. Each test opens databases in a directory of
+// its own on the real disk.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +66,7 @@ class Face : public testing::Test {
   std::unique_ptr<DB> db_;
 };
 
-// Smallest key last; keys of different bytes may be one key.
+// Reverse order; keys of different bytes may be the same key.
 struct IgnoringCase : Comparator {
   static std::string Lower(const Slice& key) {
     std::string text = key.ToString();
@@ -123,7 +124,7 @@ TEST_F(Face, SizesOutOfRangeAreClipped) {
   }
 }
 
-// Counts, and passes on.
+// Counts the calls and forwards them.
 struct Counting final : public Cache {
   explicit Counting(size_t capacity) : target(NewLRUCache(capacity)) {}
   Handle* Insert(const Slice& key, void* value, size_t charge, void (*deleter)(const Slice&, void*)) override {
@@ -183,7 +184,7 @@ TEST_F(Face, AProgramsOwnCacheKeepsTheBlocks) {
   EXPECT_TRUE(DestroyDB(other_name, options_).ok());
 }
 
-// Keys that begin with a letter that none of the block's keys begins with are not there.
+// Its filter says that a key is absent if no key of the block has the same first letter.
 struct FirstLetters : FilterPolicy {
   mutable std::atomic<int> asked{0};
   mutable std::atomic<bool> denies_all{false};
@@ -222,13 +223,13 @@ TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
     db_->ReleaseSnapshot(before);
     db_->CompactRange(
         nullptr,
-        nullptr);  // what the snapshot kept goes now, not after one of the opens below, which would make the table anew
+        nullptr);  // drops the snapshot's versions now, not after a later open, which would rewrite the table
     EXPECT_GT(filters.asked, 0);
     filters.denies_all = true;
     EXPECT_EQ(Get("a7"), "NotFound: ") << "the filter is believed";
     filters.denies_all = false;
     EXPECT_EQ(Get("a7"), "v");
-    // With a policy of another name, or none, the tables are read without.
+    // With a policy of another name, or without one, reads ignore the filters.
     filters.asked = 0;
     options_.filter_policy = nullptr;
     ASSERT_TRUE(Open().ok());
@@ -436,7 +437,7 @@ TEST_F(Face, AnOpenThatMayNotCreateLeavesAnEmptyDirectoryEmpty) {
   EXPECT_THAT(Children(name_), testing::IsEmpty());
 }
 
-// As LevelDB's. ceph-kvstore-tool's destructive-repair relies on it.
+// As in LevelDB. ceph-kvstore-tool's destructive-repair relies on it.
 TEST_F(Face, ARepairOfNoDatabaseMakesAnEmptyOne) {
   options_.create_if_missing = false;
   const auto check_empty = [&](const std::string& what) {
@@ -498,7 +499,8 @@ TEST_F(Face, ARepairThatFailsLeavesNothing) {
   ASSERT_TRUE(Env::Default()->UnlockFile(lock).ok());
 }
 
-// A database of 5,000 keys, once or twice, each time in a run of its own. Damage is four bytes in the middle of a table.
+// A database of 5,000 keys, once or twice, each time in a sorted run of its own. Damage is four bytes in the
+// middle of a table or a blob file.
 class DamagedFace : public Face {
  protected:
   static constexpr int kKeys = 5000;
@@ -512,14 +514,14 @@ class DamagedFace : public Face {
     return round + std::to_string(i) + std::string(value_bytes_, 'v');
   }
 
-  // Runs of "old" values, and of "new" ones of every key, if asked for.
+  // A sorted run of "old" values; with `has_newer` also a run of "new" values of every key.
   void Fill(bool has_newer) {
     options_.compression = kNoCompression;
     ASSERT_TRUE(Open().ok());
     for (const char* round : {"old", "new"}) {
       if (round[0] == 'n' && !has_newer) break;
       for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(db_->Put({}, KeyOf(i), ValueOf(i, round)).ok());
-      ASSERT_TRUE(db_->Write({}, nullptr).ok());  // to a table
+      ASSERT_TRUE(db_->Write({}, nullptr).ok());  // flushes to a table
       for (const std::string& name : Children(name_)) {
         if (name.ends_with(".tbl")) newest_table_ = name;
         if (name.ends_with(".val")) newest_value_file_ = name;
@@ -539,7 +541,7 @@ class DamagedFace : public Face {
   struct Walked {
     std::vector<int> shown;  // numbers of keys, in order
     int of_old = 0;
-    int before_error = -1;  // how many were shown when status() first was an error
+    int before_error = -1;  // the number of keys shown when status() first was an error
     Status status;
   };
   Walked Walk(bool is_forward) {
@@ -581,7 +583,7 @@ TEST_F(DamagedFace, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
     EXPECT_TRUE(is_forward || walked.shown == shown) << "both ways the same";
     shown = walked.shown;
   }
-  // A seek into the hole goes on behind it; what is missing is an error for Get.
+  // A seek into the hole continues after it; a Get of a missing key returns an error.
   const auto hole = std::adjacent_find(shown.begin(), shown.end(), [](int a, int b) { return b != a + 1; });
   ASSERT_NE(hole, shown.end());
   const std::unique_ptr<Iterator> it(db_->NewIterator({}));

@@ -1,10 +1,11 @@
-/* The calls of LMDB's interface at their edges, each printed with its answer: run on liblmdb and on the drop-in, the text is the same
- * (lmdb_test.py compares). Where lmdb_transcript.c is random and meets what programs often do, this one is a list: every operation of a cursor
- * in every state, flags and handles that are refused, what is given out after its transaction, reset and renew, readers, the descriptor.
+/* The edge cases of LMDB's interface, each call printed with its answer: with liblmdb and with the drop-in the text is
+ * the same (lmdb_test.py compares). lmdb_transcript.c is random and meets common cases; this program is a list: every
+ * cursor operation in every state, flags and handles that are refused, data that is read after its transaction, reset
+ * and renew, readers, the descriptor.
  *
  *     lmdb_calls DIRECTORY
  *
- * Threads, process ids and addresses are left out of the text. */
+ * The text leaves out threads, process ids and addresses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@ static void Must(const char* call, int code) {
   exit(2);
 }
 
-/* One call a statement: the order in which a call's arguments are worked out is not said. */
+/* One call a statement: C does not specify the order in which arguments are evaluated. */
 static void Say(const char* name, int code) { printf(" %s %d", name, code); }
 
 static MDB_val Val(const char* text) { return (MDB_val){strlen(text), (void*)text}; }
@@ -54,7 +55,7 @@ static void Put(MDB_txn* txn, MDB_dbi dbi, const char* key, const char* value) {
 static const char* const kStates[] = {"fresh", "at b", "missed", "at the end", "deleted", "deleted all"};
 enum { kStateCount = 6, kOpCount = 22 };
 
-/* A cursor of the named database {a, b, d}, brought to a state. */
+/* A cursor of the named database {a, b, d}, in the given state. */
 static MDB_cursor* InState(MDB_txn* txn, MDB_dbi dbi, int state) {
   MDB_cursor* const cursor = Open(txn, dbi);
   MDB_val k = Val("b"), v;
@@ -80,7 +81,7 @@ static MDB_cursor* InState(MDB_txn* txn, MDB_dbi dbi, int state) {
   return cursor;
 }
 
-/* Which of key and data are given: both, no data, no key, neither. */
+/* `given` selects the arguments: key and data, no data, no key, neither. */
 static void GetEach(MDB_cursor* cursor, int op, int given) {
   MDB_val k = Val("b"), v = Val("B");
   const int code = mdb_cursor_get(cursor, given & 2 ? NULL : &k, given & 1 ? NULL : &v, (MDB_cursor_op)op);
@@ -94,7 +95,7 @@ static void CursorOps(unsigned flags) {
     for (int op = -1; op < kOpCount; ++op) {
       printf("%s cursor, %s: op %d:", flags ? "reader's" : "writer's", kStates[state], op);
       for (int given = 0; given < 4; ++given) {
-        /* LMDB takes a key to search for, and what it moves to, without a look: NULL ends the process there. */
+        /* LMDB does not check the key and data pointers of these operations: NULL crashes the process. */
         const int needs_key = op == MDB_FIRST || op == MDB_LAST;
         if (given >= 2 && needs_key) continue;
         MDB_txn* const txn = Begin(flags);
@@ -124,7 +125,7 @@ static void CursorWrites(void) {
                                     8};
   for (int state = 0; state < 4; ++state) {
     for (size_t i = 0; i < sizeof kFlags / sizeof kFlags[0]; ++i) {
-      if (kFlags[i] == MDB_CURRENT && state > 1) continue; /* its key must be where the cursor stands */
+      if (kFlags[i] == MDB_CURRENT && state > 1) continue; /* the key must be the cursor's current key */
       MDB_txn* const txn = Begin(0);
       MDB_cursor* const cursor = InState(txn, named, state);
       MDB_val k = Val("b"), v[2] = {Val("new"), {1, NULL}};
@@ -161,7 +162,7 @@ static void CursorWrites(void) {
   mdb_txn_abort(reader);
 }
 
-/* Databases that are not there or not the program's, keys of no size, flags that are none. */
+/* Databases that do not exist or are reserved, empty keys, invalid flags. */
 static void Items(unsigned txn_flags) {
   const MDB_dbi dbis[] = {0, main_dbi, named, named + 1, 77};
   static const unsigned kFlags[] = {
@@ -180,7 +181,7 @@ static void Items(unsigned txn_flags) {
     Say("stat", mdb_stat(txn, dbis[d], &stat));
     Say("flags", mdb_dbi_flags(txn, dbis[d], &flags));
     Say("drop 2", mdb_drop(txn, dbis[d], 2));
-    if (dbis[d] != main_dbi) Say("drop 0", mdb_drop(txn, dbis[d], 0)); /* of the main one, the names go with it */
+    if (dbis[d] != main_dbi) Say("drop 0", mdb_drop(txn, dbis[d], 0)); /* a drop of the main database drops the names */
     printf(" put");
     mdb_txn_abort(txn);
     for (size_t i = 0; i < sizeof kFlags / sizeof kFlags[0]; ++i) {
@@ -199,7 +200,7 @@ static void Items(unsigned txn_flags) {
   }
 }
 
-/* The database of free pages before a page was ever freed; behind that LMDB's has items, which is nobody's business. */
+/* The database of free pages before any page was freed. Later LMDB keeps private items in it. */
 static void FreeList(void) {
   MDB_txn* const txn = Begin(MDB_RDONLY);
   for (int op = 0; op < kOpCount; ++op) {
@@ -301,7 +302,7 @@ static void Readers(void) {
   for (int i = 0; i < 3; ++i) mdb_txn_abort(readers[i]);
 }
 
-/* The descriptor is for locks, as Postfix's. */
+/* The descriptor serves for locks, as in Postfix. */
 static void Descriptor(void) {
   int fd = -2;
   Must("get_fd", mdb_env_get_fd(env, &fd));

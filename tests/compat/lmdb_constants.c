@@ -1,4 +1,4 @@
-/* Every constant, layout and text of lmdb.h, printed: compiled against LMDB's header and against ours, it prints the same
+/* Prints every constant, layout and text of lmdb.h: with LMDB's header and with mergedb's header the output is the same
  * (lmdb_test.py compares). */
 #include <lmdb.h>
 #include <stddef.h>

@@ -1,9 +1,11 @@
-/* What programs of LMDB's interface cost that make many small transactions. The answers go to stdout and are the same on every library; the
- * costs go to stderr, a line a phase: its name, how often, microseconds of CPU and of the clock for each.
+/* The cost of programs with many small transactions on LMDB's interface. The answers go to stdout and are the same with
+ * every library. The costs go to stderr, one line a phase: its name, the count, microseconds of CPU and of wall-clock
+ * time for each.
  *
  *     lmdb_cost DIRECTORY TIMES
  *
- * bench/lmdb_cost.py prints the costs of liblmdb and the drop-in side by side; tests/compat/lmdb_test.py compares the answers of a short run. */
+ * bench/lmdb_cost.py prints the costs of liblmdb and of the drop-in side by side; tests/compat/lmdb_test.py compares
+ * the answers of a short run. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 enum { kPutsATransaction = 1000, kLevelItemsMin = 5000, kDatabases = 4, kNamesMax = 16000 };
 
 static MDB_env* env;
-static uint32_t sum = 2166136261u; /* of all answers */
+static uint32_t sum = 2166136261u; /* a checksum of all answers */
 
 static void Must(const char* call, int code) {
   if (code == 0) return;
@@ -60,7 +62,7 @@ static size_t Entries(MDB_txn* txn, MDB_dbi dbi) {
   return stat.ms_entries;
 }
 
-/* Keys that fall all over the place, as a counter's do with their least significant byte first; a value of 16 bytes. */
+/* Scattered keys: a counter with its least significant byte first. Values of 16 bytes. */
 static unsigned char key_bytes[8], value_bytes[16];
 static MDB_val KeyOf(uint64_t number) {
   for (int i = 0; i < 8; ++i) key_bytes[i] = (unsigned char)(number >> (8 * i));
@@ -75,8 +77,8 @@ static void Put(MDB_txn* txn, MDB_dbi dbi, uint64_t number) {
   Must("put", mdb_put(txn, dbi, &key, &value, 0));
 }
 
-/* One database takes the puts; when it has some thousands they are merged with the second into the third, and both are emptied: a log-structured
- * merge tree over LMDB, as LSMDB's original was. */
+/* One database receives the puts. When it has several thousand keys, the program merges it with the second database
+ * into the third, and empties both: a log-structured merge tree over LMDB, as in the original LSMDB. */
 static void MergeLevels(MDB_txn* txn, MDB_dbi newer, MDB_dbi older, MDB_dbi into) {
   MDB_cursor *a, *b, *out;
   Must("cursor_open", mdb_cursor_open(txn, newer, &a));
@@ -86,7 +88,7 @@ static void MergeLevels(MDB_txn* txn, MDB_dbi newer, MDB_dbi older, MDB_dbi into
   int more_a = mdb_cursor_get(a, &ka, &va, MDB_FIRST), more_b = mdb_cursor_get(b, &kb, &vb, MDB_FIRST);
   while (more_a == 0 || more_b == 0) {
     const int order = more_a != 0 ? 1 : more_b != 0 ? -1 : mdb_cmp(txn, newer, &ka, &kb);
-    char bytes[64]; /* what a cursor shows lasts until the next write */
+    char bytes[64]; /* a cursor's data is valid until the next write */
     MDB_val key = order <= 0 ? ka : kb, value = order <= 0 ? va : vb;
     memcpy(bytes, key.mv_data, key.mv_size);
     memcpy(bytes + key.mv_size, value.mv_data, value.mv_size);

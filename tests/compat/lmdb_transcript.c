@@ -1,10 +1,12 @@
-/* A random program of LMDB's interface that prints what every call answers: run on liblmdb and on the drop-in, the same seed prints the
- * same text (lmdb_test.py compares). Writes, nesting, aborts, cursors of all operations, readers beside, two named databases.
+/* A random program on LMDB's interface that prints the answer of every call: with liblmdb and with the drop-in, the
+ * same seed prints the same text (lmdb_test.py compares). Writes, nested transactions, aborts, all cursor operations,
+ * concurrent readers, named databases.
  *
  *     lmdb_transcript DIRECTORY SEED STEPS [names]
  *
- * What is documented to differ is kept out: counts of pages, the bytes of a name's item in the main database, and where LMDB's cursors stand
- * after a delete at the border of two pages: all items fit into one (large values have pages of their own). */
+ * The text leaves out documented differences: page counts, the bytes of a name's item in the main database, and the
+ * position of LMDB's cursors after a delete at the border of two pages: all items fit into one page (large values have
+ * pages of their own). */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -114,8 +116,9 @@ static void Stat(void) {
   printf("stat %d entries=%zu\n", code, code == 0 ? stat.ms_entries : 0);
 }
 
-/* LMDB marks a cursor that met the end, and the mark outlives deletes: MDB_NEXT may then say MDB_NOTFOUND where an item has moved into
- * place. That is not imitated, so cursors with the mark turn back. */
+/* LMDB marks a cursor that has reached the end, and a delete keeps the mark: MDB_NEXT may then return MDB_NOTFOUND
+ * although an item has moved to the cursor's position. The drop-in does not imitate this, so a marked
+ * cursor moves back here. */
 static int saw_end[kCursors];
 static int used_cursor;
 
@@ -149,7 +152,7 @@ static void PutAtCursor(void) {
   MDB_cursor* const cursor = OpenCursor();
   MDB_val key = RandomKey(), data = RandomValue();
   unsigned flags = RandomPutFlags() & ~(unsigned)MDB_RESERVE;
-  if (Random(4) == 0) { /* MDB_CURRENT wants the key where it stands */
+  if (Random(4) == 0) { /* MDB_CURRENT requires the current key */
     MDB_val old;
     const int code = mdb_cursor_get(cursor, &key, &old, MDB_GET_CURRENT);
     if (code != 0) {
@@ -257,7 +260,7 @@ int main(int argc, char** argv) {
   Must("open", mdb_env_open(env, argv[1], MDB_NOSYNC | MDB_NOTLS, 0600));
   MDB_txn* txn;
   Must("begin", mdb_txn_begin(env, NULL, 0, &txn));
-  if (has_names) { /* not the main one: its items for names differ */
+  if (has_names) { /* not the main database: its items for names differ */
     Must("dbi_open", mdb_dbi_open(txn, "first", MDB_CREATE, &databases[database_count++]));
     Must("dbi_open", mdb_dbi_open(txn, "second", MDB_CREATE, &databases[database_count++]));
     Must("dbi_open", mdb_dbi_open(txn, "backward", MDB_CREATE | MDB_REVERSEKEY, &databases[database_count++]));

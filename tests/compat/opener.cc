@@ -1,5 +1,5 @@
-// Opens the database in its first argument, says what came of it, and holds it until its input ends. With a second argument it first fills
-// it: tables, a log, deletes, keys that do not print.
+// Opens the database in its first argument, prints the result, and holds the database until its input ends.
+// With a second argument it first writes tables, a WAL, deletes and unprintable keys.
 #include <leveldb/db.h>
 #include <leveldb/write_batch.h>
 

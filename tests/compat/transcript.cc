@@ -1,5 +1,6 @@
-// What a C++ program of LevelDB's sees, as text. It is compiled against Debian's headers and against ours, and each is run on Debian's
-// library and on ours (tests/compat/transcripts_test.py): the four texts are the same. Only what both promise is printed.
+// The behaviour of LevelDB's C++ interface, as text. It is compiled with Debian's headers and with mergedb's,
+// and each program runs with Debian's library and with mergedb's (tests/compat/transcripts_test.py): the four
+// texts are the same. It prints only what both promise.
 #include <leveldb/cache.h>
 #include <leveldb/comparator.h>
 #include <leveldb/db.h>
@@ -39,7 +40,7 @@ void Say(const char* what, std::string text) {
 void Say(const char* what, const Status& status) { Say(what, status.ToString()); }
 void Say(const char* what, unsigned long long number) { Say(what, std::to_string(number)); }
 
-// Which entry of its class's vtable a virtual member is (Itanium ABI).
+// The index of a virtual member in its class's vtable (Itanium ABI).
 template <typename Member>
 unsigned long Slot(Member member) {
   unsigned long words[2];
@@ -444,7 +445,7 @@ void Files(Env* env, const std::string& at) {
   delete logger;
 }
 
-// A table of the program's own, in its own order or with filters and a cache.
+// A table of the program, in its own order or with filters and a cache.
 void Tables(const Options& options, const std::string& path) {
   WritableFile* out = nullptr;
   Say("file", options.env->NewWritableFile(path, &out));
@@ -532,7 +533,7 @@ void AllTables(const std::string& path) {
   Tables(options, path);
 }
 
-// What LevelDB wrote (transcripts_test.py), as text.
+// The files that LevelDB wrote (transcripts_test.py), as text.
 void Dumps(Env* env, const std::string& at) {
   std::vector<std::string> names;
   env->GetChildren(at, &names);

@@ -1,4 +1,4 @@
-/* What a C program of LevelDB's sees, as text: all 68 functions. As tests/compat/transcript.cc. */
+/* The behaviour of LevelDB's C interface, as text: all 68 functions. See tests/compat/transcript.cc. */
 #include <leveldb/c.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 static const char* directory;
 
-/* The message without the directory; frees it. */
+/* Prints the message without the directory and frees it. */
 static void say_error(const char* what, char** error) {
   char text[1000];
   const char* found;

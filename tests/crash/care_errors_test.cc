@@ -1,8 +1,8 @@
-// Goal: whatever call fails while a database is verified, repaired, copied or opened under names that are not its own: the failure is
-// told, or what it hides is reported as damage; no byte of what was there is deleted; and once the files answer again, the same call
-// does its work and all that was committed is there.
-// Method: databases in memory, whole and damaged in many ways; each call of the file system that the operation makes fails, once; and
-// each call of its progress says no.
+// Goal: whatever file call fails while a database is verified, repaired, checkpointed or opened with files of
+// other names: the call returns an error, or reports the unreadable part as damage; no byte of the database
+// is deleted; and once the files work again, the same call succeeds and all committed data is there.
+// Method: databases in memory, intact and damaged in many ways; each file system call of the operation fails,
+// once; and each call of the progress callback asks to stop.
 #include <algorithm>
 #include <map>
 
@@ -31,7 +31,7 @@ using Image = std::unique_ptr<FaultFileSystem>;
 
 const std::string kPath = World::kPath;
 
-// ---- databases to be looked after ----------------------------------------------------------------------------------------
+// ---- databases to be verified and repaired ----------------------------------------------------------------
 
 Image FilesOf(const World& world) { return world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1); }
 
@@ -59,7 +59,7 @@ const WholeDatabase& Killed() {
   return whole;
 }
 
-// Tables, values, a log and keyspaces; nothing of it merged.
+// Tables, values, a WAL and keyspaces; nothing is compacted.
 Image WithKeyspaces() {
   World world;
   auto db = world.Open();
@@ -76,11 +76,12 @@ Image WithKeyspaces() {
   return FilesOf(world);
 }
 
-// Two tables of the same keys, so many that a merge of them looks up on its way.
+// Two tables of the same keys, so many that a compaction of them reports progress on its way.
 Image WithManyEntries() {
   World world;
   Options options = world.SmallOptions();
-  options.write_buffer_bytes = 4 << 20;  // one table holds them all: of small ones each pair would be merged by itself
+  // one table holds all keys: a repair would compact each pair of small tables separately
+  options.write_buffer_bytes = 4 << 20;
   options.memory_bytes = 16 << 20;
   auto db = DB::Open(options, kPath);
   EXPECT_OK(db);
@@ -92,7 +93,8 @@ Image WithManyEntries() {
   return FilesOf(world);
 }
 
-// Segments and tables with the names that LevelDB's own would have. The manual executor has drained all of the log.
+// WAL segments and tables with the names that LevelDB's files have. The manual executor has copied the whole
+// WAL buffer.
 Image WithLevelDbsNames(const FaultFileSystem& whole) {
   Image files = whole.Crash(CrashMode::kKill, CrashModel::kStrict, 1);
   for (const std::string& path : files->Files()) {
@@ -171,13 +173,14 @@ class CareErrors : public ::testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(Databases, CareErrors, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.name; });
 
-// ---- what may come of it -------------------------------------------------------------------------------------------------
+// ---- permitted outcomes -----------------------------------------------------------------------------------
 
 bool Says(const Status& status, std::string_view words) {
   return status.message().find(words) != std::string_view::npos;
 }
 bool IsInjected(const Status& status) { return Says(status, "injected"); }
-// A repair looks at files twice. Found here: what could not be read at the second look alone was left out, without a word.
+// A repair reads files twice. It must report an entry that only its second read could not read, and ask to be
+// run again.
 bool FoundMoreOrLess(const Status& status) {
   return Says(status, "could be read the second time; run the repair again");
 }
@@ -207,7 +210,7 @@ Shown OpenAndRead(World& world, const std::string& path = kPath) {
   return ReadAll(**db);
 }
 
-// Each file's bytes are there, perhaps in lost/ or under another name. CURRENT and REPAIR are replaced.
+// The bytes of each file are there, perhaps in lost/ or under another name. CURRENT and REPAIR are replaced.
 void ExpectNothingDeleted(const FaultFileSystem& before, const FaultFileSystem& after) {
   std::multimap<size_t, std::string> left;
   for (const std::string& path : after.Files()) {
@@ -246,9 +249,9 @@ bool FindsTheSame(const VerifyReport& a, const VerifyReport& b) {
   return a.damages.size() == b.damages.size() && a.tables == b.tables && a.entries == b.entries && a.wal_frames == b.wal_frames;
 }
 
-// ---- verify --------------------------------------------------------------------------------------------------------------
+// ---- verify -----------------------------------------------------------------------------------------------
 
-// Passing over what cannot be read would call a database whole that nobody has seen.
+// If verify skipped an unreadable file, it would report a database as intact that it has not read.
 TEST_P(CareErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
   ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
@@ -278,16 +281,17 @@ TEST_P(CareErrors, VerifyGivesUpOnRequest) {
   });
 }
 
-// ---- repair --------------------------------------------------------------------------------------------------------------
+// ---- repair -----------------------------------------------------------------------------------------------
 
-// What a repair without any failure makes of it.
+// The contents after a repair without any failure.
 Shown RepairCleanly(const FaultFileSystem& before) {
   const auto world = CopyOf(before);
   EXPECT_OK(Repair(world->SmallOptions(), kPath).status());
   return OpenAndRead(*world);
 }
 
-// Read errors pass for damage, and are reported as that; all else is an error, after which the repair is run again.
+// A repair treats read errors as damage and reports them; every other failure is an error, after which it is
+// run again.
 TEST_P(CareErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
   const Shown expected = RepairCleanly(*before_);
   ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
@@ -330,7 +334,7 @@ TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   });
 }
 
-// ---- too few descriptors ----------------------------------------------------------------------------------------
+// ---- too few descriptors ----------------------------------------------------------------------------------
 
 const uint64_t kNoLimit = UINT64_MAX;
 
@@ -340,8 +344,8 @@ size_t LossesOf(const FaultFileSystem& before) {
   return report ? report->losses.size() : 0;
 }
 
-// Symptom: a whole table went to lost/ because the process had too many open files. Cause: a file that could not be
-// opened passed for a damaged one.
+// Symptom: a whole table went to lost/ because the process had too many open files. Cause: the repair treated
+// a file that it could not open as damaged.
 TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
   const Shown expected = RepairCleanly(*before_);
@@ -372,8 +376,8 @@ TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
   EXPECT_GT(refused, 1u);
 }
 
-// Symptom: verify called a whole database damaged, and repair locked it, where the process may have about as many files
-// open as there are value files. Cause: the diagnosis held all value files open.
+// Symptom: verify called an intact database damaged, and repair locked it, if the process may open about as
+// many files as there are blob files. Cause: the diagnosis held all blob files open.
 TEST(CareDescriptors, ManyBlobFilesNeedFew) {
   World world;
   Shown expected;
@@ -431,7 +435,7 @@ class Other final : public Comparator {
   std::string_view Name() const override { return "care_errors_test.other"; }
 };
 
-// It says so with the MANIFEST and, where that is gone, with the tables.
+// The error comes from the MANIFEST or, without a MANIFEST, from the tables.
 TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
   const Other other;
   for (const Case& each : {kCases[0], kCases[3]}) {
@@ -446,13 +450,14 @@ TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
   }
 }
 
-// Not damage, though it looks like it to this version: it may be all that is left of something newer.
+// To this version such a file looks like damage, but it may be the only copy of newer data.
 TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
   const struct {
     const char* what;
     void (*make)(FaultFileSystem&);
   } cases[] = {
-      {"/db/MANIFEST-000001 at stream offset 40: edit field 63 at offset 0: written by a newer version",  // CURRENT names a later one, which is gone
+      // CURRENT names a later MANIFEST, which is gone
+      {"/db/MANIFEST-000001 at stream offset 40: edit field 63 at offset 0: written by a newer version",
        [](FaultFileSystem& files) {
          ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(&files, kPath, kv::Order(BytewiseComparator())));
          const std::string path = format::ManifestPath(kPath, kv::FileNumber{1}), field_63 = "\x3f\x01x";
@@ -487,7 +492,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
   }
 }
 
-// ---- opening under other names ---------------------------------------------------------------------------------------------
+// ---- opening under other names ----------------------------------------------------------------------------
 
 TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
   const Image before = WithLevelDbsNames(Killed().image());
@@ -505,9 +510,10 @@ TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
   });
 }
 
-// ---- checkpoint --------------------------------------------------------------------------------------------------------------
+// ---- checkpoint -------------------------------------------------------------------------------------------
 
-// An earlier call gave up half-way; one of the files that it made has been damaged since, and one is of a state that is gone.
+// An earlier call stopped half-way; since then one of its files was damaged, and one belongs to a state that
+// is gone.
 Image WithInterruptedCopy() {
   const auto world = CopyOf(Closed().image());
   auto db = world->Open();
@@ -524,7 +530,7 @@ Image WithInterruptedCopy() {
 
 class CheckpointErrors : public ::testing::Test {
  protected:
-  // A database with something in memory.
+  // A database with some writes only in memory.
   std::unique_ptr<DB> Open(World& world) {
     auto db = world.Open();
     EXPECT_OK(db.status());
@@ -543,7 +549,7 @@ class CheckpointErrors : public ::testing::Test {
       const auto made = Checkpoint(*db, "/copy", options);
       const bool was_hit = EndFault(world);
       EXPECT_TRUE(made || IsInjected(made.error()) || made.error().IsInvalidArgument()) << made.error().ToString();
-      // The rename may have happened when the sync of its name failed.
+      // The rename may have succeeded if only the sync of the directory failed.
       if (!made && !*world.files->IsDirectory("/copy")) { EXPECT_OK(Checkpoint(*db, "/copy", options).status()); }
       CheckCopy(world, *db);
       return was_hit;
@@ -569,9 +575,10 @@ TEST_F(CheckpointErrors, AnEmptyDirectoryInItsPlaceStaysUntilTheCallsWorkAgain) 
   CheckCopy(*world, *db);
 }
 
-// Symptom: after a power cut the database did not open, or its copy did not: the MANIFEST named a table that was lost. Cause: a linked file's
-// sync failed in the call, and the next commit synced the same file by its other name and was told OK; of a copied file the next call kept
-// what it found. Why no test found it: the tests of failing calls did not cut the power afterwards.
+// Symptom: after a power cut the database did not open, or its copy did not: the MANIFEST named a table that
+// was lost. Cause: the sync of a linked file failed in the call, and the next commit synced the same file by
+// its other name and got OK; the next call kept the copied files that it found. The test cuts the power after
+// the failing calls.
 TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
   for (const bool may_link : {true, false}) {
     uint64_t failed = 0;
@@ -633,7 +640,7 @@ TEST_F(CheckpointErrors, AClosedDatabaseHasNoneAndOneWhoseLogFailedHasNoneUntilI
   EXPECT_THAT(world->files->IsDirectory("/other.partial"), IsOkAndHolds(false));
 }
 
-// As many memtables as may be are full, and none can be flushed.
+// The maximum number of memtables is full, and no flush succeeds.
 TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
   const auto world = CopyOf(Closed().image());
   const auto db = Open(*world);
@@ -649,7 +656,7 @@ TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
   CheckCopy(*world, *db);
 }
 
-// ---- options -----------------------------------------------------------------------------------------------------------------
+// ---- options ----------------------------------------------------------------------------------------------
 
 TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
   const auto world = CopyOf(Closed().image());
@@ -672,9 +679,10 @@ TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
   EXPECT_EQ(world->files->Fingerprint(), before);
 }
 
-// ---- bytes whose checksums fit -------------------------------------------------------------------------------------------------
+// ---- bytes with valid checksums ---------------------------------------------------------------------------
 
-// Behind the first frame of the log: a whole one, of the right chain, with `payload`. What the log had there is gone.
+// Writes a valid frame with `payload`, correctly chained, after the first frame of the WAL. It replaces the
+// rest of the WAL.
 void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   const auto loaded = manifest::Load(&files, kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
@@ -695,7 +703,7 @@ void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   ASSERT_OK(files.PatchBytes(segment, offset_of(position), frame));
 }
 
-// A database that was killed, whose log has one commit and a forged one.
+// A database after a kill, whose WAL has one commit and a forged one.
 std::unique_ptr<World> WithForgedFrame(const std::string& payload) {
   World killed;
   Options options = killed.SmallOptions();
@@ -735,7 +743,7 @@ TEST(ForgedLog, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
   }
 }
 
-// The MANIFEST goes on, with facts that are older than its tables.
+// Replaces the MANIFEST by a valid one whose sequences are older than the tables.
 TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
   World world;
   {
@@ -746,7 +754,7 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
     ASSERT_OK((*db)->Flush());
     ASSERT_OK((*db)->Close());
   }
-  { ASSERT_OK(world.Open()); }  // the log begins anew
+  { ASSERT_OK(world.Open()); }  // the WAL begins anew
   const auto loaded = manifest::Load(world.files.get(), kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
   format::VersionEdit edit = version::VersionEditFromEmpty(*loaded->version);
@@ -770,7 +778,7 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
                                      HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
 }
 
-// References that lead nowhere, in a table whose checksums fit.
+// Blob indexes without a value, in a table with valid checksums.
 TEST(ForgedReferences, AreValuesThatAreLost) {
   World world;
   FaultFileSystem& files = *world.files;

@@ -1,8 +1,11 @@
-// Goal: whatever the power leaves of a checkpoint that is being made beside writes, the source keeps its promises, and the copy is not
-// there, or is refused, or holds exactly what was written before the call; once the call returned it is there for good.
-// Method: a small database of every kind of file, values apart, some of it in memory alone; the call's progress writes to it meanwhile,
-// flushes and merges. Before every call that changes a file the images of all modes and models are taken: source and copy are opened and
-// compared, and where there is no copy the call is made again. Afterwards the source overwrites all of it, so that files with two names die.
+// Goal: whatever a power cut leaves of a checkpoint that runs beside writes, the source keeps its promises,
+// and the copy is absent, or refused, or holds exactly the writes before the call; once the call has
+// returned, the copy is durable.
+// Method: a small database with every kind of file, with blob files, some writes only in memory. During the
+// checkpoint its progress callback writes to the database, flushes and compacts. Before every call that
+// changes a file, the test takes the crash images of all modes and models: it opens and compares source and
+// copy, and where there is no copy it makes the checkpoint again. Afterwards the source overwrites all of its
+// data, so that files with two names become obsolete.
 //     MERGEDB_FULL=1     three seeds, no image left out
 #include <gtest/gtest.h>
 
@@ -52,13 +55,13 @@ class CheckpointCutTest : public ::testing::TestWithParam<Way> {
   std::unique_ptr<World> world_;
   std::unique_ptr<CutBooks> books_;
   std::unique_ptr<DB> db_;
-  std::optional<State> copied_;  // what the copy must hold, once the call is under way
+  std::optional<State> copied_;  // what the copy must hold, once the call has begun
   bool has_returned_ = false;
   uint64_t beside_ = 0, points_ = 0, images_ = 0, copies_ = 0, refused_ = 0, again_ = 0;
   std::set<std::pair<uint64_t, uint64_t>> seen_;
 };
 
-// ---- the workload --------------------------------------------------------------------------------------------------------
+// ---- the workload -----------------------------------------------------------------------------------------
 
 void CheckpointCutTest::Write(const CrashOracle::Change& change, Durability durability) {
   const uint64_t commit = books_->Begin({change}, durability);
@@ -87,7 +90,7 @@ void CheckpointCutTest::Flush() {
   books_->Flushed(last);
 }
 
-// Two tables with a value file each, a deleted range, and writes of every durability that no table holds yet.
+// Two tables with a blob file each, a range delete, and writes of every durability that no table holds yet.
 void CheckpointCutTest::Fill() {
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 12; ++i) {
@@ -114,7 +117,7 @@ void CheckpointCutTest::WriteBeside() {
   }
 }
 
-// What the copy shares with the source dies here, and would be written over.
+// Makes the files that the copy shares with the source obsolete; recycling must not overwrite them.
 void CheckpointCutTest::Overwrite() {
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 12; ++i)
@@ -156,7 +159,7 @@ void CheckpointCutTest::Run(uint64_t seed) {
   db_ = nullptr;
 }
 
-// ---- the crashes -----------------------------------------------------------------------------------------------------------
+// ---- the crashes ------------------------------------------------------------------------------------------
 
 void CheckpointCutTest::AtPoint() {
   ++points_;
@@ -199,7 +202,7 @@ void CheckpointCutTest::CheckImage(CrashMode mode, CrashModel model, uint64_t se
   if (!problem.empty()) ADD_FAILURE() << where << "the copy: " << problem;
 }
 
-// Empty if it is as it may be.
+// Returns "" if the copy is in a permitted state.
 std::string CheckpointCutTest::CheckCopy(World& world, CrashMode mode) {
   const bool has_lied = mode == CrashMode::kLostSync;
   const auto is_there = world.files->IsDirectory(kCopy);
@@ -217,7 +220,7 @@ std::string CheckpointCutTest::CheckCopy(World& world, CrashMode mode) {
   return CopyAgain(world, mode);
 }
 
-// What an interrupted call left is in nobody's way.
+// The remains of an interrupted call do not block the next one.
 std::string CheckpointCutTest::CopyAgain(World& world, CrashMode mode) {
   const bool may_fail = mode == CrashMode::kLostSync;
   auto db = OpenFor(Setup(seed_), &world);

@@ -1,11 +1,11 @@
-// One act after another on the same files, in each of which another call of the file system fails, once:
+// Repeats an operation on the same files; in each repetition another call of the file system fails, once:
 //
 //     ForEachFailingCall(*image, [&](World& world, const Fault& fault) {
-//       world.files->AddFault(fault);        // here, or after what is not to fail
+//       world.files->AddFault(fault);        // here, or after calls that must not fail
 //       const auto report = Verify(...);
 //       const bool was_hit = EndFault(world);
-//       ... judge, then do it again without a fault ...
-//       return was_hit;                      // false: it makes no such call any more
+//       ... judge, then repeat without a fault ...
+//       return was_hit;                      // false: the operation makes fewer such calls
 //     });
 #pragma once
 
@@ -48,7 +48,7 @@ inline std::unique_ptr<World> CopyOf(const FaultFileSystem& image) {
   return std::make_unique<World>(World::Options{.seed = 9}, image.Crash(CrashMode::kKill, CrashModel::kStrict, 1));
 }
 
-// The first calls of a kind one by one, later ones, which are much alike, in growing steps.
+// The first calls of a kind one by one; later calls, which are much alike, in growing steps.
 inline void ForEachFailingCall(const FaultFileSystem& before, const std::function<bool(World&, const Fault&)>& act) {
   uint64_t failed = 0;
   for (const Op op : kFailingCalls) {
@@ -64,7 +64,7 @@ inline void ForEachFailingCall(const FaultFileSystem& before, const std::functio
   EXPECT_GE(failed, 3u) << "nothing was made to fail";
 }
 
-// The same with a progress callback that says no at its n-th call.
+// The same with a progress callback that asks to stop at its n-th call.
 inline void ForEachGivingUp(const FaultFileSystem& before, const std::function<bool(World&, const Progress&)>& act) {
   for (uint64_t nth = 1; !::testing::Test::HasFailure(); ++nth) {
     SCOPED_TRACE("progress " + std::to_string(nth));

@@ -1,8 +1,9 @@
-// Every operation fails once, and the database says so, goes on reading, and comes back when the fault is gone.
-// Method: a fixed workload is run again and again; run n fails the n-th call of a kind (or all from the n-th on), in the life
-// that makes the database or in the one that recovers it after a kill. Each commit puts a key of its own beside its changes, so
-// that a reopened database says which commits it holds: all that were acknowledged, whole, and of the others only those whose
-// outcome was said to be unknown. The last test compares the places that were made to fail with those that the sources have.
+// Every file call fails once; the database returns an error, still serves reads, and recovers when the fault
+// is gone. Method: a fixed workload runs repeatedly; run n fails the n-th call of a kind (or all from the
+// n-th on), in the life that creates the database or in the one that recovers it after a kill. Each commit
+// writes a key of its own beside its changes, so that a reopened database shows which commits it holds: all
+// acknowledged ones, completely, and of the others only those that reported an unknown outcome. The last test
+// compares the call sites that failed with those in the sources.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ using Pairs = std::map<std::string, std::string>;
 constexpr uint64_t kLongSleepNanos = 6'000'000'000;
 
 struct Commit {
-  std::vector<std::pair<std::string, std::optional<std::string>>> changes;  // none: deleted
+  std::vector<std::pair<std::string, std::optional<std::string>>> changes;  // std::nullopt: deleted
   Status status;
 };
 
@@ -39,7 +40,7 @@ void ApplyTo(Pairs* state, const Commit& commit) {
   }
 }
 
-// How `found` differs from `expected`, in a few words; empty if it does not.
+// The differences between `found` and `expected`, in a few words; "" if they are equal.
 std::string Difference(const Pairs& found, const Pairs& expected) {
   std::string text;
   for (const auto& [key, value] : expected) {
@@ -54,7 +55,7 @@ std::string Difference(const Pairs& found, const Pairs& expected) {
   return text;
 }
 
-// What iteration finds; `*status` is its outcome.
+// The contents as an iterator shows them; `*status` is its status.
 Pairs Scan(DB& db, Status* status) {
   Pairs found;
   auto it = db.NewIterator();
@@ -70,7 +71,7 @@ Pairs MustScan(DB& db) {
   return found;
 }
 
-// What all tests of this program have done, for the last one to tell.
+// The results of all tests of this program, for the report at the end.
 struct Tally {
   struct Site {
     std::string point;
@@ -107,7 +108,7 @@ class Errors {
     return status;
   }
   Status Destroy() { return DB::Destroy(WorldOptions(*world_, watched_.get()), World::kPath); }
-  // kill -9: the files as they are now, without the process; not open.
+  // kill -9: keeps the current files without the process; the database is not open afterwards.
   void Kill() {
     auto after = World::After(*world_, CrashMode::kKill, CrashModel::kStrict, 1);
     db_ = nullptr;
@@ -115,13 +116,14 @@ class Errors {
     world_ = std::move(after);
     Watch();
   }
-  // The reads from the n-th on, of which `n` counts down, find `kept_of_16` sixteenths of what is there.
+  // From the n-th read on (`nth` counts down), reads return `kept_of_16` sixteenths of the bytes.
   void ShortenReads(uint64_t nth, uint64_t kept_of_16, bool is_sticky) {
     short_reads_ = {nth, kept_of_16, is_sticky, 0};
   }
   uint64_t reads_shortened() const { return short_reads_.hits; }
 
-  // Commits, steps of background work, now and then a flush or a merge; failures are noted and stepped over.
+  // Commits, background steps, at times a flush or a compaction. Failures are recorded and do not stop the
+  // loop.
   void Work(int commits) {
     for (int i = 0; i < commits && !::testing::Test::HasFailure(); ++i) {
       (void)WriteOne({.durability = random_.OneIn(5) ? Durability::kSynced : Durability::kProcessCrash});
@@ -158,8 +160,8 @@ class Errors {
     return commits_.back().status;
   }
 
-  // The power fails while the fault is still there: what a sync acknowledged is kept with all that came before it, nothing that
-  // failed for sure is there, and of the rest a prefix.
+  // The power fails while the fault persists: a synced commit and all commits before it are kept, no commit
+  // that certainly failed is there, and the others are a prefix.
   void CheckPowerCut() {
     const auto world = World::After(*world_, CrashMode::kMin, CrashModel::kStrict, 1);
     auto db = DB::Open(WorldOptions(*world, world->files.get()), World::kPath);
@@ -183,10 +185,10 @@ class Errors {
     EXPECT_EQ(Difference(found, expected), "");
   }
 
-  // Readers see exactly what was acknowledged, whatever fails.
+  // Readers see exactly the acknowledged commits, whatever fails.
   void CheckLive() { ASSERT_EQ(Difference(MustScan(*db_), live_), ""); }
 
-  // The same while reads may fail too: right, or not OK.
+  // The same while reads may fail too: each result is right, or not OK.
   void CheckReads() {
     const uint64_t hits = world_->files->faults_hit() + short_reads_.hits;
     Status status;
@@ -198,7 +200,8 @@ class Errors {
     }
   }
 
-  // The next life of the database: what was acknowledged is there, and of the rest only what might be.
+  // The next life of the database: acknowledged commits are there, and of the others only those with unknown
+  // outcome.
   void CheckReopened(World& world) {
     auto db = DB::Open(WorldOptions(world, world.files.get()), World::kPath);
     ASSERT_OK(db.status());
@@ -218,7 +221,8 @@ class Errors {
     ASSERT_OK((*db)->Close());
   }
 
-  // The fault is gone: it writes again, without a restart; a power cut then takes nothing, and a restart finds everything.
+  // The fault is gone: the database accepts writes without a restart. After that, a power cut loses nothing,
+  // and a restart finds everything.
   void CheckComesBack() {
     world_->files->ClearFaults();
     ShortenReads(0, 0, false);
@@ -239,7 +243,7 @@ class Errors {
 
  private:
   struct ShortReads {
-    uint64_t nth = 0;  // none
+    uint64_t nth = 0;  // 0: never
     uint64_t kept_of_16 = 0;
     bool is_sticky = false;
     uint64_t hits = 0;
@@ -280,7 +284,7 @@ class Errors {
   std::unique_ptr<WatchedFileSystem> watched_;
   std::unique_ptr<DB> db_;
   std::vector<Commit> commits_;
-  size_t durable_ = 0;  // that many commits were there when a synced one returned OK
+  size_t durable_ = 0;  // this many commits existed when a synced one returned OK
   ShortReads short_reads_;
   Pairs live_;
   uint64_t failed_ = 0;
@@ -298,12 +302,12 @@ std::string Describe(const Fault& fault) {
 
 struct Life {
   Fault fault;
-  std::optional<Fault> second = {};  // while the database deals with the first
+  std::optional<Fault> second = {};  // while the database handles the first
   When when = When::kFirstLife;
   bool use_mapping = true;
 };
 
-// One life with a fault in it; true if the fault came to pass.
+// One life with a fault in it; returns true if the fault was hit.
 bool Live(const Life& life) {
   SCOPED_TRACE(Describe(life.fault) + (life.second ? ", then " + Describe(*life.second) : "") +
                (life.use_mapping ? " mapped" : "") + (life.when == When::kRecovery ? " recovering" : ""));
@@ -331,7 +335,7 @@ bool Live(const Life& life) {
   return hits > 0;
 }
 
-// What an operating system may say, as the database hears it.
+// An operating system's errors, as the database receives them.
 Status AnyError(base::Random& random) {
   switch (random.Uniform(5)) {
     case 0: return Status::NoSpace("ENOSPC");
@@ -389,7 +393,8 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
   }
 }
 
-// A sync that failed is believed: the pages that it covered are gone, and the next sync of that file would lie.
+// After a failed sync the database treats the data as lost: the kernel has dropped the pages, and a second
+// sync of that file would return OK.
 TEST_P(ErrorsTest, LosesNothingToSyncsThatFailAndThenLie) {
   for (const char* kind : {".seg", ".tbl", "MANIFEST", "CURRENT", "STAGING"}) {
     for (uint64_t n = 1;; ++n) {
@@ -399,7 +404,7 @@ TEST_P(ErrorsTest, LosesNothingToSyncsThatFailAndThenLie) {
   }
 }
 
-// What the database does after a failure can fail as well. (Faults are counted for themselves; the second is for good.)
+// The calls after a failure may fail as well. (Each fault counts its own calls; the second one is permanent.)
 TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
   const uint64_t seed = SeedOr(17);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -424,7 +429,7 @@ TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
   }
 }
 
-// A table that could not be opened to be written over is removed; that may fail too.
+// A table that cannot be opened for recycling is removed; the removal may fail too.
 TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
   for (uint64_t n = 1; n < 200; n += 2) {
     Life life = LifeWith({.op = Op::kOpen, .path_contains = ".tbl", .nth = n});
@@ -433,7 +438,8 @@ TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
   }
 }
 
-// After a write of unknown outcome the log begins a new epoch, and removes the old segments; that may fail too.
+// After a write of unknown outcome the WAL begins a new epoch and removes the old segments; the removal may
+// fail too.
 TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
   for (uint64_t n = 1; n < 60; n += 4) {
     Life life = LifeWith({.op = Op::kWrite, .path_contains = ".seg", .nth = n});
@@ -442,7 +448,7 @@ TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
   }
 }
 
-// What a killed process left to be written over is removed if its size cannot be told; that may fail too.
+// A recycled file of a killed process is removed if its size is unknown; the removal may fail too.
 TEST_P(ErrorsTest, OpensWhereASpareCanNeitherBeMeasuredNorRemoved) {
   Errors errors(std::get<0>(GetParam()));
   ASSERT_OK(errors.Open());
@@ -487,7 +493,8 @@ TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   }
 }
 
-// An open that finds too little in CURRENT looks whose the files are; that may fail too.
+// An open that reads too little from CURRENT lists the directory to find the owner of the files; that call
+// may fail too.
 TEST_P(ErrorsTest, TellsOfATornCurrentAmongFilesThatCannotBeListed) {
   Errors errors(std::get<0>(GetParam()));
   ASSERT_OK(errors.Open());
@@ -578,7 +585,8 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
   }
 }
 
-// A dead table that can neither be renamed nor removed is tried again and again. One worker does all else beside that.
+// An obsolete table that can neither be renamed nor removed is retried again and again. A single worker does
+// all other work meanwhile.
 TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
   World world({.seed = 1, .parallelism = 1});
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
@@ -600,7 +608,7 @@ TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
   for (int i = 0; i < 600; ++i) {
     for (int j = 0; j < 40; ++j)
       ASSERT_OK(db->Put({}, "key" + std::to_string((i * 40 + j) % 500), std::string(1000, 'v')));
-    world.clock.SleepNanos(200'000'000);  // longer than the first pause
+    world.clock.SleepNanos(200'000'000);  // longer than the first delay between retries
     world.executor.RunTimers();
     world.executor.RunAll(1'000'000);
     ASSERT_LT(count(".tbl"), 150) << "no compaction in round " << i;
@@ -615,8 +623,8 @@ TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
   EXPECT_TRUE(world.files->SizeOf(stuck).status().IsNotFound());
 }
 
-// A size that cannot be had is an error of the open. Found here: a log segment whose fstat failed counted as empty; the open
-// went on without its commits, acknowledged and synced ones among them, and removed it.
+// An unknown file size is an error of the open. If a WAL segment whose fstat failed counted as empty, the
+// open would continue without its commits, including synced ones, and remove it.
 TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
   for (uint64_t n = 1; n <= 40; ++n) {
     SCOPED_TRACE("size " + std::to_string(n));
@@ -633,7 +641,8 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
   }
 }
 
-// A close binds the MANIFEST's end last: whatever fails in it, the next open finds everything, and after an OK a power cut takes nothing.
+// A close makes the MANIFEST's end durable last: whatever fails in it, the next open finds everything; after
+// OK a power cut loses nothing.
 TEST(CloseErrors, LoseNothing) {
   for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kClose, Op::kRename, Op::kRemove}) {
     for (uint64_t n = 1; n < 50; ++n) {
@@ -654,7 +663,8 @@ TEST(CloseErrors, LoseNothing) {
   }
 }
 
-// Whose the MANIFEST of an interrupted creation is, is read from its bytes: an open that cannot read them fails and changes nothing.
+// The owner of an incomplete MANIFEST is known from its bytes: an open that cannot read them fails and
+// changes nothing.
 TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
   for (const Op op : {Op::kOpen, Op::kRead}) {
     for (uint64_t n = 1; n < 50; ++n) {
@@ -699,7 +709,8 @@ TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
   }
 }
 
-// What all the tests together have reached, printed at the end; no place that the workload reaches may have been spared.
+// The call sites that all tests together reached, printed at the end; every site that the workload reaches
+// must have failed.
 class CallSites : public ::testing::Environment {
  public:
   void TearDown() override {
@@ -737,7 +748,7 @@ class CallSites : public ::testing::Environment {
   }
 
  private:
-  // The compiler may give the call to the line before or after that of the words that the sources were searched for.
+  // The compiler may assign the call to the line before or after the line that the source search found.
   static bool IsReached(const std::map<std::string, Tally::Site>& reached, const std::string& line) {
     const size_t colon = line.rfind(':');
     const int number = std::stoi(line.substr(colon + 1));

@@ -1,7 +1,9 @@
-// File calls of the features beside plain puts and gets fail, one in each run: keyspaces, range deletes, operands, values in files,
-// transactions, checks. What returns OK has happened and is right; what fails changes no more than it says; without the fault everything then works.
-// Method: a directory of many small tables, made once, with two keyspaces or none; on a copy of it a fixed script runs again and again, and
-// run n fails the n-th call of a kind: the first ones one by one, later ones in growing steps. The script comes to the same end whatever it finds done of itself.
+// File calls of the features other than plain puts and gets fail, one in each run: keyspaces, range deletes,
+// merge operands, blob files, transactions, checks. A call that returns OK has happened and is right; a
+// failed call changes no more than it reports; without the fault everything works again.
+// Method: a directory of many small tables, made once, with two keyspaces or none; a fixed script runs on a
+// copy of it repeatedly, and run n fails the n-th call of a kind: the first ones one by one, later ones in
+// growing steps. The script has the same result, however much of it an earlier run has done.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +29,7 @@ using Pairs = std::map<std::string, std::string>;
 
 constexpr int kKeys = 240;
 constexpr int kKeysOfATable = 8;
-// So that every table is asked whether it has keys that begin as the first keyspace's shall.
+// Makes the first keyspace search every table for keys that begin with its marker.
 constexpr std::string_view kHighKey = "\xff\xff";
 
 std::string Numbered(const char* prefix, int i) {
@@ -35,7 +37,7 @@ std::string Numbered(const char* prefix, int i) {
   return prefix + digits.substr(1);
 }
 
-// Every third one is large: it stands in a value file.
+// Every third value is large and goes to a blob file.
 std::string ValueOf(int i) { return std::to_string(i) + std::string(i % 3 == 0 ? 200 : 20, 'v'); }
 
 class Features {
@@ -51,13 +53,13 @@ class Features {
   Status Open() {
     Options options = world_->SmallOptions();
     options.use_mapped_wal_buffer = is_mapped_;
-    options.open_tables_max = 16;  // fewer than there are: reads and merges open them again
+    options.open_tables_max = 16;  // fewer than there are, so reads and compactions reopen tables
     auto db = DB::Open(options, World::kPath);
     if (db) db_ = std::move(*db);
     return db.status();
   }
 
-  // Many tables in which keys, operands, references and range deletes lie above each other.
+  // Many tables in which keys, operands, blob indexes and range deletes overlap.
   void Prepare() {
     ASSERT_OK(Open());
     Keyspace crowd, small;
@@ -79,7 +81,7 @@ class Features {
     db_ = nullptr;
   }
 
-  // Everything once. What needs something that failed is left out.
+  // Every feature once. A step that needs the result of a failed step is skipped.
   void Script() {
     Keyspaces();
     Deletes();
@@ -102,7 +104,7 @@ class Features {
     Note(db_->WaitForCompaction(), "wait");
   }
 
-  // Where the script ends, without a fault.
+  // The contents after the script, without a fault.
   void CheckEnd() {
     Pairs expected;
     for (int i = 0; i < kKeys; ++i) {
@@ -161,7 +163,8 @@ class Features {
     Note(StatusOf(db_->ListKeyspaces()), "list");
   }
 
-  // Of many memtables, each of which makes a value file; the last one's value fills more than a piece of it.
+  // The batch fills many memtables, each of which makes a blob file; the last value is larger than one write
+  // to the blob file.
   void LargeBatch() {
     WriteBatch batch;
     for (int i = 0; i < 40; ++i) batch.Put(Numbered("large", i), std::string(40'000, 'l'));
@@ -202,7 +205,7 @@ class Features {
     return found;
   }
 
-  // What is said to be there is right.
+  // Everything that a read returns is right.
   void Reads() {
     for (int i = 0; i < kKeys; i += 3) {
       std::string value;
@@ -239,7 +242,7 @@ class FeatureErrors : public ::testing::TestWithParam<std::tuple<Op, bool, bool>
   static bool is_mapped() { return std::get<2>(GetParam()); }
   static Features Copy(Features& features) { return Features(CopyOf(features.files()), has_keyspaces(), is_mapped()); }
 
-  // True if the fault came to pass.
+  // Returns true if the fault was hit.
   bool Live(const Fault& fault) {
     Features features = Copy(prepared_);
     features.files().AddFault(fault);
@@ -290,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Calls, FeatureErrors,
                                   (std::get<2>(given.param) ? "Mapped" : "Written");
                          });
 
-// Each write of one: growing steps pass over the one in the midst of a file.
+// Each write of a blob file: growing steps would skip the write in the middle of a file.
 class BlobFileErrors : public FeatureErrors {};
 
 TEST_P(BlobFileErrors, AreToldAndLeaveNothingHalfDone) {

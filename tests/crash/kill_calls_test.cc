@@ -1,13 +1,15 @@
-// kill -9 at named calls of a process with many threads, at every geometry: the database opens, holds every batch that was acknowledged,
-// whole batches only, and nothing is damaged.
-// Method: a seed draws chains of short lives of one directory; each life is a process of its own (a fork of this one), with a geometry of
-// its own. Its file system counts the calls of one kind ("the 3rd removal of a WAL segment") and kills the process at one of them: before
-// it, after it, with half of a write done, or after the thread that makes it has stood still there while the others went on. Other
-// calls of a drawn kind take a while, as on a disk. All other threads stop wherever they are. Acknowledgements are counters on a page that
-// outlives the process; the next life reads all of the database before it goes on.
-// Beside some lives another process opens the directory read-only, copies it, or stops the writer to copy its files.
+// kill -9 at named calls of a process with many threads, at every geometry: the database opens, holds every
+// acknowledged batch and only complete batches, and nothing is damaged.
+// Method: a seed draws chains of short lives of one directory; each life is a process of its own (a fork of
+// this one), with a geometry of its own. Its file system counts the calls of one kind ("the 3rd removal of a
+// WAL segment") and kills the process at one of them: before it, after it, with half of a write done, or
+// after the calling thread has stopped there while the others continued. Other calls of a drawn kind are
+// slow, as on a disk. The kill stops all other threads wherever they are. Acknowledgements are counters on a
+// page that outlives the process; the next life reads the whole database before it continues.
+// Beside some lives another process opens the directory read-only, checkpoints it, or stops the writer to
+// copy its files.
 //     MERGEDB_SEED=n        other chains                       MERGEDB_GEOMETRY=...   all lives with this one
-//     MERGEDB_CHAIN=n       this chain alone, again and again  MERGEDB_KILLS=n        how many kills (./dev test kill: 1,000)
+//     MERGEDB_CHAIN=n       this chain alone, repeatedly       MERGEDB_KILLS=n        kills (./dev test kill: 1,000)
 //     MERGEDB_FEW_DESCRIPTORS=1   also lives with 128 or 256 file descriptors
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -44,15 +46,15 @@ using Way = CountedWriter::Way;
 constexpr size_t kWriters = 3;
 constexpr uint64_t kLivesPerChain = 12;
 constexpr uint64_t kLifeMillis = 60, kLongLifeMillis = 600;
-// Of a chain. With the largest a batch of all keys is several WAL segments long.
+// One of these for each chain. With the largest, a batch of all keys is several WAL segments long.
 constexpr size_t kValueBytesMax[] = {1'500, 12'000, 100'000};
 constexpr int kFailed = 3, kEndedByItself = 4;
 
 struct NamedCall {
   Op op;
-  std::string_view file;  // its kind as FileKindOf says it; empty: any
-  uint64_t nth_max;       // the calls of a short life
-  bool is_rare = false;   // there are some in a long life that writes much
+  std::string_view file;  // the file's kind as in FileKindOf; empty: any
+  uint64_t nth_max;       // the number of such calls in a short life
+  bool is_rare = false;   // only a long life that writes much makes such calls
 };
 // clang-format off
 constexpr NamedCall kCalls[] = {
@@ -61,7 +63,7 @@ constexpr NamedCall kCalls[] = {
     {Op::kCreate, "", 12},       {Op::kCreate, "seg", 12, true},       {Op::kWrite, "MANIFEST", 30}, {Op::kWrite, "seg", 30},  {Op::kWrite, "STAGING", 20},
     {Op::kWrite, "tbl", 60},     {Op::kTruncate, "", 6},         {Op::kClose, "", 30},      {Op::kMap, "", 1},            {Op::kOpen, "", 30}};
 
-// What takes its time, as on a disk.
+// The calls that are slow, as on a disk.
 constexpr NamedCall kSlowCalls[] = {{Op::kSync, "MANIFEST", 0}, {Op::kSync, "MANIFEST", 0}, {Op::kSync, "tbl", 0}, {Op::kSync, "seg", 0},
                                     {Op::kWrite, "seg", 0},     {Op::kCreate, "", 0},       {Op::kRemove, "", 0}};
 
@@ -77,8 +79,8 @@ struct Plan {
   NamedCall call = kCalls[0];
   uint64_t nth = 1;
   Moment moment = Moment::kBefore;
-  bool spares_open = false;          // calls count from the end of the open on
-  uint64_t stands_still_us = 0;  // before it dies, while the other threads go on
+  bool spares_open = false;          // counts calls only after the open
+  uint64_t stands_still_us = 0;  // before the kill, while the other threads continue
   NamedCall slow_call = kSlowCalls[0];
   uint64_t slow_us = 0;
   uint64_t synced_one_in = 20;
@@ -87,7 +89,8 @@ struct Plan {
 // clang-format on
 
 // With MERGEDB_FEW_DESCRIPTORS=1 lives may have 128 or 256 descriptors.
-// WHY not always: reads of a tree of hundreds of small tables, as a killed life with the least buffer leaves them, then fail with Busy.
+// WHY not always: killed lives with the smallest buffers leave hundreds of small tables; reads of them then
+// fail with Busy.
 bool IsLimited() { return std::getenv("MERGEDB_FEW_DESCRIPTORS") != nullptr; }
 
 Plan DrawPlan(uint64_t chain, uint64_t life) {
@@ -103,7 +106,7 @@ Plan DrawPlan(uint64_t chain, uint64_t life) {
   if (random.OneIn(2)) plan.stands_still_us = 1 + random.Uniform(4000);
   plan.slow_call = kSlowCalls[random.Uniform(std::size(kSlowCalls))];
   plan.slow_us = random.OneIn(2) ? 0 : 100 + random.Uniform(2000);
-  if (plan.call.is_rare) {  // a commit of the MANIFEST that takes so long that the WAL outgrows its spare segments
+  if (plan.call.is_rare) {  // a commit of the MANIFEST so slow that the WAL outgrows its recycled segments
     plan.slow_call = {Op::kSync, "", 0};
     plan.slow_us = 200 + random.Uniform(800);
   }
@@ -127,11 +130,11 @@ std::string Print(const Plan& plan) {
   return text + "; " + ReplayOf(plan.geometry);
 }
 
-// On a page of its own, shared by all processes of a chain.
+// On a shared page, for all processes of a chain.
 struct Shared {
   CountedProgress progress;
   size_t value_bytes_max = 0;
-  std::atomic<bool> is_at_call{false};  // the life came to its call
+  std::atomic<bool> is_at_call{false};  // the life has reached its call
   std::atomic<uint64_t> readers_opened{0}, readers_refused{0}, reads_failed{0};
   std::atomic<bool> has_message{false};
   char message[4000] = {};
@@ -147,9 +150,9 @@ CountedWriter WriterOf(size_t id, const Shared& shared, uint64_t synced_one_in =
   return CountedWriter({.id = id, .value_bytes_max = shared.value_bytes_max, .synced_one_in = synced_one_in});
 }
 
-// ---- the life that is killed -------------------------------------------------------------------------------------------
+// ---- the life that is killed ------------------------------------------------------------------------------
 
-// Counts the calls, and dies at one of them.
+// Counts the calls, and kills the process at one of them.
 class Killer {
  public:
   Killer(const Plan& plan, Shared* shared) : plan_(plan), shared_(shared) {}
@@ -162,7 +165,8 @@ class Killer {
               is_here_ = std::this_thread::get_id();
               if (plan_.moment == Moment::kAfter) return {};
               *keep_bytes =
-                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
+                  // half of it, at the alignment of direct writes
+                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;
               return Status::IOError("dies after half of it");
             },
             .after =
@@ -190,7 +194,7 @@ class Killer {
   std::atomic<std::thread::id> is_here_{};
 };
 
-// All writers' batches, one way or another, are there; what was begun and is not there never happened.
+// The batches of all writers are there, read in a random way; a begun batch that is not there never happened.
 void CheckAll(DB& db, base::Random& random, Shared* shared) {
   for (size_t id = 0; id < kWriters; ++id) {
     const auto way = static_cast<Way>(random.Uniform(CountedWriter::kWays));
@@ -243,7 +247,7 @@ void Maintain(DB& db, base::Random& random, Shared* shared) {
   _exit(kEndedByItself);
 }
 
-// ---- the process beside it ---------------------------------------------------------------------------------------------
+// ---- the process beside it --------------------------------------------------------------------------------
 
 struct Acknowledged {
   explicit Acknowledged(const Shared& shared) {
@@ -260,7 +264,7 @@ void CheckCopy(DB& db, const Acknowledged& before, base::Random& random, const s
   }
 }
 
-// The lines that the database logs, for the message of a failure.
+// Collects the lines that the database logs, for the message of a failure.
 class Lines final : public Logger {
  public:
   void Log(std::string_view line) override {
@@ -277,7 +281,7 @@ class Lines final : public Logger {
   std::string lines_;
 };
 
-// What was acknowledged before the open began is seen, or the open fails and says so.
+// The open shows every batch that was acknowledged before it began, or fails with an error.
 void ReadBeside(const std::string& path, const Plan& plan, base::Random& random, Shared* shared) {
   Options options;
   Choose(plan.geometry, &options);
@@ -296,21 +300,22 @@ void ReadBeside(const std::string& path, const Plan& plan, base::Random& random,
     const auto way = static_cast<Way>(random.Uniform(CountedWriter::kWays));
     const auto seen = WriterOf(id, *shared).ReadBetween(**db, way, before.returned[id], shared->progress.begun[id]);
     if (!seen.status.ok())
-      return (void)++shared->reads_failed;  // a table that goes away under the reader is an error, never a wrong answer
+      return (void)++shared->reads_failed;  // a table that the writer removes causes an error, never a wrong answer
     if (!seen.problem.empty()) Fail(shared, "read-only open beside the writer: " + seen.problem + log.Text());
   }
   if (!random.OneIn(4)) return;
   const std::string target = path + ".copy";
   std::filesystem::remove_all(target);
   std::filesystem::remove_all(target + ".partial");
-  if (!Checkpoint(**db, target)) return;  // its files went away
+  if (!Checkpoint(**db, target)) return;  // the writer removed its files
   options.mode = OpenMode::kMustExist;
   auto copy = DB::Open(options, target);
   if (!copy) Fail(shared, "open of a checkpoint: " + copy.error().ToString());
   CheckCopy(**copy, before, random, "checkpoint beside the writer", shared);
 }
 
-// A copy of the files while all threads of the writer stand still is what a kill there would leave.
+// A copy of the files while all threads of the writer are stopped equals the files after a kill at that
+// moment.
 void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& random, pid_t writer, Shared* shared) {
   const std::string target = path + ".stopped";
   std::filesystem::remove_all(target);
@@ -321,13 +326,13 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
   const Acknowledged before(*shared);
   std::error_code error;
   if (std::filesystem::exists(path))
-    std::filesystem::copy(path, target, error);  // else it stopped before it made the directory
+    std::filesystem::copy(path, target, error);  // fails if the writer stopped before it made the directory
   kill(writer, SIGCONT);
   std::fflush(nullptr);
   const pid_t checker = fork();
   if (checker == 0) {
     if (error) Fail(shared, "copy: " + error.message());
-    // The first open had not made the database yet: then nothing was acknowledged.
+    // The first open had not created the database yet: then no batch was acknowledged.
     const bool is_made = std::filesystem::exists(target + "/CURRENT");
     for (const uint64_t returned : before.returned) {
       if (!is_made && returned > 0)
@@ -359,7 +364,7 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
   }
 }
 
-// ---- chains ------------------------------------------------------------------------------------------------------------
+// ---- chains -----------------------------------------------------------------------------------------------
 
 class KillCalls : public ::testing::TestWithParam<int> {
  protected:
@@ -387,7 +392,7 @@ class KillCalls : public ::testing::TestWithParam<int> {
     return child;
   }
 
-  // One life, with who reads beside it. True if it died at its call.
+  // One life, with a process that reads beside it. Records whether the life died at its call.
   void LiveOnce(const std::string& path, const Plan& plan, Shared* shared) {
     shared->is_at_call = false;
     base::Random random(plan.seed + 2);

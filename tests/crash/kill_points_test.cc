@@ -1,9 +1,10 @@
-// kill -9 at every kind of call that the database makes of the file system: before it, after it, and in the middle of a write.
-// Method: a child process lives on real files through a watched file system that kills it at the n-th call of a named point
-// ("sync MANIFEST", "rename CURRENT.tmp"). Its batches are numbered; each is said to be begun and returned on a page shared
-// with the parent. Another process opens what is left: everything that returned is there, and of the one begun all or nothing.
-// Points are found by living once without a kill, in an empty directory and in one that a kill has left. Three geometries: the least buffers
-// with and without a mapped WAL buffer, and one that the seed draws.
+// kill -9 at every kind of call that the database makes of the file system: before it, after it, and in the
+// middle of a write. Method: a child process uses real files through a watched file system that kills it at
+// the n-th call of a named point ("sync MANIFEST", "rename CURRENT.tmp"). Its batches are numbered; the child
+// records begun and returned batches on a page shared with the parent. Another process opens the remaining
+// files: every returned batch is there, and the begun one is there completely or not at all. A life without a
+// kill finds the points, in an empty directory and in one that a kill has left. Three geometries: the
+// smallest buffers with and without a mapped WAL buffer, and one that the seed draws.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -41,7 +42,7 @@ enum class Moment : uint8_t { kBefore, kHalf, kAfter };
 constexpr const char* kMomentNames[] = {"before", "half", "after"};
 
 struct KillPoint {
-  std::string point;  // none: live to the end
+  std::string point;  // empty: live to the end
   uint64_t nth = 0;
   Moment moment = Moment::kBefore;
 };
@@ -70,7 +71,7 @@ Options OptionsOf(const Geometry& geometry) {
   for (;;) pause();
 }
 
-// Counts the calls of each point, and dies at one of them.
+// Counts the calls of each point, and kills the process at one of them.
 class Killer {
  public:
   explicit Killer(const KillPoint& at) : at_(at) {}
@@ -80,7 +81,8 @@ class Killer {
               if (!IsTheOne(call) || at_.moment == Moment::kAfter) return {};
               if (at_.moment == Moment::kBefore) Die();
               *keep_bytes =
-                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
+                  // half of it, at the alignment of direct writes
+                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;
               return Status::IOError("dies after half of it");
             },
             .after =
@@ -141,7 +143,7 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
   _exit(0);
 }
 
-// Leaves how many batches there are in `report`.
+// Checks the database and writes the number of its batches to `report`.
 [[noreturn]] void RunChecker(const std::string& path, const Geometry& geometry, Report* report) {
   auto db = DB::Open(OptionsOf(geometry), path);
   if (!db) FailChild("reopen", db.error().ToString());
@@ -156,7 +158,7 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
   }
   if (Status status = (*db)->CheckIntegrity(); !status.ok()) FailChild("check", status.ToString());
   report->returned = report->begun = count;
-  _exit(0);  // as it is: what the next life finds was left by two kills
+  _exit(0);  // without a close: the next life starts from the files that two kills left
 }
 
 template <typename Run>
@@ -190,7 +192,7 @@ class KillPoints : public ::testing::Test {
     std::filesystem::remove_all(path());
     report_->begun = report_->returned = 0;
   }
-  // One life. True if it was killed at the point, false if it never came there.
+  // One life. Returns true if it was killed at the point, false if it did not reach it.
   bool Live(const KillPoint& at) {
     const int outcome = OutcomeOf([&] { RunChild(path(), geometry_, at, root_ + "/counts", report_); });
     const bool is_killed = WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL;
@@ -210,7 +212,7 @@ class KillPoints : public ::testing::Test {
     while (in >> count && std::getline(in >> std::ws, point)) counts[point] = count;
     return counts;
   }
-  // A directory whose last owner was killed with much in its log.
+  // Leaves a directory whose last process was killed with much data in its WAL.
   void LeaveAKilledOne() {
     StartAfresh();
     EXPECT_TRUE(Live({.point = "sync MANIFEST", .nth = 4, .moment = Moment::kBefore}));
@@ -264,7 +266,7 @@ constexpr uint64_t kSeed = 5;
 TEST_F(KillPoints, LoseNothingThatReturnedMapped) { KillAtEveryPoint(LeastGeometry(true), SeedOr(kSeed)); }
 TEST_F(KillPoints, LoseNothingThatReturnedWritten) { KillAtEveryPoint(LeastGeometry(false), SeedOr(kSeed)); }
 
-// A larger buffer holds all that a life writes.
+// A larger buffer holds all writes of a life.
 TEST_F(KillPoints, LoseNothingThatReturnedWithADrawnGeometry) {
   const uint64_t seed = SeedOr(kSeed);
   KillAtEveryPoint(GeometryFor(seed, {.write_buffer_bytes_max = 64 << 10}), seed);

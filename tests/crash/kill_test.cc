@@ -1,10 +1,13 @@
-// kill -9 of a real process on real files: every write that returned is there when the database opens again, whatever its
-// durability asked for, and each writer's writes are a prefix of what it wrote.
-// Method: a child process runs four writers; each says so through a shared page once a write returned. The parent kills it at
-// a random moment and opens what is left. The directory lives through all cycles, each with options of its own.
-// WHY a page and not a pipe: it outlives the child as well, and costs a store, so that kills meet the engine and not write(2).
-// Found here: an open that took tables for orphans which merges, already running, had replaced in the SuperVersion but not yet in the
-// MANIFEST; the next kill left a MANIFEST that named missing tables (1 in 20 runs of 10 cycles, 2 in 3 of 200).
+// kill -9 of a real process on real files: every write that returned is there when the database opens again,
+// whatever its durability, and the writes of each writer are a prefix of what it wrote.
+// Method: a child process runs four writers; each counts its returned writes on a shared page. The parent
+// kills the child at a random moment and opens the remaining files. The directory is used in all cycles, each
+// with options of its own.
+// WHY a page and not a pipe: it outlives the child as well, and costs only a store, so that kills hit the
+// engine, not write(2).
+// Also tested: an open must not take tables for orphans that running compactions have replaced in the
+// SuperVersion but not yet in the MANIFEST. The next kill would leave a MANIFEST that names missing tables (1
+// in 20 runs of 10 cycles, 2 in 3 runs of 200).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -32,7 +35,7 @@ constexpr size_t kWriters = 4;
 constexpr uint64_t kKeysPerWriter = 200;
 constexpr uint64_t kKillAfterMicrosMax = 60'000;
 
-// Shared with the child: how many writes of each writer were begun and have returned, over all cycles.
+// Shared with the child: the numbers of begun and of returned writes of each writer, over all cycles.
 struct Progress {
   std::array<std::atomic<uint64_t>, kWriters> begun{};
   std::array<std::atomic<uint64_t>, kWriters> returned{};
@@ -50,7 +53,8 @@ class SharedProgress {
   Progress* const progress_;
 };
 
-// What a restart may change: all but the comparator. Most lives stage as the test's parameter says.
+// A restart may change everything except the comparator. Most lives use the test parameter's kind of WAL
+// buffer.
 Geometry GeometryOf(bool use_mapping, uint64_t seed) {
   Geometry geometry = GeometryFor(seed, {.write_buffer_bytes_max = 4 << 20});
   if (seed % 8 != 0 && std::getenv("MERGEDB_GEOMETRY") == nullptr) geometry.use_mapping = use_mapping;
@@ -67,7 +71,7 @@ std::string ValueOf(uint64_t number, uint64_t seed) {
   return std::to_string(number) + ":" + std::string(number * 7919 % (seed % 2 == 0 ? 300 : 3000), 'v');
 }
 
-// Every so many writes the writer deletes all of its notes by their range.
+// After this many writes the writer deletes the range of all its notes.
 constexpr uint64_t kNotesMax = 25;
 std::string NotesOf(size_t writer) { return "note" + std::to_string(writer) + "-"; }
 
@@ -111,12 +115,13 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
     if (!path_.empty()) std::filesystem::remove_all(path_);
   }
 
-  // The state of writer i is the one after its write number "count", which is all that returned, or one more.
-  // On a busy disk an open may take longer than the child has to live.
+  // On a busy disk an open may take longer than the child's life.
   void AwaitAWrite() {
     for (int i = 0; i < 10'000 && progress_->returned[0] == first_[0]; ++i) usleep(1'000);
   }
 
+  // The state of writer i is the state after its write number "count": the last write that returned, or a
+  // later write that has begun.
   void CheckWriter(DB& db, size_t i, uint64_t seed) {
     std::string text;
     const Status status = db.Get({}, "count" + std::to_string(i), &text);
@@ -124,7 +129,8 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
     ASSERT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
     ASSERT_GE(count, progress_->returned[i]) << "writer " << i << ": a write that returned is gone";
     ASSERT_LE(count, progress_->begun[i]);
-    // Each operand counts once: writers begin a life with the number after the last that is there.
+    // Each operand counts once: in each life a writer continues with the number after the last one in the
+    // database.
     const Status merged = db.Get({}, "sum" + std::to_string(i), &text);
     ASSERT_TRUE(count == 0 ? merged.IsNotFound() : merged.ok()) << merged.ToString();
     if (count > 0) { ASSERT_EQ(merge::ToU64(text), count * (count + 1) / 2) << "writer " << i << " of " << count; }
@@ -137,7 +143,7 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
     for (notes->SeekToFirst(); notes->Valid(); notes->Next()) ++found;
     ASSERT_OK(notes->status());
     ASSERT_EQ(found, count < kNotesMax ? count : count % kNotesMax + 1) << "writer " << i << " of " << count;
-    // What was begun and is not there never happened: the next life goes on from what is.
+    // Begun writes that are not there never happened: the next life continues from the database.
     progress_->begun[i] = progress_->returned[i] = first_[i] = count;
   }
 
@@ -157,18 +163,18 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
     const uint64_t cycle_seed = random.Next();
     SCOPED_TRACE("killed: " + ReplayOf(GeometryOf(use_mapping, cycle_seed)) +
                  "\n  reopened: " + ReplayOf(GeometryOf(use_mapping, cycle_seed + 1)));
-    std::fflush(nullptr);  // or the children print it again
+    std::fflush(nullptr);  // otherwise the children print the buffered text again
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) RunChild(path_, use_mapping, cycle_seed, progress_);
-    if (cycle % 2 == 1) AwaitAWrite();  // else the open itself may be killed
+    if (cycle % 2 == 1) AwaitAWrite();  // in the other cycles the kill may hit the open
     usleep(static_cast<useconds_t>(random.Uniform(kKillAfterMicrosMax)));
     ASSERT_EQ(kill(child, SIGKILL), 0);
     int outcome = 0;
     ASSERT_EQ(waitpid(child, &outcome, 0), child);
     ASSERT_TRUE(WIFSIGNALED(outcome)) << "the child ended by itself: " << outcome;
 
-    // Checked by a process of its own as well: the parent never starts threads, so that it may fork.
+    // A separate process checks: the parent never starts threads, so that it may fork.
     const pid_t checker = fork();
     if (checker == 0) {
       {
@@ -179,7 +185,7 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
         if (db && cycle % 2 == 0) {
           EXPECT_OK((*db)->Close());
         } else if (db) {
-          (void)db->release();  // dies as it is
+          (void)db->release();  // ends without a close
         }
       }
       std::fflush(stdout);

@@ -1,6 +1,7 @@
-// Goal: files that the rest of a MANIFEST does not name are never deleted (docs/decisions/0036-manifest-end.md, rule 3), however
-// often the opens that move them to lost/ are interrupted. Method: the last edit is torn; every operation of the open that drops it is
-// the last one of its process, or fails.
+// Goal: files that the remaining part of a MANIFEST does not name are never deleted
+// (docs/decisions/0036-manifest-end.md, rule 3), however often the opens that move them to lost/ are
+// interrupted. Method: the last VersionEdit is torn; the process ends at every operation of the open that
+// drops it, or that operation fails.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,14 +21,16 @@ const std::string kLost = World::kPath + "/lost/";
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Without the log, which every open writes over, and what is replaced: all that an open may only move.
+// The files that an open may only move: not the WAL, which every open overwrites, and no files that it
+// replaces.
 bool MayOnlyMove(const std::string& name) {
   return name.ends_with(".tbl") || name.ends_with(".val") || name.starts_with("MANIFEST");
 }
 
 class LostFiles : public ::testing::Test {
  protected:
-  // A process was killed behind a flush, and of the edit that names the last tables neither copy is whole.
+  // A process was killed after a flush, and both copies of the VersionEdit that names the last tables are
+  // torn.
   void SetUp() override {
     World world;
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
@@ -61,7 +64,7 @@ class LostFiles : public ::testing::Test {
     return std::make_unique<World>(World::Options{.seed = 2}, torn_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
   }
 
-  // Each file's bytes are there, in place or in lost/ under some name.
+  // The bytes of each file are there, in place or in lost/ under some name.
   void ExpectAllThere(const World& world) const {
     Bytes now;
     for (const std::string& path : world.files->Files()) now[path] = *world.files->ReadWhole(path);
@@ -73,7 +76,7 @@ class LostFiles : public ::testing::Test {
       EXPECT_TRUE(is_there) << name << " was deleted";
     }
   }
-  // Opens what is left of an open until there is nothing more to do.
+  // Opens the files that an open left, until no work remains.
   void ExpectAllThereAfterOpens(World& world) const {
     for (int i = 0; i < 3; ++i) {
       SCOPED_TRACE("open " + std::to_string(i));
@@ -92,7 +95,7 @@ class LostFiles : public ::testing::Test {
 };
 
 TEST_F(LostFiles, AreInTheirPlaceOrInLost) {
-  ASSERT_EQ(before_.size(), 7u);  // three tables, three value files and a MANIFEST
+  ASSERT_EQ(before_.size(), 7u);  // three tables, three blob files and a MANIFEST
   const auto world = Torn();
   ASSERT_OK_AND_ASSIGN(auto db, world->Open());
   std::string report;
@@ -140,7 +143,7 @@ TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
   }
 }
 
-// Once all is in lost/, what a later crash leaves is removed as ever.
+// Once all files are in lost/, the remains of a later crash are removed as usual.
 TEST_F(LostFiles, LaterOrphansAreRemoved) {
   const auto world = Torn();
   for (int i = 0; i < 2; ++i) {

@@ -1,7 +1,9 @@
-// Every allocation fails once (docs/decisions/0017-out-of-memory.md): a read throws std::bad_alloc and the next one is right; a
-// write or background work stops the process, as kill -9 would, and nothing that was acknowledged is lost.
-// Method: this program's operator new fails the n-th allocation that the database makes in a life of its own process: open,
-// write, read, flush, merge, close, on real files in memory. Another process opens what is left and compares.
+// Every allocation fails once (docs/decisions/0017-out-of-memory.md): a read throws std::bad_alloc and the
+// next one is right; a failure in a write or in background work stops the process, as kill -9 would, and no
+// acknowledged write is lost.
+// Method: this program's operator new fails the n-th allocation that the database makes in a process of its
+// own: open, write, read, flush, compact, close, on real files in memory. Another process opens the remaining
+// files and compares.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -25,7 +27,7 @@ namespace {
 
 std::atomic<bool> g_is_armed{false};
 std::atomic<int64_t> g_left{0};         // allocations until the one that fails
-thread_local bool g_is_spared = false;  // on the test's own thread while the test itself works
+thread_local bool g_is_spared = false;  // on the test's thread while test code runs
 
 [[gnu::noinline]] void* Allocate(size_t bytes, size_t align) {
   if (g_is_armed.load(std::memory_order_relaxed) && !g_is_spared && g_left.fetch_sub(1) == 1) throw std::bad_alloc();
@@ -35,7 +37,7 @@ thread_local bool g_is_spared = false;  // on the test's own thread while the te
   return memory;
 }
 
-// WHY not inline: g++ would see free() take what some operator new gave, and warn of the mismatch.
+// WHY not inline: g++ would see free() take memory from an operator new, and warn of the mismatch.
 [[gnu::noinline]] void Release(void* memory) { std::free(memory); }
 
 }  // namespace
@@ -59,7 +61,7 @@ namespace {
 constexpr uint64_t kBatches = 120;
 constexpr uint64_t kKeys = 30;
 
-// What the child says, in memory that outlives it.
+// The child's results, in memory that outlives it.
 struct Report {
   std::atomic<uint64_t> begun{0};
   std::atomic<uint64_t> returned{0};
@@ -91,7 +93,7 @@ Options SmallOptions(bool use_mapping) {
   _exit(1);
 }
 
-// The allocations of a scope are the database's, and may fail; outside of it they are the test's.
+// Allocations within its scope belong to the database and may fail; outside of it they belong to the test.
 class Tried {
  public:
   Tried() { g_is_spared = false; }
@@ -109,7 +111,7 @@ void ReadAll(DB& db, uint64_t count, Report* report) {
       status = db.Get({}, name, &value);
     } catch (const std::bad_alloc&) {
       ++report->reads_failed;
-      status = db.Get({}, name, &value);  // there is memory again
+      status = db.Get({}, name, &value);  // memory is available again
     }
     if (newest == 0 ? !status.IsNotFound() : !status.ok() || value != ValueOf(newest)) FailChild("wrong answer", name);
   }
@@ -128,7 +130,7 @@ void ReadAll(DB& db, uint64_t count, Report* report) {
     ++report->reads_failed;
     if (it == nullptr) return;
     if (it->Valid()) FailChild("scan", "the iterator is valid after a move that threw");
-    scan();  // there is memory again, and the same iterator finds all
+    scan();  // memory is available again, and the same iterator finds all entries
   }
   if (shown != std::min(kKeys, count)) FailChild("scan", std::to_string(shown) + " keys");
 }

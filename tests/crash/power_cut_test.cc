@@ -1,7 +1,8 @@
-// Power cuts and kills at every call: whatever the disk kept, dropped, tore or mixed, the database opens and holds the first P
-// commits, where P covers all that was promised; it takes writes again, and keeps them.
-// Method: testing/power_cut.h. Exhaustive small workloads (all sequences of the nine steps) beside long random ones, in which
-// memtables fill, merges run, logs roll over and writers queue up.
+// Power cuts and kills at every call: whatever the disk kept, dropped, tore or mixed, the database opens and
+// holds the first P commits, where P includes all commits that were promised; it accepts writes again, and
+// keeps them.
+// Method: testing/power_cut.h. All short sequences of the nine steps, and long random workloads in which
+// memtables fill, compactions run, the WAL changes segments and writers queue.
 //     MERGEDB_CUT="seed=... point=... cut=..."   replays one crash (the line that a failure prints)
 //     MERGEDB_SEED=n                             other workloads
 //     MERGEDB_FULL=1                             all sequences of four steps, and several times the random cuts
@@ -28,7 +29,7 @@ struct Shape {
   Style style;
   bool use_mapping;
   bool separates = false;
-  bool is_append_only = false;  // as under an Env of LevelDB's
+  bool is_append_only = false;  // as with an Env of LevelDB's
 };
 
 struct Mixture {
@@ -59,7 +60,7 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
             .steps = std::move(steps),
             .separates = shape.separates};
   }
-  // False after a failure.
+  // Returns false after a failure.
   bool Check(const CutSetup& setup, const CutPlan& plan, bool* has_faulted = nullptr) {
     PowerCuts cuts(setup, plan, &seen_);
     const std::string problem = cuts.Run();
@@ -72,7 +73,7 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
     sum_.corrupt += cuts.counts().corrupt;
     return problem.empty();
   }
-  // Random workloads of so many letters, a seed each.
+  // Random workloads of `letters` steps, with a seed each.
   void CheckWorkloads(const Mixture& mixture, uint64_t first_seed, uint64_t rounds, size_t letters,
                       const CutPlan& plan) {
     for (uint64_t round = 0; round < rounds; ++round) {
@@ -96,11 +97,11 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
   const double began_ = CpuSeconds();
 };
 
-// Each sequence is checked in its last step alone: the steps before it are a shorter sequence.
+// Only the last step of each sequence is checked: the steps before it are a shorter sequence.
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   const size_t length_max =
-      IsFullSize() && !GetParam().separates ? 4 : 3;  // values apart are a matter of merges, not of four steps
+      IsFullSize() && !GetParam().separates ? 4 : 3;  // blob files matter in compactions, not in four steps
   const uint64_t one_in = SizedOneIn(20, 1);          // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
@@ -116,8 +117,8 @@ TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   }
 }
 
-// Each sync fails once, and the power is cut at every call after it: what was acknowledged is there, what surely failed is not,
-// and no file whose sync failed is trusted again.
+// Each sync fails once, and the power is cut at every call after it: acknowledged commits are there, commits
+// that certainly failed are not, and the database does not trust a file whose sync failed.
 TEST_P(PowerCutTest, SyncsThatFail) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "the log and the MANIFEST know no style";
   for (const char first : kNineSteps) {
@@ -133,13 +134,14 @@ TEST_P(PowerCutTest, SyncsThatFail) {
   }
 }
 
-// Memtables fill and are flushed, runs are merged, in several lives.
+// Memtables fill and are flushed, sorted runs are compacted, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
   CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(10, 2)});
 }
 
-// The same at other sizes and limits. The style and the staging are the parameter's, so that each of them meets others.
+// The same with other sizes and limits. The parameter sets style and WAL buffer, so each combination meets
+// other sizes.
 TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
   constexpr Mixture kMixture = {.common = "ppppppooooooddddeeebbbbxxsssnnnlllawwwwwtvyg", .rare = "fffcr"};
   const Shape& shape = GetParam();
@@ -154,7 +156,7 @@ TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
   }
 }
 
-// The same in a named keyspace, whose creation may be cut too, and beside one.
+// The same in a named keyspace, whose creation may be cut too, and beside a named keyspace.
 TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
   constexpr Mixture kMixture = {.common = "pppppooooddddeebbbbsssnnnllawwwwtvy", .rare = "fffcr"};
   const uint64_t rounds = IsFullSize() ? 10 : 1;
@@ -167,19 +169,20 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
   }
 }
 
-// Many small runs, merged as they come, and their dead files written again.
+// Many small sorted runs, compacted as they arrive, and their obsolete files recycled.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
   CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
 }
 
-// Between a few writes nothing happens for so long that the tree settles into one run, and takes in what the memtable holds.
+// Between a few writes the database is idle so long that compactions leave one sorted run and the memtable is
+// flushed.
 TEST_P(PowerCutTest, WritesBetweenLongRests) {
   constexpr Mixture kMixture = {.common = "ppoodbexsnli", .rare = "fcrv", .rare_one_in = 20};
   CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(6, 2), .nest_one_in = 80});
 }
 
-// The log goes from segment to segment, and uses released ones again.
+// The WAL changes from segment to segment and reuses released ones.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};
   CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(60, 15), .nest_one_in = 80});

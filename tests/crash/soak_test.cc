@@ -1,9 +1,10 @@
-// Random everything, long: several threads write, read, scan, flush and merge on real files, each beside a model of its own
-// keys, while calls of the file system fail now and then; life after life in one directory, each with other options, each ended by a
-// close or a kill -9. What was acknowledged is there, what failed is not unless its outcome was said to be unknown, and neither
-// descriptors nor memory grow.
-// Method: each life is a process of its own, so that it can be killed; the models are on pages shared with the parent, as two
-// numbers a key: the value it has, and the value that an unknown outcome may have given it. MERGEDB_SOAK_SECONDS says how long.
+// Random operations for long: several threads write, read, scan, flush and compact on real files, each beside
+// a model of its own keys, while calls of the file system fail at times; life after life in one directory,
+// each with other options, each ended by a close or a kill -9. Acknowledged writes are there, failed ones are
+// not unless they reported an unknown outcome, and neither descriptors nor memory grow.
+// Method: each life is a process of its own, so that it can be killed; the models are on pages shared with
+// the parent, as two numbers a key: its value, and the value that an unknown outcome may have given it.
+// MERGEDB_SOAK_SECONDS sets the duration.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -38,12 +39,12 @@ constexpr size_t kThreads = 4;
 constexpr uint64_t kKeys = 400;  // of each thread
 constexpr double kLifeSecondsMax = 1.5;
 
-// One key. A number stands for a value; 0 for none. While a write is under way, and after one whose outcome is unknown, the next
-// life may find either; only its own thread writes it.
+// One key. A number stands for a value; 0 for no value. During a write, and after one with unknown outcome,
+// the next life may find either value. THREADS: only the key's own thread writes the cell.
 struct Cell {
   std::atomic<uint64_t> sure{0};
   std::atomic<uint64_t> maybe{0};
-  std::atomic<uint64_t> earlier{0};  // what an unknown outcome had left open when the write under way began
+  std::atomic<uint64_t> earlier{0};  // the other value that was possible when the current write began
   std::atomic<bool> is_unsure{false};
 };
 struct Shared {
@@ -130,7 +131,7 @@ class Writer {
     }
   }
 
-  // After an open: what the database says becomes sure, if it is one of what may be.
+  // After an open: the value in the database becomes `sure`, if it is one of the possible values.
   void Settle() {
     for (uint64_t key = 0; key < kKeys; ++key) {
       Cell& cell = shared_->cells[thread_][key];
@@ -177,14 +178,15 @@ class Writer {
       if (status.ok()) {
         cell.sure = cell.maybe.load();
         cell.is_unsure = false;
-      } else if (!status.outcome_unknown()) {  // it is absent; what was open before still is
+      } else if (!status.outcome_unknown()) {  // the write did not happen; an earlier unknown outcome stays unknown
         cell.maybe = cell.earlier.load();
         cell.is_unsure = was_unsure[i];
       }
     }
     Expect(status, "write");
     if (status.ok()) return;
-    for (uint64_t i = 0; i < count; ++i) ReadOne(keys[i]);  // not visible in this life, whatever the next one finds
+    // a failed write is not visible in this life, whatever the next life finds
+    for (uint64_t i = 0; i < count; ++i) ReadOne(keys[i]);
   }
 
   void ReadOne(uint64_t key) {
@@ -202,7 +204,7 @@ class Writer {
     }
   }
 
-  // All of the thread's keys, one way or the other, at a snapshot or not.
+  // Reads the thread's keys in either direction, at a snapshot or not.
   void ScanSome() {
     const auto snapshot = random_.OneIn(2) ? db_.GetSnapshot() : nullptr;
     IteratorOptions options;
@@ -266,7 +268,7 @@ uint64_t ResidentKib() {
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// Several databases one after the other in one process, so that what leaks is seen.
+// Opens several databases one after the other in one process, to detect leaks.
 [[noreturn]] void Live(const std::string& path, uint64_t seed, bool is_killed, Shared* shared) {
   base::Random random(seed);
   const uint64_t descriptors_before = Descriptors();
@@ -300,7 +302,7 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
     stop = true;
     for (auto& thread : threads) thread.join();
     if (random.OneIn(4)) weather.Set(3);
-    (void)(*db)->Close();  // may fail in bad weather; what was acknowledged is there all the same
+    (void)(*db)->Close();  // may fail with a fault; acknowledged writes are there nevertheless
     *db = nullptr;
     if (Descriptors() > descriptors_before + 4)
       FailLife(std::to_string(Descriptors()) + " descriptors after a close, " + std::to_string(descriptors_before) +

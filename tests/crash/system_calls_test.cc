@@ -1,7 +1,9 @@
-// Every system call fails once, below the file system interface: the database on real files with this program's own pread, pwrite,
-// open, ... in front of the C library's. Errors must come out as a status that is not OK, short transfers and signals must not come out at
-// all; what was acknowledged is there afterwards, and the database goes on.
-// Method: a small workload is lived once to count the calls of each name; then once for every n, with the n-th call failing.
+// Every system call fails once, below the file system interface: the database uses real files, with this
+// program's own pread, pwrite, open, ... in front of the C library's. Errors must become a status that is not
+// OK; short transfers and signals must not be visible; acknowledged writes are there afterwards, and the
+// database continues.
+// Method: a small workload runs once to count the calls of each name; then once for every n, with the n-th
+// call failing.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,7 +67,7 @@ struct Plan {
 };
 Plan g_plan;
 
-// Whether this call is to fail; with which error, in errno.
+// Whether this call must fail; the error is in errno.
 bool Fails(Call call) {
   if (!g_plan.is_armed) return false;
   ++g_plan.counts[static_cast<int>(call)];
@@ -121,7 +123,7 @@ int ftruncate(int fd, off_t bytes) noexcept {
 int close(int fd) {
   REAL(close);
   const int returned = real(fd);
-  return Fails(Call::kClose) ? -1 : returned;  // Linux has closed it, whatever it says
+  return Fails(Call::kClose) ? -1 : returned;  // Linux has closed it even if close fails
 }
 int fstat(int fd, struct stat* out) noexcept {
   REAL(fstat);
@@ -161,7 +163,7 @@ int rmdir(const char* path) noexcept {
 }
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   REAL(mmap);
-  // Without a file it is memory: docs/decisions/0017-out-of-memory.md.
+  // A mapping without a file is memory: docs/decisions/0017-out-of-memory.md.
   return fd >= 0 && Fails(Call::kMmap) ? MAP_FAILED : real(address, bytes, protection, flags, fd, offset);
 }
 int madvise(void* address, size_t bytes, int advice) noexcept {
@@ -190,7 +192,7 @@ namespace {
 using Pairs = std::map<std::string, std::string>;
 
 struct Failure {
-  Call call = Call::kCount;  // none
+  Call call = Call::kCount;  // no failure
   int64_t nth = 0;
   int error = 0;
   int times = 1;

@@ -1,5 +1,6 @@
-// What can never work is refused, by a code that says so, before anything is read, written or handed out: NULL where something is needed,
-// fields out of range, structures of unknown size, keys and values beyond the limits, calls to a closed or read-only database.
+// Goal: a call that can never succeed is refused with the right code before it reads, writes or returns
+// anything: NULL where a pointer is required, fields out of range, structures of unknown size, keys and
+// values beyond the limits, calls on a closed or read-only database.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -135,7 +136,7 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
   write.durability = 17;
   REFUSED(mergedb_put(db, &write, "k", 1, "v", 1, &error_));
   write.durability = 0;
-  write.keyspace = 77;  // there is none
+  write.keyspace = 77;  // no such keyspace
   REFUSED(mergedb_delete(db, &write, "k", 1, &error_));
   void* value = nullptr;
   size_t size = 0;
@@ -165,17 +166,18 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
   EXPECT_EQ(mergedb_close(db, &error_), MERGEDB_OK);
 }
 
-// ---- numbers at their extremes -----------------------------------------------------------------------------------------
+// ---- numeric limits ---------------------------------------------------------------------------------------
 
-// An open answers, whatever the number: InvalidArgument that names the option, or a database that works.
+// For every number, Open returns InvalidArgument that names the option, or a database that works.
 struct Extremes {
   const char* name;
   std::vector<uint64_t> holds, refused;
 };
 constexpr uint64_t kMost = UINT64_MAX;
-constexpr uint64_t kHalf = uint64_t{1} << 63;  // doubled, it is 0
+constexpr uint64_t kHalf = uint64_t{1} << 63;  // times two is 0
 const std::vector<Extremes> kExtremes = {
-    // Buffers of gigabytes are touched when they are made: what PlanMemory makes of them is tested in tests/unit/db/options_check_test.cc.
+    // Allocating a write buffer touches its memory, so no buffer of gigabytes is opened here.
+    // tests/unit/db/options_check_test.cc tests how PlanMemory treats such sizes.
     {"write_buffer_bytes",
      {0, 65536, 65537},
      {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
@@ -198,7 +200,7 @@ void UseAndClose(DB& db) {
   EXPECT_OK(db.Close());
 }
 
-// `write_buffer_bytes` is small where it is not what is set, and there is memory for it where it is.
+// `write_buffer_bytes` is small unless it is the option under test; then `memory_bytes` leaves room for it.
 Options OptionsWith(const std::string& name, uint64_t number) {
   Options options{.memory_bytes = size_t{1} << 50, .write_buffer_bytes = 65536};
   if (name == "write_buffer_bytes" && number == 0) options.memory_bytes = size_t{1} << 20;
@@ -216,7 +218,7 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
   for (const Extremes& extremes : kExtremes) {
     std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
     const std::string name = extremes.name;
-    // What 0 says in C++ alone, and numbers that C has no room for.
+    // In C++ these options treat 0 differently, and accept or refuse numbers that C cannot express.
     if (name == "write_delay_us_max" || name == "blob_value_bytes_min" || name == "bloom_bits_per_key")
       holds.push_back(0);
     if (name == "memory_bytes" || name == "block_bytes" || name == "open_tables_max") refused.push_back(0);
@@ -237,7 +239,7 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
   }
 }
 
-// Fields whose 0 is the default: `number` is as C++ has it.
+// In C, 0 in these fields means the default. `number` is the C++ value.
 mergedb_options COptionsWith(const std::string& name, uint64_t number) {
   mergedb_options options = {};
   options.struct_size = sizeof options;
@@ -282,7 +284,7 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByNameFromCToo) {
   }
 }
 
-// Of the other calls that take numbers.
+// The other calls that take numbers.
 TEST_F(Arguments, OfNumbersOfTransactionsAndExportsAreCheckedToo) {
   auto opened = DB::Open({}, path());
   ASSERT_OK(opened.status());
@@ -308,7 +310,8 @@ TEST_F(Arguments, OfNumbersOfTransactionsAndExportsAreCheckedToo) {
   }
 }
 
-// Symptom: a wait of centuries was over at once. Cause: that many nanoseconds, added to the clock's, are a time in the past.
+// Symptom: a wait of centuries ended at once. Cause: the wait in nanoseconds, added to the clock, overflowed
+// into the past.
 TEST_F(Arguments, OfWaitsMayBeLongerThanClocksCount) {
   auto opened = DB::Open({}, path());
   ASSERT_OK(opened.status());
@@ -317,14 +320,15 @@ TEST_F(Arguments, OfWaitsMayBeLongerThanClocksCount) {
     ASSERT_OK(first.status());
     Status second;
     std::thread waiting([&] { second = Transaction::Begin(**opened, {.wait_us_max = wait}).status(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // or not: it then does not wait at all
+    // if the thread is not waiting yet, it does not wait at all
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_OK((*first)->Commit());
     waiting.join();
     EXPECT_OK(second) << wait;
   }
 }
 
-// The bytes behind these views are never looked at: the size alone decides.
+// The call refuses these views by their size alone and never reads their bytes.
 TEST_F(Arguments, BeyondTheLimitsAreRefusedBeforeAByteIsWritten) {
   auto opened = DB::Open({}, path());
   ASSERT_OK(opened.status());

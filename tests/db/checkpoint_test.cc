@@ -1,5 +1,6 @@
-// Goal: a checkpoint is a whole database of one moment, whatever goes on beside it, and never half there. Method: real files in a
-// temporary directory; the copy is opened, read and written on its own; crashes in memory.
+// Goal: a checkpoint is a complete database of one moment, whatever runs at the same time, and is never half
+// there. Method: real files in a temporary directory; the test opens the copy and reads and writes it
+// separately; crashes run on files in memory.
 #include "mergedb/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +46,7 @@ class CheckpointTest : public ::testing::Test {
     EXPECT_TRUE(db->CheckIntegrity().ok());
     return All(*db);
   }
-  // Tables, a deleted range, a merge, and a write that is in memory alone.
+  // Tables, a range delete, a merge operand, and a write that only the memtable and the WAL hold.
   void FillMixed(int keys = 20'000) {
     for (int i = 0; i < keys; ++i) ASSERT_TRUE(db_->Put({}, "key" + std::to_string(i), std::string(100, 'v')).ok());
     for (int i = 0; i < 500; ++i) ASSERT_TRUE(db_->Put({}, "large" + std::to_string(i), std::string(3000, 'w')).ok());
@@ -82,7 +83,7 @@ TEST_F(CheckpointTest, LivesItsOwnLife) {
       ASSERT_TRUE(db.CompactRange(nullptr, nullptr).ok());
     }
   };
-  overwrite(*db_, 'x');  // merges make the linked tables dead here, and would write over them
+  overwrite(*db_, 'x');  // compactions make the linked tables obsolete; recycling must not overwrite them
   EXPECT_EQ(Read("copy"), before);
   const Pairs after = All(*db_);
   {
@@ -108,9 +109,9 @@ TEST_F(CheckpointTest, KeepsKeyspaces) {
   EXPECT_EQ(All(*copy), (Pairs{{"key", "default"}}));
 }
 
-// Symptom: keys of the copy were missing. Cause: the copy named the marker that the source had when it was described, not when the SuperVersion was
-// taken: the first keyspace, made in between, had chosen a marker that begins a key which was deleted in between. Consequence: the copy
-// took that key for a record of a keyspace.
+// Symptom: the copy lacked keys. Cause: the checkpoint took the SuperVersion first and the keyspace marker
+// later. In between, a key was deleted and the first keyspace was created with a marker that is a prefix of
+// that key. Consequence: the copy treated that key as a record of a keyspace.
 TEST_F(CheckpointTest, KnowsNothingOfAFirstKeyspaceThatIsMadeMeanwhile) {
   ASSERT_TRUE(db_->Put({},
                        "\xff"
@@ -148,7 +149,7 @@ TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
   EXPECT_EQ(Read("copy"), before);
 }
 
-// As under an Env of LevelDB's: there are no second names, and what was written once is not opened for writing again.
+// An Env of LevelDB's has no hard links and never reopens a file for writing.
 TEST_F(CheckpointTest, IsMadeWhereFilesAreOnlyAppendedTo) {
   testing::World world({.is_append_only = true});
   const auto db = world.Open();
@@ -181,7 +182,7 @@ TEST_F(CheckpointTest, HoldsWholeBatchesWhileWritersGoOn) {
   std::atomic<uint64_t> written{0};
   std::thread writer([&] {
     for (uint64_t i = 0; !is_over; ++i) {
-      WriteBatch batch;  // every tenth is larger than a memtable, and is applied in pieces
+      WriteBatch batch;  // every tenth batch exceeds a memtable and is applied in pieces
       const int count = i % 10 == 9 ? 6000 : 2;
       for (int part = 0; part < count; ++part) {
         batch.Put("part" + std::to_string(part) + (i % 10 == 9 ? "big" : ""),
@@ -257,7 +258,8 @@ TEST_F(CheckpointTest, RefusesToReplaceAnything) {
   EXPECT_FALSE(Checkpoint(*db_, Path("no/such/parent")));
 }
 
-// Every call of the file system that a checkpoint makes fails once: there is no copy then, and the next attempt makes it.
+// Each file system call that a checkpoint makes fails once: no copy exists then, and the next attempt makes
+// it.
 TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
   FillMixed(200);
   const Pairs before = All(*db_);
@@ -277,8 +279,8 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
     is_armed = true;
     const auto made = Checkpoint(**db, Path("copy"));
     is_armed = false;
-    const bool is_done = calls < at;  // it made fewer calls than that
-    // The rename may have happened when the sync of its name failed.
+    const bool is_done = calls < at;  // the checkpoint made fewer calls than that
+    // The rename may have succeeded if only the sync of the directory failed.
     if (!made && !std::filesystem::exists(Path("copy"))) {
       const auto again = Checkpoint(**db, Path("copy"));
       ASSERT_TRUE(again) << "call " << at << ": " << again.error().ToString();
@@ -289,7 +291,8 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
   }
 }
 
-// At rest, with keyspaces; beside writes, and what becomes of linked files afterwards: tests/crash/checkpoint_cut_test.cc.
+// No writes run here; keyspaces exist. tests/crash/checkpoint_cut_test.cc tests checkpoints beside writes,
+// and the later life of the linked files.
 TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
   using testing::World;
   const auto all = [](DB& db) {

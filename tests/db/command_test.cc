@@ -1,5 +1,5 @@
-// Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program on a
-// database in a temporary directory and compare.
+// Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program
+// on a database in a temporary directory and compare.
 #include <gtest/gtest.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -25,7 +25,7 @@ struct Outcome {
 
 class CommandTest : public ::testing::Test {
  protected:
-  // `line` is shell words; $M is the program and $D the database.
+  // `line` is a shell command line; $M is the program and $D the database.
   Outcome Run(const std::string& line) const {
     const std::string script = "M='" MERGEDB_COMMAND "'; D='" + database_ + "'; H='" + home_ + "'; " + line;
     const std::string command = "(" + script + ") > " + home_ + "/out 2> " + home_ + "/err";
@@ -139,7 +139,7 @@ TEST_F(CommandTest, MergesAndShowsTypedValues) {
   EXPECT_EQ(Run("$M merge $D k '{' --type json").exit, 3);
 }
 
-// Of keys whose merges cannot be applied.
+// Keys whose merge operands cannot be applied.
 TEST_F(CommandTest, SkipsKeysThatCannotBeReadWhenToldAndListsThem) {
   EXPECT_EQ(
       Run("for k in a b c d; do $M put $D $k 1; done; for k in b d; do $M merge $D $k 1 --type add-u64; done").exit, 0);
@@ -182,7 +182,8 @@ TEST_F(CommandTest, EmptiesEverythingOnlyWhenToldTwice) {
       << "LMDB's does not ask";
 }
 
-// Symptom: on a terminal verify printed "99 % of 41.7 MB1 tables". stderr is a terminal of the test's own.
+// Symptom: on a terminal, verify printed "99 % of 41.7 MB1 tables". The test gives the program a terminal as
+// stderr.
 TEST_F(CommandTest, ClearsItsProgressFromTheTerminal) {
   ASSERT_EQ(Run("$M put $D a 1 && $M compact $D").exit, 0);
   for (const std::string verb : {"verify", "repair --dry-run"}) {

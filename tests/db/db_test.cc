@@ -1,5 +1,6 @@
-// The database as a whole, through its public face, on files in memory and with background work run by hand.
-// Method: behaviours by example; then random operations beside a model, in several worlds.
+// The database as a whole, through the public C++ interface, on files in memory; the test runs background
+// work itself. Method: behaviours by example; then random operations beside a model, with several sets of
+// options.
 #include "mergedb/db.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +68,8 @@ TEST_F(DbTest, AnswersWhatWasPut) {
   EXPECT_EQ(Get("a"), "NotFound");
 }
 
-// A memtable holds some 27 of these values: the first two are sealed, and no background work runs that would flush them.
+// A memtable holds about 27 of these values: two memtables become immutable, and no background work flushes
+// them.
 TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
   for (uint64_t i = 0; i < 60; ++i) {
     if (i == 5) {
@@ -212,7 +214,8 @@ TEST_F(DbTest, HonoursTheOpenMode) {
   EXPECT_EQ(world_.files->Fingerprint(), before);
 }
 
-// A read beside the writer's write sees a part of it: the record is unfinished, or whole in its second copy alone.
+// A reader beside the writer's write sees a part of it: the record is incomplete, or only its second copy is
+// complete.
 TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
   const std::string manifest = World::kPath + "/MANIFEST-000001";
   ASSERT_OK(db_->Put({}, "a", "1"));
@@ -248,7 +251,7 @@ TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
 }
 
 TEST_F(DbTest, LoadsInOrderWithoutMerging) {
-  options_.blob_value_bytes_min = 0;  // tables of references are small, and worth merging
+  options_.blob_value_bytes_min = 0;  // otherwise the tables of blob indexes are small enough to be compacted
   Reopen();
   for (uint64_t i = 0; i < 20000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(100, 'v')));
   ASSERT_OK(db_->Flush());

@@ -1,7 +1,7 @@
-// Goal: a process that has no file descriptor left can still write, as long as tables or value files are open that nobody uses; and where
-// that is not enough, the error is told and writes work again once there are descriptors.
-// Method: a process of its own takes all descriptors that are left (RLIMIT_NOFILE); files in memory with a limit, at each number
-// of descriptors from none on.
+// Goal: a process without a free file descriptor can still write, as long as idle tables or blob files are
+// open. Where closing those is not enough, the call returns an error, and writes work again once descriptors
+// are free. Method: a child process takes all remaining descriptors (RLIMIT_NOFILE); and files in memory with
+// a limit, at every number of descriptors from 0 on.
 #include "env/descriptors.h"
 
 #include <fcntl.h>
@@ -33,7 +33,7 @@ Status Write(DB& db, int first, int count, char filler, Durability durability = 
   return {};
 }
 
-// Opens every file of the tree that fits into the caches.
+// Opens as many files of the tree as fit into the caches.
 Status ReadAll(DB& db, Pairs* pairs) {
   pairs->clear();
   const auto it = db.NewIterator();
@@ -41,13 +41,13 @@ Status ReadAll(DB& db, Pairs* pairs) {
   return it->status();
 }
 
-// ---- a real limit ------------------------------------------------------------------------------------------------------------
+// ---- a real limit -----------------------------------------------------------------------------------------
 
 constexpr rlim_t kDescriptors = 512;
-constexpr size_t kLeft = 16;  // a compaction of all runs, and the log, take three times as many
+constexpr size_t kLeft = 16;  // a compaction of all sorted runs, and the WAL, need three times as many
 constexpr int kOthers = 6;
 
-// All but kLeft.
+// Takes all descriptors except kLeft.
 std::vector<int> TakeDescriptors() {
   std::vector<int> taken;
   for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) taken.push_back(fd);
@@ -64,14 +64,14 @@ Status WriteWithoutDescriptors(DB& db, char filler) {
   Status status = Write(db, 0, 10'000, filler);
   if (status.ok()) status = Write(db, 0, 10, filler, Durability::kSynced);
   if (status.ok()) status = db.Flush();
-  // A compaction of many runs, as a slow machine has them, may find too few descriptors even so.
+  // A compaction of many sorted runs, as a slow machine has them, may find too few descriptors nevertheless.
   Status compacted = status.ok() ? db.CompactRange(nullptr, nullptr) : Status();
   for (const int fd : taken) close(fd);
   if (compacted.IsBusy()) compacted = db.CompactRange(nullptr, nullptr);
   return status.ok() ? compacted : status.WithContext("without descriptors");
 }
 
-// Most of the files that nobody uses are those of other databases.
+// Most of the idle files belong to other databases.
 Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   const rlimit limit{.rlim_cur = kDescriptors, .rlim_max = kDescriptors};
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return Status::IOError("setrlimit failed");
@@ -107,7 +107,7 @@ TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
   }
 }
 
-// ---- in memory ---------------------------------------------------------------------------------------------------------------
+// ---- files in memory --------------------------------------------------------------------------------------
 
 class Descriptors : public ::testing::TestWithParam<bool> {
  protected:
@@ -118,7 +118,7 @@ class Descriptors : public ::testing::TestWithParam<bool> {
   }
 };
 
-// Each act begins with every descriptor taken, most of them by idle files.
+// Each operation begins with every descriptor taken, most of them by idle files.
 TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
   World world;
   const Options options = SmallOptions(world);

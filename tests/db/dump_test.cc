@@ -1,6 +1,7 @@
-// Goal: a dump is what LMDB's and Berkeley DB's own programs read, and theirs are read, byte for byte; load, stat and copy take the
-// options of mdb_load, mdb_stat and mdb_copy. Method: run the built program beside mdb_* (lmdb-utils) and db5.3_* (db5.3-util), which
-// deps/debian.txt names; where they are missing their tests are skipped.
+// Goal: the programs of LMDB and Berkeley DB read a dump of mergedb, and mergedb reads theirs, byte for byte.
+// load, stat and copy accept the options of mdb_load, mdb_stat and mdb_copy. Method: run the built program
+// beside mdb_* (lmdb-utils) and db5.3_* (db5.3-util), which deps/debian.txt names; a test is skipped if its
+// program is missing.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -22,7 +23,7 @@ using Pairs = std::map<std::string, std::string>;
 
 class DumpTest : public ::testing::Test {
  protected:
-  // $M is the program; the shell stands in the test's own directory.
+  // $M is the program; the shell runs in the test's own directory.
   int Run(const std::string& line) const {
     const std::string script = "cd " + home_ + "; M='" MERGEDB_COMMAND "'; (" + line + ") > out 2> err";
     const int status = std::system(script.c_str());
@@ -56,7 +57,8 @@ class DumpTest : public ::testing::Test {
   const std::string home_ = directory_.path();
 };
 
-// Keys that LMDB takes; every byte in both; values that are empty, short, and longer than a page.
+// Keys within LMDB's limits; every byte value in keys and values; values that are empty, short, and longer
+// than a page.
 Pairs RandomPairs(size_t count, uint64_t standard_seed) {
   const uint64_t seed = testing::SeedOr(standard_seed);
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
@@ -236,7 +238,8 @@ TEST_F(DumpTest, CopyMakesADatabaseAndRefusesWhatIsThere) {
 TEST_F(DumpTest, CopiesBesideAProgramThatWrites) {
   auto db = DB::Open({.memory_bytes = size_t{16} << 20, .write_buffer_bytes = size_t{1} << 20}, Path("db"));
   ASSERT_TRUE(db);
-  // Pairs of keys are written together, ever larger: a copy holds both or none, and no hole before the last.
+  // Each batch writes a pair of keys, larger from pair to pair: a copy holds both keys or neither, and no
+  // pair before its last one is missing.
   const auto put = [&](uint64_t number) {
     WriteBatch batch;
     const std::string name = std::to_string(1'000'000 + number);

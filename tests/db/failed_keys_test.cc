@@ -1,6 +1,6 @@
-// Goal: one key whose value cannot be read never hides another. An iterator names it by failed_key() and goes on from it, in both
-// directions, in every keyspace, from C as well; an export can leave it out. Method: by example, then random keys and moves beside
-// a list of what is there.
+// Goal: a key whose value cannot be read never hides another key. An iterator reports it by failed_key() and
+// continues after it, in both directions, in every keyspace, also through C; an export can skip it. Method:
+// by example, then random keys and moves beside a model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Where an iterator stands: "key=value", "!key" for a failed key, "end", or a Status that is not of one key.
+// The iterator's position: "key=value", "!key" for a failed key, "end", or a Status that belongs to no single
+// key.
 std::string Place(const Iterator& it) {
   if (it.Valid()) {
     EXPECT_OK(it.status());
@@ -56,7 +57,7 @@ class FailedKeys : public ::testing::Test {
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
-  // A key that has a value, but none that its operand can be applied to.
+  // Gives `key` a value to which its operand cannot be applied.
   void Spoil(std::string_view key, Keyspace keyspace = {}) {
     WriteBatch batch;
     batch.Put(keyspace, key, "no number");
@@ -122,13 +123,13 @@ TEST_F(FailedKeys, AreThoseWhoseOperatorIsMissing) {
   EXPECT_EQ(All(*db_), "!a b=1 ");
 }
 
-// Of a value in a value file, too: what stands elsewhere is whole.
+// The same for values in blob files: keys whose values are in other files are readable.
 TEST_F(FailedKeys, AreThoseWhoseBlobFileIsGone) {
   db_ = nullptr;
   Options options = world_.SmallOptions();
   options.write_buffer_bytes = 256 << 10;
   ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
-  constexpr int kValues = 300;  // enough for a file of their own
+  constexpr int kValues = 300;  // enough for blob files of their own
   for (int i = 0; i < kValues; ++i) ASSERT_OK(db_->Put({}, "v" + std::to_string(1000 + i), std::string(100, 'v')));
   ASSERT_OK(db_->Put({}, "a", "1"));
   ASSERT_OK(db_->Put({}, "w", "2"));
@@ -159,8 +160,9 @@ TEST_F(FailedKeys, AreThoseWhoseBlobFileIsGone) {
   EXPECT_THAT(db_->Get({}, "v1000", &value), StatusIs(Code::kIOError, HasSubstr(path)));
 }
 
-// Symptom: a scan of the default keyspace ended with the error of a key of a named one. Cause: the scan passes over the region of
-// the named keyspaces by its first or last key, and took that key's own error for one of its own.
+// Symptom: a scan of the default keyspace ended with the error of a key of a named keyspace. Cause: the scan
+// passes over the region of the named keyspaces by its first or last key, and reported that key's error as
+// its own.
 TEST_F(FailedKeys, OfANamedKeyspaceAreNoErrorOfTheDefaultOne) {
   ASSERT_OK_AND_ASSIGN(const Keyspace x, db_->CreateKeyspace("x"));
   ASSERT_OK_AND_ASSIGN(const Keyspace y, db_->CreateKeyspace("y"));
@@ -175,7 +177,7 @@ TEST_F(FailedKeys, OfANamedKeyspaceAreNoErrorOfTheDefaultOne) {
   Spoil("\xff\xff\xff\xfe");
   Spoil("l");
   EXPECT_EQ(All(*db_), "k=1 !l !\xff\xff\xff\xfe \xff\xff\xff\xff=2 ");
-  // What LevelDB's interface walks.
+  // The iterator that the LevelDB interface uses.
   ASSERT_OK(db_->Delete({}, "l"));
   ASSERT_OK(db_->Delete({}, "\xff\xff\xff\xfe"));
   const auto cursor = dynamic_cast<db::DbImpl&>(*db_).NewCursor({});
@@ -214,14 +216,14 @@ TEST_F(FailedKeys, AreLeftOutOfAnExportThatTakesThem) {
   EXPECT_EQ(All(*converted), "b=1 d=2 ");
 }
 
-// What is there, by key: a value, or none for a failed one.
+// The expected contents by key: a value, or std::nullopt for a failed key.
 using Model = std::map<std::string, std::optional<std::string>>;
 std::string PlaceOf(const Model& model, Model::const_iterator at) {
   if (at == model.end()) return "end";
   return at->second ? at->first + "=" + *at->second : "!" + at->first;
 }
 
-// One random move of both; `at` is where the model stands.
+// One random move of the iterator and of the model; `at` is the model's position.
 void MoveBoth(base::Random& random, const Model& model, Iterator& it, Model::const_iterator* at) {
   const std::string key = "k" + std::to_string(random.Uniform(60));
   const auto before = [&](Model::const_iterator found) {

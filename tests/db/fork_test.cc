@@ -1,7 +1,8 @@
-// Symptom: in the child of a fork a database's open, or its first flush, waited for ever; and while a child of a fork lived, its parent's
-// database could not be opened again after the parent had been killed. Cause: the threads that all databases share exist in the parent
-// alone; the lock belongs to an open file that the child shared. Consequence: programs that fork workers, as Python's multiprocessing does,
-// hung. (Found by py-lmdb's tests.) A database that is open stays the parent's alone: PROMISES.md.
+// Symptom: in the child of a fork, a database's open or its first flush waited for ever. While the child of a
+// fork lived on, the parent's database could not be opened again after a kill of the parent. Cause: the
+// threads that all databases share exist only in the parent; the lock belongs to an open file that the child
+// shared. Consequence: programs that fork workers, such as Python's multiprocessing, hung (found by py-lmdb's
+// tests). An open database belongs to the parent alone: docs/PROMISES.md.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -28,7 +29,7 @@ class ForkTest : public ::testing::Test {
     return DB::Open({.memory_bytes = size_t{8} << 20}, path);
   }
 
-  // In a child, which does not hang for ever; its exit code.
+  // Runs `body` in a child with a time limit; returns the child's exit code.
   template <typename Body>
   static int InChild(Body body) {
     const pid_t child = fork();
@@ -68,8 +69,8 @@ TEST_F(ForkTest, TheChildOpensADatabaseOfItsOwn) {
 TEST_F(ForkTest, AChildThatLivesOnDoesNotHoldTheParentsLock) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
-  // The middle process has the database open, forks a child that sleeps, and is killed. The child says when its fork has returned: until
-  // then the handler of the fork may not have run in it, which closes the lock.
+  // The middle process opens the database, forks a child that sleeps, and is killed. The child reports when
+  // its fork has returned: before that, the fork handler that closes the lock may not have run in it.
   EXPECT_EQ(InChild([&] {
               auto db = Open(home_ + "/db");
               if (!db) return false;
@@ -92,8 +93,9 @@ TEST_F(ForkTest, AChildThatLivesOnDoesNotHoldTheParentsLock) {
   close(pipes[1]);
 }
 
-// Symptom: the child of a fork waited for ever for its first buffer. Cause: another thread of the parent held the mutex of the pool of
-// buffers at that moment, and does not exist in the child. Why no test found it: the parents of the tests above are idle when they fork.
+// Symptom: the child of a fork waited for ever for its first buffer. Cause: at the fork another thread of the
+// parent held the mutex of the buffer pool, and that thread does not exist in the child. The parents in the
+// tests above are idle when they fork and cannot show this.
 TEST_F(ForkTest, AChildFindsThePoolOfBuffersFreeWhateverTheParentsThreadsDo) {
   std::atomic<bool> is_over{false};
   std::vector<std::thread> threads;

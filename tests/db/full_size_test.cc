@@ -1,6 +1,6 @@
-// The hard shapes at full size on real files and threads, with the default options where nothing else is said: MERGEDB_FULL=1, as
-// `./dev test long` runs them. Without it the same at a hundredth. Each says what it measured, and holds its peak of resident memory
-// against the budget that was given.
+// Difficult workloads at full size on real files and threads, with default options unless the test sets
+// others: MERGEDB_FULL=1, as `./dev test long` runs them. Without MERGEDB_FULL the size is a hundredth. Each
+// test prints its measurements and compares its peak of resident memory with the given budget.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 uint64_t Now() { return DefaultEnv().clock->NowNanos(); }
 double Seconds(uint64_t nanos) { return static_cast<double>(nanos) / static_cast<double>(kSecond); }
 
-// Of what the full size asks for.
+// `full`, or a hundredth of it in the short form.
 uint64_t Share(uint64_t full) { return IsFullSize() ? full : full / 100; }
 
 std::string Key(uint64_t i) {
@@ -48,7 +48,8 @@ uint64_t StatusBytes(const std::string& field) {
   return 0;
 }
 
-// Highest resident memory since this began, above what was there. Memory shared with a file, as the mapped staging is, counts.
+// The peak of resident memory above the value at construction. Memory mapped from a file (the WAL buffer)
+// counts.
 class PeakMemory {
  public:
   PeakMemory() {
@@ -83,9 +84,9 @@ class FullSize : public ::testing::TestWithParam<Style> {
     open_cpu_seconds_ = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
   }
   uint64_t TableBytes() { return Counter(*db_, "table_bytes_on_disk"); }
-  // What was measured; `./dev test long` shows it.
+  // Prints a measurement; `./dev test long` shows it.
   void Say(const char* what, double value, const char* unit) { std::printf("  %-48s %12.3f %s\n", what, value, unit); }
-  // `beside`: bytes that docs/PROMISES.md says come on top.
+  // `beside`: bytes that docs/PROMISES.md allows on top of the budget.
   void ExpectWithinBudget(const PeakMemory& memory, uint64_t beside = 0) {
     Say("peak memory", static_cast<double>(memory.bytes()) / kMiB, "MiB");
     Say("  budget", static_cast<double>(options_.memory_bytes) / kMiB, "MiB");
@@ -107,7 +108,7 @@ class FullSize : public ::testing::TestWithParam<Style> {
   double open_cpu_seconds_ = 0;
 };
 
-// Append at the end, pop at the front: what was popped must not be waded through, nor kept.
+// Append at the end, delete at the front: deleted entries must cost no reads and no space.
 TEST_P(FullSize, Queue) {
   PeakMemory memory;
   Open();
@@ -162,12 +163,13 @@ TEST_P(FullSize, EverythingDeleted) {
   Say("tables before", static_cast<double>(before) / kMiB, "MiB");
   Say("tables left", static_cast<double>(left) / kMiB, "MiB");
   Say("after the last delete", Seconds(Now() - start), "s");
-  // Tombstones in memory, of the last writes, are owed to no disk; what they hide stays until they are flushed.
+  // Tombstones of the last writes are only in memory; the entries that they hide stay on disk until a flush.
   EXPECT_LE(left, before / 20 + 32 * kMiB) << Property(*db_, "stats");
   ExpectWithinBudget(memory);
 }
 
-// A database of very many tables, which no load of a test's length leaves behind: made by hand, one key a table.
+// A database of very many tables, written directly, one key a table: no load of a test's length produces so
+// many.
 void MakeTables(const std::string& path, uint64_t count) {
   FileSystem* const files = DefaultEnv().file_system;
   const kv::Order order(BytewiseComparator());
@@ -214,7 +216,8 @@ TEST_P(FullSize, VeryManyTables) {
   for (uint64_t i = 0; i < tables / 5; ++i) ASSERT_OK(db_->Get({}, Key(random.Uniform(tables)), &value));
   EXPECT_LE(Counter(*db_, "tables_open"), 500u);
 
-  // Flushes and commits beside them stay cheap, and the MANIFEST, which each open writes anew, does not grow without end.
+  // Flushes and commits beside them stay cheap, and the MANIFEST, which each open writes anew, does not grow
+  // without limit.
   const uint64_t manifest_bytes = Counter(*db_, "manifest_bytes");
   const uint64_t commits = 200, start = Now();
   for (uint64_t i = 0; i < commits; ++i) {
@@ -239,7 +242,7 @@ TEST_P(FullSize, ZipfianOverwrites) {
   uint64_t most = 0;
   const uint64_t start = Now();
   for (uint64_t i = 0; i < puts; ++i) {
-    // Rank r with a chance like 1/r.
+    // The probability of rank r is proportional to 1/r.
     const double uniform = static_cast<double>(random.Next() >> 11) / 9007199254740992.0;
     const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(keys), uniform)) - 1;
     ASSERT_OK(db_->Put({}, Key(rank * 7919 % keys), std::string(100, static_cast<char>('a' + i % 26))));
@@ -275,11 +278,12 @@ TEST_P(FullSize, LargeValuesAndKeys) {
     ASSERT_TRUE(found == value(i));
     ASSERT_OK(db_->Get({}, key(i), &found));
   }
-  // A merge holds a block of each run that it reads, as stored and as decompressed.
+  // A compaction holds one block of each sorted run that it reads, as stored and as decompressed.
   ExpectWithinBudget(memory, Counter(*db_, "runs_max") * 2 * 17 * kMiB);
 }
 
-// Values stand apart, so merges hold none of them: what is there at once are memtables, the cache, and the reader's own copies.
+// Values are in blob files, so compactions hold none of them. Memory holds memtables, the cache, and the
+// reader's copies.
 TEST_P(FullSize, LargeValues) {
   options_ = {};
   PeakMemory memory;
@@ -311,7 +315,7 @@ TEST_P(FullSize, LargeBatch) {
   batch->Reserve(batch_bytes + entries * 32);
   for (uint64_t i = 0; i < entries; ++i)
     batch->Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
-  PeakMemory memory;  // what is needed beside the batch, which is the caller's
+  PeakMemory memory;  // the memory needed beside the batch, which belongs to the caller
   const uint64_t start = Now();
   ASSERT_OK(db_->Write({}, *batch));
   Say("written", static_cast<double>(batch->bytes()) / kMiB, "MiB");

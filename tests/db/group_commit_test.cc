@@ -1,4 +1,5 @@
-// Many threads write at once, on real files: writers share commits, and device syncs; everything that returned is readable.
+// Many threads write at once, on real files: writers share commits and device syncs; every write that
+// returned is readable.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -126,7 +127,7 @@ TEST_P(GroupCommit, ShowsBatchesWholeToConcurrentReaders) {
   reader.join();
 }
 
-// A flush is of what was written before the call: it ends, though others never cease to write.
+// A flush writes only the data from before the call: it ends although other threads never stop writing.
 TEST_P(GroupCommit, FlushEndsWhileOthersWrite) {
   std::atomic<bool> is_done{false};
   std::vector<std::thread> writers;

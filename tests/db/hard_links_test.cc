@@ -1,6 +1,7 @@
-// Goal: a copy of a closed database that shares its files (cp -al) and the database itself do not change each other.
-// Method: in memory, where testing/fault_file_system.h stops the program at a write to a file with two names, and on real files;
-// staging mapped or not in each of the two lives, and either of the two written first.
+// Goal: a database and a copy of it that shares its files (`cp -al` of the closed database) do not change
+// each other. Method: in memory, where testing/fault_file_system.h stops the program at a write to a file
+// with two names, and on real files; with and without a mapped WAL buffer in each of the two lives; either of
+// the two is written first.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,7 +40,7 @@ Pairs Read(Options options, const std::string& path) {
   return All(**db);
 }
 
-// What the first life leaves: tables, value files, segments that were used and some that wait for use.
+// The first life leaves tables, blob files, used WAL segments and recycled ones.
 Pairs FirstLife(const Options& options, const std::string& path) {
   const auto db = DB::Open(options, path);
   EXPECT_OK(db.status());
@@ -51,7 +52,7 @@ Pairs FirstLife(const Options& options, const std::string& path) {
   return pairs;
 }
 
-// Long enough to write over every segment and recycled file that the first life left.
+// Writes enough to overwrite every WAL segment and recycled file that the first life left.
 void SecondLife(const Options& options, const std::string& path) {
   const auto db = DB::Open(options, path);
   ASSERT_OK(db.status());

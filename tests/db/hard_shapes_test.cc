@@ -1,5 +1,5 @@
-// Shapes that users bring and that log-structured trees are known to take badly: each stays cheap, in memory and in space.
-// Short versions; MERGEDB_FULL=1 runs them at full size.
+// Workloads that are known to be difficult for log-structured trees: each stays cheap in memory and in space.
+// The short form; MERGEDB_FULL=1 runs them at full size.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class HardShapes : public ::testing::TestWithParam<Style> {
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
-  // The machine's other thread, and its timer.
+  // Runs background steps and, when due, the timers.
   void Work(int steps) {
     for (int i = 0; i < steps; ++i) world_.executor.RunOne();
     if (world_.clock.NowNanos() < next_timer_nanos_) return;
@@ -54,7 +54,7 @@ class HardShapes : public ::testing::TestWithParam<Style> {
   uint64_t next_timer_nanos_ = 0;
 };
 
-// Append at the end, pop at the front: what was popped must not be waded through, nor kept.
+// Append at the end, delete at the front: deleted entries must cost no reads and no space.
 TEST_P(HardShapes, AQueueStaysFlat) {
   Open();
   const uint64_t length = 2'000, pops = IsFullSize() ? 10'000'000 : 60'000;
@@ -96,7 +96,7 @@ TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
   const uint64_t live = FileBytes();
   uint64_t most = 0;
   for (uint64_t i = 0; i < puts; ++i) {
-    // Rank r with a chance like 1/r.
+    // The probability of rank r is proportional to 1/r.
     const double uniform = static_cast<double>(random.Next() >> 11) / 9007199254740992.0;
     const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(keys), uniform)) - 1;
     ASSERT_OK(db_->Put({}, Key(rank * 7919 % keys), std::string(400, static_cast<char>('a' + i % 26))));
@@ -117,7 +117,7 @@ TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
     ASSERT_OK(db_->Put({}, key(i), "of a large key"));
     ASSERT_OK(db_->Put({}, "small" + std::to_string(i), "s"));
     Work(20);
-    // One large entry is in a memtable of its own; more than two of those are never held.
+    // Each large entry has its own memtable; the database never holds more than two of those.
     EXPECT_LE(Counter(*db_, "memtable_bytes"), 40 * kMiB) << Property(*db_, "counters");
   }
   const auto check = [&] {
@@ -149,7 +149,8 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
   for (uint64_t i = 0; i < entries; ++i)
     batch.Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
   uint64_t most = 0;
-  // Only while tables are written: during a commit of the MANIFEST the counters wait for its end.
+  // Only while tables are written: during a commit of the MANIFEST, reading the counters waits for the end of
+  // the commit.
   world_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
     if (std::string_view(what) == "write" && path.ends_with(".tbl"))
       most = std::max(most, Counter(*db_, "memtable_bytes"));
@@ -169,8 +170,8 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
   EXPECT_EQ(count(), entries);
 }
 
-// Symptom: after a batch of few bytes that no memtable holds, a clean close made the next open Corruption: the frames before the batch, in its
-// block of the log, were overwritten with zeros.
+// Symptom: after a batch of few bytes that exceeds a memtable, a clean close made the next open return
+// Corruption: zeros overwrote the frames before the batch in its WAL block.
 TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
   for (const bool is_mapped : {true, false}) {
     for (const size_t records : {size_t{200}, size_t{307}, size_t{700}, size_t{3'000}}) {
@@ -205,7 +206,7 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
   }
 }
 
-// A batch without a log is atomic too, however large.
+// A batch without WAL is atomic too, however large.
 TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
   Open();
   WriteBatch batch;
@@ -258,10 +259,11 @@ TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
   check(nullptr, 'n');
 }
 
-// Tables of a load in order that hold their values are moved, never merged: the smallest buffers make very many of them.
+// Tables of a load in key order with values inside are moved, never compacted: the smallest buffers make very
+// many tables.
 TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
   Open();
-  options_.blob_value_bytes_min = 0;  // tables of references are small, and merged
+  options_.blob_value_bytes_min = 0;  // otherwise the tables of blob indexes are small and are compacted
   Reopen();
   const uint64_t tables = IsFullSize() ? 100'000 : 2'000;
   uint64_t puts = 0;

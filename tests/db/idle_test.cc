@@ -1,6 +1,7 @@
-// Goal: when writes stop, the tree settles into one run, and then comes to rest. Method: files in memory, a driven
-// clock, background work by hand; both styles, with and without keyspaces, values in value files, and tables as LMDB's face has them. Who waits
-// meanwhile is watched on real files and threads.
+// Goal: when writes stop, compactions turn the tree into one sorted run, and then all background work ends.
+// Method: files in memory, a driven clock, background work run by the test; both styles, with and without
+// keyspaces, with blob files, and with the table options of the LMDB interface. A test on real files and
+// threads watches threads that wait.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -106,7 +107,7 @@ TEST_P(Idle, TakesInWhatTheMemtableHoldsIfThatIsWorthIt) {
   PassTime(20);
   EXPECT_EQ(Counter(*db_, "flushes"), flushes + 1);
   EXPECT_EQ(Runs(), 1u) << Property(*db_, "stats");
-  // Else one put now and then would cost a new writing of all there is.
+  // Otherwise an occasional put would rewrite the whole database each time.
   ASSERT_OK(db_->Put({}, keyspaces_.front(), "key", "one"));
   PassTime(60);
   EXPECT_EQ(Counter(*db_, "flushes"), flushes + 1);
@@ -163,8 +164,9 @@ class CountingExecutor final : public Executor {
   Executor* const inner_;
 };
 
-// Symptom: while the last dead files of a drain were removed a waiting thread and a worker woke each other, some 70,000 times a second.
-// Cause: a worker that found nothing to do told who waits, who asked for a worker.
+// Symptom: while the last obsolete files were removed, a waiting thread and a worker woke each other about
+// 70,000 times a second. Cause: a worker that found no work notified the waiting thread, which scheduled a
+// worker.
 TEST(Wait, ForWorkThatTakesLongIsAsleep) {
   std::latch is_removing(1), may_end(1);
   std::atomic<bool> was_removing{false};
@@ -195,7 +197,7 @@ TEST(Wait, ForWorkThatTakesLongIsAsleep) {
   EXPECT_FALSE(is_over) << "this wait needs a removal to wait for";
   const uint64_t before = executor.scheduled;
   std::this_thread::sleep_for(
-      std::chrono::milliseconds(300));  // long enough to see a storm: a slower machine shows a smaller one
+      std::chrono::milliseconds(300));  // long enough to see many wakeups; a slower machine shows fewer
   EXPECT_LE(executor.scheduled - before, 100u);
   may_end.count_down();
   waiter.join();

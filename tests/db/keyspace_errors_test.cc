@@ -1,5 +1,6 @@
-// Goal: where the catalog of keyspaces cannot be read or written, or cannot be true, that is told, no key is in doubt, and what does not need it
-// goes on. Method: files in memory; calls fail at chosen places; forged records of the catalog.
+// Goal: if the keyspace records cannot be read or written, or contradict each other, the call returns an
+// error, no key is in doubt, and calls that do not need the records still work. Method: files in memory;
+// calls fail at chosen places; forged keyspace records.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -40,7 +41,7 @@ class KeyspaceErrors : public ::testing::Test {
   std::unique_ptr<DB> db_;
 };
 
-// Its own record is in a newer table than another one's: what it can be said to be takes both.
+// The records of `older` and of the newer keyspace are in different tables: an open needs both.
 TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
   Open();
   Create("older");
@@ -55,7 +56,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
   for (const auto& call : calls) {
     uint64_t reads = 0;
     for (bool was_hit = true; was_hit && !HasFailure();) {
-      Open();  // which makes a table of the newer one, and no merge yet
+      Open();  // writes a table with the newer record; no compaction runs yet
       world_.files->AddFault({.op = Op::kRead, .path_contains = older, .nth = ++reads});
       const auto opened = call();
       was_hit = !opened;
@@ -69,7 +70,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
   }
 }
 
-// Forged: no program of ours writes any of them.
+// Forged records: mergedb never writes any of them.
 TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
   Open();
   const Keyspace x = Create("x");
@@ -102,8 +103,8 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
   }
 }
 
-// Whether the MANIFEST names the marker is not known after it failed to be written. Whatever a crash makes of that, every key that
-// was acknowledged is there, and no other; and when the disk is well again, writes work.
+// After a failed write of the MANIFEST it is unknown whether the MANIFEST names the marker. Whatever a crash
+// makes of that, every acknowledged key is there, and no other key; when the disk works again, writes work.
 TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
   uint64_t failures = 0;
   for (const char* file : {"MANIFEST", ""}) {
@@ -126,7 +127,7 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
           if (status.ok()) expected[key] = "2";
           is_unknown |= status.outcome_unknown();
         }
-        if (is_unknown) continue;  // of these one cannot say
+        if (is_unknown) continue;  // an unknown outcome allows both results
         std::string text;
         for (const auto& [key, value] : expected) text += key + "=" + value + " ";
         if (is_crash) {
@@ -156,7 +157,8 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
   EXPECT_GT(failures, 8u);
 }
 
-// The same with a transaction that wrote before the map came. Symptom: its key stood in a named keyspace, and was not found.
+// The same with a transaction that wrote before the key map was installed. Symptom: its key landed in a named
+// keyspace and was not found.
 TEST_F(KeyspaceErrors, AMapThatComesLateIsAConflictWithKeysThatWereWrittenBefore) {
   uint64_t conflicts = 0;
   for (uint64_t nth = 1; nth <= 8; ++nth) {
@@ -190,8 +192,9 @@ TEST_F(KeyspaceErrors, AMapThatComesLateIsAConflictWithKeysThatWereWrittenBefore
   EXPECT_GT(conflicts, 0u);
 }
 
-// A write that failed with unknown outcome must not be replayed before writes that did not see it. Symptom: after a kill two transactions were in
-// no order: A had the value of the second, B the one of the first, which the second had not read.
+// Replay must not apply a write of unknown outcome before writes that did not see it. Symptom: after a kill
+// two transactions had no serial order: A had the value of the second, B the value of the first, which the
+// second had not read.
 TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
   uint64_t unknown = 0;
   for (const bool is_mapped : {true, false}) {
@@ -231,7 +234,7 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
   EXPECT_GT(unknown, 0u);
 }
 
-// An executor whose timers are due at once, when told: a second passes while a call is under way.
+// An executor whose timers are due at once after BeLateOnce(): as if a second passed during a call.
 class LateExecutor final : public Executor {
  public:
   explicit LateExecutor(ManualExecutor* inner) : inner_(inner) {}
@@ -251,9 +254,9 @@ class LateExecutor final : public Executor {
   bool is_late_ = false;
 };
 
-// Symptom: an acknowledged write was gone after a kill. Cause: a drop that could not be written stayed staged in the log, and went into it
-// before writes to the same keyspace that were acknowledged later: replay put them into a keyspace that the catalog did not have. Why no
-// test found it: the tests of failing calls wrote to no keyspace after a drop of it had failed.
+// Symptom: an acknowledged write was gone after a kill. Cause: the record of a failed drop stayed in the WAL
+// buffer and reached the WAL before later acknowledged writes to the same keyspace; replay then put those
+// into a keyspace that did not exist.
 TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
   for (const bool is_mapped : {true, false}) {
     for (const Durability durability : {Durability::kProcessCrash, Durability::kSynced}) {
@@ -294,8 +297,9 @@ TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
   }
 }
 
-// The background syncs what a clear has just staged, and that fails: the clear has happened, but what it covers is not
-// sealed. The clear is OK, since an error says that nothing happened; the next write is told.
+// The background sync of the frame that a clear has just staged fails: the clear has happened, but the
+// memtable with the cleared entries is not made immutable. The clear returns OK, since an error means that
+// nothing happened; the next write returns the error.
 TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   World world;
   LateExecutor executor(&world.executor);
@@ -308,9 +312,10 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   ASSERT_OK((*db)->Put({}, *x, "a", "1"));
   ASSERT_OK((*db)->Flush());
   ASSERT_OK((*db)->SyncWal());
-  world.PassTime(3);  // the log's timer rests: the next write sets it
+  world.PassTime(3);  // the WAL timer is idle: the next write sets it
   world.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
-  world.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});  // else it goes on at once
+  // otherwise the flush resumes writes at once
+  world.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
   executor.BeLateOnce();
   EXPECT_OK((*db)->ClearKeyspace({}, *x));
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "");

@@ -1,5 +1,6 @@
-// Keyspaces through the public face: kept apart, atomic together, in snapshots, after crashes; dropped, and their space back; the
-// default one beside them, whatever its keys begin with. Method: by example, then random operations beside a model of maps.
+// Keyspaces through the public interface: separate, atomic together, in snapshots, after crashes; a drop
+// returns their space; the default keyspace beside them may hold any key. Method: by example, then random
+// operations beside a model of maps.
 #include "mergedb/keyspace.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,8 @@ namespace {
 using namespace std::string_literals;
 using ::testing::HasSubstr;
 
-// What LevelDB's face sees: the inside of a cursor over the default keyspace.
+// The contents as the LevelDB interface reads them: through the inner iterator of a cursor over the default
+// keyspace.
 std::string Walked(DB& db, const IteratorOptions& options) {
   const auto cursor = dynamic_cast<db::DbImpl&>(db).NewCursor(options);
   kv::Iterator& walk = cursor->walk();
@@ -156,8 +158,9 @@ TEST_F(Keyspaces, TakeAllCallsThatTheDefaultOneTakes) {
   EXPECT_EQ(testing::Contents(*db_, {.upper = "b", .keyspace = x}), "a=1 ");
 }
 
-// Symptom: CompactRange never returns. Cause: below a keyspace's empty key there is nothing, but a table that reaches over that place seemed to
-// owe a merge, after every merge of it anew. Found by the model at full size.
+// Symptom: CompactRange never returns. Cause: no key is below the empty key of a keyspace, but a table whose
+// bounds include that position seemed to need a compaction again after each compaction. Found by the model
+// test at full size.
 TEST_F(Keyspaces, CompactingAnEmptyRangeOfOneEnds) {
   const Keyspace x = Create("x"), y = Create("y");
   for (int round = 0; round < 2; ++round) {
@@ -219,7 +222,7 @@ TEST_F(Keyspaces, AreNotMadeOrDroppedUnderASingleWriterOfTheSameThread) {
 
 TEST_F(Keyspaces, AreNotMadeByAnotherTransactionOfItsThreadEither) {
   Create("x");
-  Reopen();  // the ids that are at hand are forgotten
+  Reopen();  // forgets the cached ids
   ASSERT_OK_AND_ASSIGN(auto writer, Transaction::Begin(*db_));
   ASSERT_OK_AND_ASSIGN(const auto optimistic, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic}));
   EXPECT_THAT(optimistic->CreateKeyspace("y"), StatusIs(Code::kBusy, HasSubstr("this thread began the transaction")));
@@ -240,7 +243,7 @@ TEST_F(Keyspaces, NeedTheBytewiseComparator) {
   EXPECT_THAT((*db)->CreateKeyspace("x").status(), StatusIs(Code::kNotSupported));
 }
 
-// ---- the default one beside them ---------------------------------------------------------------------------------------------
+// ---- the default keyspace beside them ---------------------------------------------------------------------
 
 TEST_F(Keyspaces, TheDefaultOnesKeysMayBeginWithAnything) {
   const Keyspace x = Create("x");
@@ -339,13 +342,13 @@ TEST_F(Keyspaces, AreRefusedWhereKeysBeginWithEveryMarkerThatIsTried) {
   entropy = seed;
   EXPECT_THAT(db_->CreateKeyspace("x").status(), refusal);
   EXPECT_EQ(Names(), "");
-  const Keyspace x = Create("x");  // other ones are tried each time
+  const Keyspace x = Create("x");  // a new keyspace tries other markers each time
   ASSERT_OK(db_->Put({}, x, "k", "1"));
   EXPECT_EQ(Contents(x), "k=1 ");
   for (const std::string& marker : tried) EXPECT_EQ(Get(Keyspace(), marker + "key"), "v");
 }
 
-// A program's own DB has the calls of the default one, and need not have more.
+// A DB subclass of the program needs to implement only the calls of the default keyspace.
 TEST_F(Keyspaces, OfADatabaseThatHasNoneAreTheDefaultOneAlone) {
   const std::unique_ptr<DB> own = NewKeyspaceDb(std::move(db_), Tenancy::kNamed);
   std::string value;
@@ -380,7 +383,7 @@ TEST_F(Keyspaces, OfADatabaseThatHasNoneAreTheDefaultOneAlone) {
   EXPECT_OK(own->Get({}, "a", &value));
 }
 
-// ---- creating and dropping -----------------------------------------------------------------------------------------------
+// ---- creating and dropping --------------------------------------------------------------------------------
 
 TEST_F(Keyspaces, DroppedOnesAreGoneAndTheirIdsAreNotUsedAgain) {
   const Keyspace x = Create("x");
@@ -511,7 +514,7 @@ TEST_F(Keyspaces, MergeOperatorsAreToldTheProgramsKeys) {
   EXPECT_EQ(Get(Keyspace(), "\xff\x01"), "\xff\x01");
 }
 
-// ---- transactions --------------------------------------------------------------------------------------------------------
+// ---- transactions -----------------------------------------------------------------------------------------
 
 class InTransactions : public Keyspaces, public ::testing::WithParamInterface<TransactionKind> {
  protected:
@@ -654,8 +657,8 @@ TEST_P(InSingleWriters, TheFirstKeyspaceMayBeMadeUnderOwnWrites) {
   EXPECT_EQ(Keyspaces::Contents(Keyspace()), "a=own \xff\x01=own ");
 }
 
-// The range delete is older than the map, and goes over the catalog. Symptom: after the next open no keyspace could be used, since the
-// range delete was newer than the record of the next id.
+// The range delete is older than the key map and includes the keyspace records. Symptom: after the next open
+// no keyspace worked, since the range delete was newer than the record of the next id.
 TEST_P(InSingleWriters, TheFirstKeyspaceMayBeMadeUnderADeleteOfEverything) {
   auto transaction = Begin();
   ASSERT_OK(transaction->Put("a", "own"));
@@ -742,10 +745,10 @@ TEST_P(InOptimistic, AWriteToAKeyspaceThatWasDroppedMeanwhileFails) {
   EXPECT_THAT(transaction->Commit(), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
 }
 
-// ---- crashes -------------------------------------------------------------------------------------------------------------
+// ---- crashes ----------------------------------------------------------------------------------------------
 
-// A file system that fails the n-th operation, and the state as a power cut or a kill leaves it: creating, writing and dropping
-// are prefixes of what was done, and never a record in a keyspace that is not there.
+// The file system fails the n-th operation; then a power cut or a kill. The state is a prefix of the
+// creations, writes and drops, and never has a record in a keyspace that does not exist.
 TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
   const auto run = [](World& world, std::vector<std::string>* states) {
     auto db = world.Open();
@@ -817,7 +820,7 @@ TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
   }
 }
 
-// Repair keeps them, also where nothing but a record of theirs says that there are any.
+// Repair keeps keyspaces, also if only one of their own records shows that they exist.
 TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
   for (const bool has_manifest : {true, false}) {
     for (const bool is_flushed : {true, false}) {
@@ -851,7 +854,7 @@ TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
   }
 }
 
-// ---- random --------------------------------------------------------------------------------------------------------------
+// ---- random -----------------------------------------------------------------------------------------------
 
 class Model {
  public:
@@ -932,7 +935,7 @@ class Model {
       case 7: saved_ = {{.snapshot = db_->GetSnapshot(), .maps = maps_}}; return;
       case 8: Compare(); return;
       case 9:
-      case 10: {  // a batch over several
+      case 10: {  // a batch over several keyspaces
         WriteBatch batch;
         for (int i = 0; i < 5; ++i) {
           const uint32_t in = Any();

@@ -1,7 +1,8 @@
-// Merging through the public face: whatever happens between two operands, a flush, a merge, a reopen, a crash, a snapshot,
-// the value is the same; and a key whose operands cannot be applied is that key's trouble alone.
-// Method: behaviours by example; the vectors of tests/golden/merge/ with everything in between; crashes inside of a batch
-// that is larger than a memtable, where an operand that came twice would count twice.
+// Merge operators through the public interface: whatever happens between two operands (a flush, a compaction,
+// a reopen, a crash, a snapshot), the value is the same. A key whose operands cannot be applied fails alone.
+// Method: behaviours by example; the vectors of tests/golden/merge/ with each of these events between
+// operands; crashes within a batch that exceeds a memtable, where an operand that is replayed twice would
+// count twice.
 #include "mergedb/merge.h"
 
 #include <gtest/gtest.h>
@@ -137,13 +138,13 @@ TEST_F(MergeTest, RefusesWhatIsNoOperandBeforeAByteIsWritten) {
   EXPECT_EQ(Get("k"), "NotFound");
 }
 
-// ---- the vectors, with everything in between ---------------------------------------------------------------------------
+// ---- the vectors, with every event between operands -------------------------------------------------------
 
 struct Vector {
   std::string name;
   std::optional<std::string> base;
   std::vector<std::string> operands;
-  std::optional<std::string> value;  // none: MergeFailed
+  std::optional<std::string> value;  // std::nullopt: MergeFailed
 };
 
 std::string Bytes(const nlohmann::json& hex) {
@@ -212,7 +213,7 @@ TEST_F(MergeTest, GivesTheVectorsValuesWhateverHappensInBetween) {
         ASSERT_TRUE(it->status().IsMergeFailed()) << vectors[i].name;
       }
       if (vectors[i].value) continue;
-      // Row H1: other keys are fine, and a put or a delete heals this one.
+      // Row H1: other keys are readable, and a put or a delete repairs this key.
       ASSERT_OK(random.OneIn(2) ? db_->Put({}, key_of(i), "healed") : db_->Delete({}, key_of(i)));
       ASSERT_FALSE(Get(key_of(i)) == "MergeFailed");
     }
@@ -220,9 +221,9 @@ TEST_F(MergeTest, GivesTheVectorsValuesWhateverHappensInBetween) {
   }
 }
 
-// ---- hot keys ----------------------------------------------------------------------------------------------------------
+// ---- hot keys ---------------------------------------------------------------------------------------------
 
-// Of one key in one memtable, at every sequence.
+// One key in one memtable, read at every sequence.
 TEST_F(MergeTest, AHotKeyIsRightAtEverySnapshot) {
   struct Hot {
     const char* key;
@@ -253,7 +254,7 @@ TEST_F(MergeTest, AHotKeyIsRightAtEverySnapshot) {
   }
 }
 
-// ---- programs' operators -----------------------------------------------------------------------------------------------
+// ---- operators of programs --------------------------------------------------------------------------------
 
 class Fickle final : public MergeOperator {
  public:
@@ -284,14 +285,14 @@ TEST_F(MergeTest, AnOperatorThatThrowsFailsItsKeyAndNothingElse) {
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_THAT(db_->Get({}, "k", &value), StatusIs(Code::kMergeFailed));
   EXPECT_EQ(Get("other"), "fine");
-  ASSERT_OK(db_->Put({}, "more", "fine"));  // it is not read-only
+  ASSERT_OK(db_->Put({}, "more", "fine"));  // the database is not read-only
   fickle->throws = false;
   EXPECT_EQ(Get("k"), "base+a+b");
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   EXPECT_EQ(Get("k"), "base+a+b");
 }
 
-// Row H4, but for the open, which works: only the keys that need the operator do not.
+// Row H4, except that the open works: only the keys that need the operator fail.
 TEST_F(MergeTest, ADatabaseOpensWithoutAnOperatorAndKeepsItsOperands) {
   options_.merge_operators = {std::make_shared<Fickle>()};
   Reopen();
@@ -317,7 +318,8 @@ TEST_F(MergeTest, ADatabaseOpensWithoutAnOperatorAndKeepsItsOperands) {
   EXPECT_EQ(Get("k"), "base+a+b+c+d");
 }
 
-// The background must come to rest, though there is something that it cannot fold, and forever merges it again in vain.
+// Background work must end although an operand cannot be folded; it must not compact that operand again and
+// again.
 TEST_F(MergeTest, WhatCannotBeFoldedDoesNotKeepTheBackgroundBusy) {
   for (int i = 0; i < 200; ++i) {
     const std::string key = "k" + std::to_string(i);
@@ -326,17 +328,17 @@ TEST_F(MergeTest, WhatCannotBeFoldedDoesNotKeepTheBackgroundBusy) {
     ASSERT_OK(db_->Merge({}, key, merge::Named("absent", "x")));
   }
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  world_.clock.SleepNanos(20'000'000'000);  // idle for long
+  world_.clock.SleepNanos(20'000'000'000);  // long idle
   world_.executor.RunTimers();
   size_t steps = 0;
   while (world_.executor.RunOne()) ASSERT_LT(++steps, 10'000u);
 }
 
-// ---- crashes -----------------------------------------------------------------------------------------------------------
+// ---- crashes ----------------------------------------------------------------------------------------------
 
-// Symptom: after a crash inside of a batch larger than a memtable some counters were too high.
-// Cause: the batch's first memtables were in tables that the MANIFEST named, while the log was kept, and replayed, from the
-// batch's beginning. A put that comes twice does no harm.
+// Symptom: after a crash within a batch that exceeds a memtable some counters were too high. Cause: the
+// MANIFEST named tables with the batch's first memtables, while the WAL was kept, and replayed, from the
+// beginning of the batch. A put that is applied twice does no harm; an operand does.
 TEST_F(MergeTest, CountsEveryOperandOfALargeBatchOnceAfterACrash) {
   constexpr uint64_t kKeys = 40;
   WriteBatch batch;

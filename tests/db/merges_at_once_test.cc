@@ -1,5 +1,6 @@
-// Outer and inner merges go on at once, in steps that take turns on one thread, and a small one overtakes a large one.
-// Method: the steps are run by hand; what runs is read from the list of running merges in "mergedb.stats".
+// Several compactions run at the same time, in steps that alternate on one thread, and a small compaction
+// overtakes a large one. Method: the test runs the steps; it reads the running compactions from
+// "mergedb.stats".
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = std::move(value);
   }
-  // The lines after "running merges:", one a job.
+  // The lines after "running merges:", one for each job.
   std::multiset<std::string> RunningMerges() {
     std::multiset<std::string> jobs;
     const std::string stats = Property(*db_, "stats"), title = "running merges:\n";
@@ -65,7 +66,7 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     EXPECT_EQ(next, expected_.end());
   }
 
-  // The second begins while a merge of the first is under way, behind what `meanwhile` does.
+  // The second begins while a compaction of the first runs, after `meanwhile`.
   std::pair<Status, Status> CompactTwiceAtOnce(const std::function<void()>& meanwhile) {
     Status second;
     std::function<void()> work = [&] {
@@ -94,8 +95,8 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   for (uint64_t i = 0; i < kKeys; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
 
-  // Writes go on while merges run. `running` is in the order in which they began: one that ends while an earlier one runs on
-  // has overtaken it.
+  // Writes continue while compactions run. `running` is in the order of their beginnings: a compaction that
+  // ends while an earlier one still runs has overtaken it.
   constexpr uint64_t kStepNanos = 2'000'000;
   uint64_t slept_steps = world_.clock.slept_nanos() / kStepNanos;
   uint64_t overtaken = 0, merges = Counter(*db_, "compactions");
@@ -103,7 +104,8 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   for (uint64_t n = 0; n < 200'000 && overtaken < 3; ++n) {
     Put(n * 7919 % kKeys);
     if (n % 5'000 == 0) world_.executor.RunTimers();
-    // Few steps for much data, so that merges take long; and those that there is time for while the writer is held back.
+    // Few steps for much data, so that compactions take long; plus the steps that fit into the time of the
+    // write delay.
     const uint64_t slept = world_.clock.slept_nanos() / kStepNanos;
     if (n % 100 != 0 && slept == slept_steps) continue;
     for (; slept_steps < slept; ++slept_steps) world_.executor.RunOne();
@@ -121,7 +123,7 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
       }
     }
     const uint64_t done = Counter(*db_, "compactions");
-    if (done > merges + ended && !still.empty()) ++overtaken;  // began and ended since the last look
+    if (done > merges + ended && !still.empty()) ++overtaken;  // began and ended since the last check
     merges = done;
     running = std::move(still);
     running.insert(running.end(), now.begin(), now.end());
@@ -141,7 +143,7 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
     if (i % 64 == 0) world_.executor.RunTimers();
   }
   while (RunningMerges().empty()) Put(puts_ * 7919 % kKeys), world_.executor.RunOne();
-  // As long as the merge runs, nothing keeps a writer from going on: memtables are flushed between its steps.
+  // While the compaction runs, nothing blocks a writer: memtables are flushed between its steps.
   const uint64_t flushes = Counter(*db_, "flushes"), merges = Counter(*db_, "compactions");
   uint64_t puts = 0;
   while (Counter(*db_, "compactions") == merges && puts < 5'000) {
@@ -152,7 +154,7 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
   CheckContents();
 }
 
-// One full compaction at a time: who waits for the other one hears why it cannot end.
+// One full compaction at a time: a caller that waits for another one receives the error that stopped it.
 TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
   const auto fill = [this] {
     for (uint64_t i = 0; i < 10'000; ++i) Put(i);

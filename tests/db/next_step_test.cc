@@ -1,6 +1,7 @@
-// Goal: an error says what happened and what to do, and NotFound is said of keys and databases alone. A read or a write of an open database
-// whose files or directory are gone is IOError; Corruption names the commands that help, once. Method: a directory that is renamed under an
-// open database; every kind of file call answers NotFound, under every call of the database.
+// Goal: an error says what happened and what to do next, and only keys and databases are NotFound. A read or
+// a write of an open database whose files or directory are gone returns IOError; Corruption names the
+// commands that help, once. Method: a directory that is renamed under an open database; every kind of file
+// call returns NotFound, under every call of the database.
 #include "read/next_step.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ TEST(NextStep, IsNamedOnceAndOfCorruptionAlone) {
   EXPECT_TRUE(read::OfWrite(Status::NotFound("x").WithOutcomeUnknown(), "/db").outcome_unknown());
 }
 
-// Damage in the only table, under every way to read it.
+// Damage in the only table, met by every way to read it.
 TEST(NextStep, IsNamedByOpensAndReads) {
   World world;
   {
@@ -67,16 +68,16 @@ TEST(NextStep, IsNamedByOpensAndReads) {
   ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db, {}));
   EXPECT_THAT(transaction->Get("k1", &value), names_it);
   transaction->Rollback();
-  ASSERT_OK(db->Put({}, "k50", "newer"));  // else there is nothing to merge
+  ASSERT_OK(db->Put({}, "k50", "newer"));  // otherwise there is nothing to compact
   EXPECT_THAT(db->CompactRange(nullptr, nullptr), names_it);
   db = nullptr;
   ASSERT_OK(world.files->WriteWhole("/db/CURRENT", "damaged"));
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
 }
 
-// ---- files that are gone -----------------------------------------------------------------------------------------------
+// ---- files that are gone ----------------------------------------------------------------------------------
 
-// What a user may hear while the world answers NotFound to everything: anything but that.
+// Calls the database while file calls return NotFound, and accepts every answer except NotFound.
 class NeverNotFound {
  public:
   explicit NeverNotFound(DB& db) : db_(db) {}
@@ -130,14 +131,14 @@ void Fill(DB& db) {
   ASSERT_OK(db.Flush());
 }
 
-// Tables and value files are open, and none of their blocks is cached.
+// Opens the tables and blob files without caching their blocks.
 void OpenFiles(DB& db) {
   std::string value;
   for (const char* key : {"k10", "large", "large7"}) ASSERT_OK(db.Get({.fill_cache = false}, key, &value));
 }
 
-// Symptom: after its directory was renamed a Put returned NotFound. Symptom: with a file system that says NotFound to a read, Get said that
-// a key was not there which is.
+// Symptom: after a rename of its directory a Put returned NotFound. Symptom: with a file system that returns
+// NotFound to a read, Get reported an existing key as absent.
 TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
   int failures = 0;
   for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kTruncate, Op::kMap, Op::kSizeOf,
@@ -206,7 +207,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     NeverNotFound calls(*db);
     calls.TryAll();
     EXPECT_TRUE(calls.has_failed());
-    // It comes back when its directory does.
+    // The database recovers when its directory returns.
     std::filesystem::rename(elsewhere, path);
     Status status;
     for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -220,7 +221,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
   }
 }
 
-// An iterator in C says NOT_FOUND at its end: an error of that code would be one.
+// An iterator in C returns NOT_FOUND at its end: an error with that code would look like the end.
 TEST(NextStep, AnIteratorInCEndsWhereItsKeysEnd) {
   const TempDirectory directory;
   const std::string path = directory / "db";

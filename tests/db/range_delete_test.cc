@@ -1,5 +1,6 @@
-// Range deletes through the public face: what they hide and from whom, through flushes, merges and reopening; what they cost;
-// how the space comes back. Method: by example; random ones beside a model are in tests/model/model_test.cc.
+// Range deletes through the public interface: which keys they hide and from which readers, through flushes,
+// compactions and reopens; their cost; how the space comes back. Method: by example;
+// tests/model/model_test.cc runs random range deletes beside a model.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +24,7 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-// Where values stand: in tables, or in value files, which no merge of tables makes smaller.
+// Where values are: in tables, or in blob files, which a compaction of tables does not make smaller.
 struct Shape {
   Style style;
   bool separates;
@@ -94,11 +95,12 @@ TEST_P(RangeDeletes, HideWhatIsThereAndNothingThatComesLater) {
   check();
 }
 
-// Symptom: SeekForPrev stands at a key beyond the upper bound, which is deleted at that. Cause: a Seek jumped over all that a range delete
-// covers, to the end or beyond the bound; the entry before that is one that nobody was to look at. Found by the model at full size.
+// Symptom: SeekForPrev stopped at a deleted key beyond the upper bound. Cause: a Seek skipped all keys that a
+// range tombstone masks, to the end or beyond the bound; the entry before that position is outside of the
+// bounds. Found by the model test at full size.
 TEST_P(RangeDeletes, ThatReachBeyondTheUpperBoundShowNothingThere) {
   for (const char* key : {"a", "m1", "m2", "m3", "m4", "m5", "y", "z"}) ASSERT_OK(db_->Put({}, key, "1"));
-  // In an older memtable, and in no table: there nothing beyond the bound is in reach.
+  // In an older memtable and in no table: that memtable has no key beyond the bound.
   while (Counter(*db_, "memtables") < 2) ASSERT_OK(db_->Put({}, "0", std::string(10'000, 'v')));
   ASSERT_OK(db_->DeleteRange({}, "b", "zy"));
   for (const bool has_end : {false, true}) {
@@ -195,7 +197,7 @@ TEST_P(RangeDeletes, SurviveAKillAndAReadOnlyOpen) {
   db_ = nullptr;
 }
 
-// Larger than a memtable, so applied piece by piece, with flushes in between.
+// The batch exceeds a memtable, so it is applied in pieces, with flushes in between.
 TEST_P(RangeDeletes, InABatchLargerThanAMemtable) {
   for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(db_->Put({}, Key(i), "old"));
   WriteBatch batch;
@@ -223,7 +225,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore)
   EXPECT_EQ(Counter(*db_, "range_tombstones_in_tables"), 0u);
 }
 
-// Others go on writing: never idle. What is covered counts for the space bound.
+// Writes of other keys continue, so the database is never idle. Masked bytes count for the space bound.
 TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
   Load(40'000);
   ASSERT_OK(db_->WaitForCompaction());
@@ -253,7 +255,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhenTheSnapshotGoes) {
   EXPECT_EQ(Keys(), 1'000u);
 }
 
-// Thousands, of ten keys each: in a memtable, in tables, and on top of each other.
+// Thousands of range tombstones, of ten keys each: in a memtable, in tables, and over each other.
 TEST_P(RangeDeletes, InThousandsAnswerLikeOne) {
   constexpr uint64_t kCount = 3'000;
   for (uint64_t i = 0; i < 20 * kCount; i += 5) ASSERT_OK(db_->Put({}, Key(i), "v"));
@@ -272,8 +274,8 @@ TEST_P(RangeDeletes, InThousandsAnswerLikeOne) {
   EXPECT_EQ(Contents(), Key(777) + "=new ");
 }
 
-// Found by thinking: outputs are released up to where the next one begins, not up to its first key, or range tombstones in
-// between would be lost for as long as the merge goes on.
+// A compaction releases its outputs up to the beginning of the next output, not up to the next output's first
+// key. Otherwise range tombstones in between would be lost until the compaction ends.
 TEST_P(RangeDeletes, HoldWhileAMergeReleasesItsInputsPieceByPiece) {
   Load(20'000);
   ASSERT_OK(db_->WaitForCompaction());

@@ -1,6 +1,8 @@
-// Goal: somebody copies the directory of an open database by reflink (`cp` on XFS), the disk fills up, and the database goes on: writes are
-// OK or NoSpace. Without File::Unshare the first store to a page of the mapped WAL buffer kills the process (SIGBUS).
-// Method: an XFS file system in a file, mounted here. That needs root, loop devices and mkfs.xfs (Debian: xfsprogs); skipped elsewhere.
+// Goal: a program copies the directory of an open database by reflink (`cp` on XFS), the disk fills up, and
+// the database goes on: writes return OK or NoSpace. Without File::Unshare the first store to a page of the
+// mapped WAL buffer kills the process (SIGBUS).
+// Method: an XFS file system in a file, mounted by the test. It needs root, loop devices and mkfs.xfs
+// (Debian: xfsprogs); the test is skipped elsewhere.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,7 +39,7 @@ class Mounted {
   bool is_mounted_ = false;
 };
 
-// Asks filefrag of e2fsprogs, which every Debian has.
+// Calls filefrag (e2fsprogs, present in every Debian).
 bool SharesBlocks(const std::string& path) { return RunsWell("filefrag -v " + path + " | grep shared"); }
 
 void FillUp(const std::string& path) {
@@ -67,13 +69,13 @@ TEST(Reflink, AFullDiskAfterACopyOfTheOpenDirectoryIsNoSpace) {
     GTEST_SKIP() << "this XFS makes no copies by reflink";
   ASSERT_TRUE(SharesBlocks(path + "/STAGING"));
   for (int i = 0; i < 600 && SharesBlocks(path + "/STAGING"); ++i) {
-    ASSERT_OK(db->Put({}, KeyOf(1), value));  // the log looks at the file once a second while there are writes
+    ASSERT_OK(db->Put({}, KeyOf(1), value));  // while there are writes, the WAL checks the file once a second
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ASSERT_FALSE(SharesBlocks(path + "/STAGING"));
   FillUp(xfs.path() + "/fill");
 
-  // Beyond a lap of the WAL buffer, so that each of its pages is stored to.
+  // More than one lap of the WAL buffer, so that a write stores to each of its pages.
   int written = 2;
   bool was_full = false;
   for (; written < 4000 && !was_full; ++written) {

@@ -1,6 +1,6 @@
-// What went wrong in the original MergeDB, each as a behaviour that must hold here (its flaws 1-8, in their order).
-// Method: little data with tiny buffers, so that merges never cease; background steps one at a time, between the writes, in an
-// order that the seed chooses; a map says what must be read.
+// The flaws 1 to 8 of the original MergeDB, in their order, each as a behaviour that must hold here. Method:
+// little data with tiny buffers, so that compactions never end; background steps one at a time, between the
+// writes, in an order that the seed chooses; a map holds the expected contents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ class SeedFlaws : public ::testing::TestWithParam<Style> {
   uint64_t puts_ = 0;
 };
 
-// Flaws 1 and 2, while the database is open, and after it was opened again.
+// Flaws 1 and 2, in an open database and after a reopen.
 TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
   const uint64_t seed = SeedOr(11);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -110,8 +110,8 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
   CheckAll(*db);
 }
 
-// Flaw 2: the machine stops between two releases of one merge, with many keys deleted a little before. What an image shows
-// is a state after some first commits: a deleted key that is alive again is in none of them.
+// Flaw 2: the machine stops between two releases of one compaction, shortly after deletes of many keys. A
+// crash image shows the state after a prefix of the commits; no prefix has a deleted key alive again.
 TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
   const uint64_t seed = SeedOr(12);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -130,7 +130,7 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
     options.style = GetParam();
     auto recovered = OpenIn(*after, options);
     ASSERT_NE(recovered, nullptr);
-    // The write under way, the model's last one, may be missing.
+    // The write in progress, the model's last one, may be missing.
     const uint64_t least = mode == CrashMode::kKill ? model.commits() - 1 : durable;
     const auto found = Contents(*recovered);
     ASSERT_TRUE(model.FindPrefix(found, least, model.commits())) << "op " << op << ", " << found.size() << " keys";
@@ -159,13 +159,14 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
   EXPECT_EQ(Contents(*db), model.Scan(model.commits()));
 }
 
-// Flaw 3: what is flushed while a merge runs is newer than all that the merge makes, wherever either ends up.
+// Flaw 3: a flush during a compaction is newer than all outputs of the compaction, at whatever position
+// either is placed.
 TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
   auto db = Open();
   for (int life = 0; life < 3; ++life) {
     for (uint64_t i = 0; i < 3'000; ++i) PutOne(*db, i * 7 % 1'000, 300);
     ASSERT_OK(db->Flush());
-    // A merge is under way: let it run a few steps, then flush in between.
+    // A compaction is running: run a few of its steps, then flush in between.
     for (int i = 0; i < 30; ++i) world_.executor.RunOne();
     for (uint64_t i = 0; i < 1'000; i += 10) i % 20 == 0 ? DeleteOne(*db, i) : PutOne(*db, i, 40);
     ASSERT_OK(db->Flush());
@@ -183,12 +184,13 @@ TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
   }
 }
 
-// Flaws 4 and 5: more runs than any array was made for, and as many levels as there may be.
+// Flaws 4 and 5: more sorted runs than any fixed array holds, and as many levels as are allowed.
 TEST_P(SeedFlaws, MergesVeryManyRuns) {
   auto db = Open();
   constexpr uint64_t kRuns = 300;
   uint64_t runs_max = 0;
-  // No background step runs but those that a flush waits for; each flush takes a few keys that the others have too.
+  // No background step runs except those that a flush waits for; each flush has a few keys in common with the
+  // others.
   for (uint64_t run = 0; run < kRuns; ++run) {
     for (uint64_t i = 0; i < 5; ++i) PutOne(*db, (run * 13 + i * 31) % 200, 50);
     if (run % 7 == 0) DeleteOne(*db, run % 200);
@@ -204,7 +206,7 @@ TEST_P(SeedFlaws, MergesVeryManyRuns) {
   EXPECT_GE(runs_max, 3u);
 }
 
-// Flaw 6: merges that fail leave no files behind, in this life or the next, and do not keep later ones from working.
+// Flaw 6: failed compactions leave no files behind, in this life or the next, and do not block later ones.
 TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
   auto db = Open();
   base::Random random(13);
@@ -213,7 +215,7 @@ TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
     ASSERT_OK(db->Flush());
     const Op kinds[] = {Op::kWrite, Op::kCreate, Op::kSync, Op::kRead};
     world_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(4)});
-    PutOne(*db, random.Uniform(600), 300);  // a run for the merge to take in; the flush may take the fault
+    PutOne(*db, random.Uniform(600), 300);  // a sorted run as input of the compaction; the flush may meet the fault
     (void)db->CompactRange(nullptr, nullptr);
     world_.files->ClearFaults();
     CheckAll(*db);
@@ -232,12 +234,12 @@ TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
   CheckAll(*db);
 }
 
-// Flaw 7: when nothing is to do, nothing is done.
+// Flaw 7: if there is no work, the background writes nothing.
 TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
   auto db = Open();
   for (uint64_t i = 0; i < 8'000; ++i) PutOne(*db, i * 7919 % 3'000, 100);
   ASSERT_OK(db->WaitForCompaction());
-  // Time passes, until it settles; there is an end to that.
+  // Time passes until the compactions end; they do end.
   const auto pass_time = [&] {
     for (int second = 0; second < 30; ++second) {
       world_.clock.SleepNanos(1'000'000'000);
@@ -255,7 +257,8 @@ TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
   CheckAll(*db);
 }
 
-// Flaw 7: moves are what could be picked for ever. Disjoint runs, in any order, become one by moves alone, each once.
+// Flaw 7: a pick could choose moves for ever. Disjoint sorted runs, in any order, become one run by moves
+// alone, each moved once.
 TEST_P(SeedFlaws, MovesDisjointRunsOnce) {
   auto db = Open();
   for (const uint64_t block : {5, 1, 4, 0, 3, 2}) {
@@ -270,10 +273,10 @@ TEST_P(SeedFlaws, MovesDisjointRunsOnce) {
   CheckAll(*db);
 }
 
-// Flaw 8: a close does not wait for a merge, unless it was asked to.
+// Flaw 8: a close does not wait for a compaction, unless the options ask for it.
 class CloseDuringAMerge : public SeedFlaws {
  protected:
-  // How long Close took, on a clock that ticks with the work.
+  // The duration of Close, on a clock that advances with the work.
   uint64_t NanosOfClose(bool finish_merges) {
     Options options = SmallOptions();
     options.finish_compactions_on_close = finish_merges;
@@ -282,7 +285,8 @@ class CloseDuringAMerge : public SeedFlaws {
     for (uint64_t i = 0; i < 60'000; ++i) PutOne(*db, i * 7919 % 20'000, 100);
     EXPECT_OK(db->Flush());
     while (Property(*db, "stats").find("running merges") != std::string::npos) world_.executor.RunOne();
-    // Runs pile up, since no step is run but those of flushes, until one merge of all of them begins.
+    // Sorted runs accumulate, since only the steps of flushes run, until one compaction of all of them
+    // begins.
     for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running merges") == std::string::npos; ++i) {
       PutOne(*db, i * 7919 % 20'000, 100);
       if (i % 2'000 == 0) world_.executor.RunOne();

@@ -1,6 +1,7 @@
-// Promise 9 on a disk that takes time: while it keeps up, a put is delayed by no more than write_delay_us_max.
-// Method: real threads in simulated time (testing/simulated_time.h), a disk of a given speed, a writer that puts at a given rate
-// whatever happens (an open loop). Computing is free, so all that is measured is how the engine waits for its disk.
+// Promise 9 on a slow disk: while the disk keeps up, a put is delayed by at most write_delay_us_max. Method:
+// real threads in simulated time (testing/simulated_time.h), a disk of a given speed, a writer that puts at a
+// given rate regardless of delays (an open loop). Computing takes no simulated time, so the test measures
+// only waits for the disk.
 #include "testing/slow_disk.h"
 
 #include <gtest/gtest.h>
@@ -43,13 +44,13 @@ class SlowDiskTest : public ::testing::TestWithParam<Style> {
     options_.env = {
         .file_system = disk_.get(), .clock = &time_, .executor = &executor_, .logger = nullptr, .entropy = [this] {
           return entropy_ += 0x9e3779b97f4a7c15u;
-        }};  // asked by any thread
+        }};  // any thread calls it
     auto db = DB::Open(options_, "/db");
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
 
-  // Random overwrites, `bytes_per_second` of them. The waits of puts, in nanoseconds.
+  // Random overwrites at `bytes_per_second`. Records the waits of puts, in nanoseconds.
   void Write(uint64_t bytes_per_second, uint64_t seconds) {
     const std::string value(1'000, 'v');
     const uint64_t each = value.size() + 12, begin = time_.NowNanos();
@@ -101,7 +102,7 @@ TEST_P(SlowDiskTest, APutNeverWaitsLongerThanItMayWhileTheDiskKeepsUp) {
   EXPECT_LE(late_nanos_, kMillisecond) << "the disk can take this load: " << Describe();
 }
 
-// The smaller the buffers, the less of a hiccup they bridge: the same holds at a rate that suits them.
+// Small buffers bridge shorter hiccups: the same holds at a lower rate.
 TEST_P(SlowDiskTest, NorWithSmallBuffers) {
   Open(4 * kMiB, {.bytes_per_second = 200 * kMiB});
   Write(15 * kMiB, IsFullSize() ? 30 : 4);
@@ -109,7 +110,8 @@ TEST_P(SlowDiskTest, NorWithSmallBuffers) {
   EXPECT_LE(waits_.max(), options_.write_delay_us_max * 1000) << Describe() << Property(*db_, "counters");
 }
 
-// Four times of what the disk can take: puts are slowed to its speed by many short delays; few wait for the disk itself, none for long.
+// Writes four times as fast as the disk: many short delays slow the puts to the disk's speed; few puts wait
+// for the disk itself, none for long.
 TEST_P(SlowDiskTest, ADiskThatCannotKeepUpSlowsPutsEvenly) {
   Open(4 * kMiB, {.bytes_per_second = 100 * kMiB});
   Write(120 * kMiB, 1);
@@ -119,7 +121,7 @@ TEST_P(SlowDiskTest, ADiskThatCannotKeepUpSlowsPutsEvenly) {
   EXPECT_LE(waits_.max(), kSecond / 4) << Describe() << Property(*db_, "counters");
 }
 
-// A disk that hangs for a while is felt for as long, then everything goes on.
+// A hanging disk delays writes only as long as it hangs.
 TEST_P(SlowDiskTest, AHangingDiskIsFeltForAsLongAsItHangs) {
   Open(4 * kMiB, {.bytes_per_second = 200 * kMiB});
   Write(15 * kMiB, 1);

@@ -1,7 +1,7 @@
-// Bytes on disk, values in tables or in files of their own, at every moment: through every merge of a long random overwrite they
-// stay within the bound of the style, and come back when the pressure is off, or when everything is deleted.
-// Method: before each operation of the file system the disk's used bytes are held against the bound. Live bytes are those of
-// the model: what a full compaction would leave is never less.
+// Bytes on disk, with values in tables or in blob files: through every compaction of a long random overwrite
+// they stay within the bound of the style at every moment, and shrink when the writes end or when all keys
+// are deleted. Method: before each operation of the file system the test compares the disk's used bytes with
+// the bound. Live bytes are those of the model: a full compaction never leaves less.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-// Where values stand: in tables, or in value files.
+// Where values are: in tables, or in blob files.
 struct Shape {
   Style style;
   bool separates;
@@ -49,7 +49,7 @@ class Space : public ::testing::TestWithParam<Shape> {
     value_.replace(0, 8, std::to_string(10'000'000 + ++puts_));
     ASSERT_OK(db_->Put({}, Key(i), value_));
   }
-  // Without its timer the database thinks that the writer is gone.
+  // Without its timer the database assumes that the writer has stopped.
   void RunTimersIfDue() {
     if (world_.clock.NowNanos() < next_timer_nanos_) return;
     world_.executor.RunTimers();
@@ -73,7 +73,8 @@ class Space : public ::testing::TestWithParam<Shape> {
   uint64_t next_timer_nanos_ = 0;
 };
 
-// Overwrites 40,000 keys four times, the removal of a file taking so long, and holds the disk's used bytes against the bound.
+// Overwrites 40,000 keys four times and compares the disk's used bytes with the bound. The removal of a file
+// takes `removal_nanos`.
 void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t seed = SeedOr(21);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -85,8 +86,8 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t live = FileBytes();
   EXPECT_GE(live, keys * value_.size());
 
-  // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/picker/picker.h;
-  // cascade: src/picker/cascade.cc.
+  // The style's bound x live bytes, the WAL's quota, two partitions, and files that are being written. lazy:
+  // src/picker/picker.h; cascade: src/picker/cascade.cc.
   const double factor = GetParam().style == Style::kLazy ? 2.0 : 1.5;
   const uint64_t log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
   const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live)) + log_quota + partitions + scratch;
@@ -117,7 +118,7 @@ TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) { OverwriteF
 
 TEST_P(Space, StaysWithinTheBoundWhereRemovingAFileTakesLong) { OverwriteForLong(5'000'000); }
 
-// There is no large run yet that says how much is live.
+// No large sorted run shows yet how many bytes are live.
 TEST_P(Space, StaysWithinTheBoundWhileAnEmptyDatabaseFillsUp) {
   const uint64_t seed = SeedOr(22);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -144,7 +145,8 @@ TEST_P(Space, StaysWithinTheBoundWhileAnEmptyDatabaseFillsUp) {
   RecordProperty("over_most_kib", static_cast<int>(over_most / 1024));
 }
 
-// The tiers merge 1.7 bytes for each put; merging for the bound as well, which gains nothing here, it was 2.1.
+// Compactions of the tiers write 1.7 bytes for each byte put. With compactions for the space bound, which
+// gain nothing here, it would be 2.1.
 TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "cascade's merges are its rules', not the bound's";
   Open();
@@ -158,7 +160,7 @@ TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
   EXPECT_LE(Counter(*db_, "compaction_bytes_written"), loaded * 19 / 10) << Property(*db_, "stats");
 }
 
-// What was counted as live must not be: the bound would allow for it.
+// Masked bytes must not count as live: otherwise the bound would allow for them.
 TEST_P(Space, OfALoadThatARangeDeleteTookAwayIsNotAllowedForAnyMore) {
   Open();
   for (uint64_t i = 0; i < 20'000; ++i) Put(i);
@@ -169,7 +171,7 @@ TEST_P(Space, OfALoadThatARangeDeleteTookAwayIsNotAllowedForAnyMore) {
   EXPECT_LE(FileBytes(), 4'000 * value_.size() * 5 / 4 + 2 * kMiB) << Property(*db_, "stats");
 }
 
-// Keys of different bytes are the same where the first twelve are.
+// Keys that are equal in their first twelve bytes are the same key.
 class FirstTwelve final : public Comparator {
  public:
   std::string_view Name() const override { return "test.FirstTwelve"; }
@@ -247,8 +249,9 @@ TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
   EXPECT_EQ(Counter(*db_, "blob_bytes_garbage"), 0u);
 }
 
-// Symptom: a put and CompactRange in a loop left one spare file a round for as long as the program was busy. Cause: only their bytes were
-// bounded, and a tiny file was too large for what an even tinier flush expected.
+// Symptom: a put and CompactRange in a loop left one recycled file a round while the program was busy. Cause:
+// only the bytes of recycled files were bounded, and a tiny file was too large for the expected size of an
+// even smaller flush.
 TEST_P(Space, FilesDoNotMultiplyWhereEachPutIsCompacted) {
   Open();
   size_t most = 0;

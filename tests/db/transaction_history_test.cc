@@ -1,6 +1,7 @@
-// Goal: whatever transactions of all kinds do at the same time, with flushes, merges and kills in between, it could have been
-// done by one after the other. Method: many are open at once on one thread, in an order that a seed chooses; what each saw and
-// wrote is recorded and judged by testing/history.h. Real threads: tests/race/transaction_race_test.cc.
+// Goal: transactions of all kinds that run at the same time, with flushes, compactions and kills in between,
+// have an equivalent serial order. Method: many are open at once on one thread, in an order that a seed
+// chooses; testing/history.h judges the records of their reads and writes. Real threads:
+// tests/race/transaction_race_test.cc.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -47,7 +48,7 @@ class History {
     const auto anomaly = FindAnomaly(history_, final_state);
     ASSERT_FALSE(anomaly) << *anomaly;
   }
-  // Opens all there may be, lets each do something in turns, ends them in any order.
+  // Opens as many transactions as are allowed, lets each act in rotation, and ends them in any order.
   void RunAllAtOnce() {
     Fill();
     while (open_.size() < shape_.open_max) Begin(TransactionKind::kOptimistic);
@@ -77,7 +78,7 @@ class History {
     db_ = std::move(*db);
   }
 
-  // A number for each key, so that scans do not walk over nothing but absent ones.
+  // A number for each key, so that scans do not meet only absent keys.
   void Fill() {
     HistoryTransaction record{.began = ++clock_, .fate = Fate::kCommitted, .ops = {}};
     WriteBatch batch;
@@ -152,14 +153,14 @@ class History {
     ASSERT_OK(open.transaction->Put(key, EncodeList(list)));
     open.record.ops.push_back({.key = key, .append = number_});
   }
-  // A few keys up or down from one, those that are not there included.
+  // A few keys up or down from one, including absent ones.
   void Scan(Open_& open) {
     const bool is_forward = random_.OneIn(2);
     const std::string from = Key();
     std::map<std::string, List> seen;
     auto cursor = open.transaction->OpenCursor();
     Status status = is_forward ? cursor->SetRange(from) : cursor->SetForPrev(from);
-    // Below the first key SetForPrev stands at it all the same: the stretch that was read reaches up to there.
+    // Below the first key, SetForPrev stands on the first key: the range that was read reaches up to it.
     if (status.IsNotFound() && cursor->Valid())
       seen[std::string(cursor->key())] = DecodeList(std::string(cursor->value()));
     uint64_t steps = random_.Uniform(4);
@@ -185,7 +186,7 @@ class History {
       open.transaction->Rollback();
     } else {
       const Status status = open.transaction->Commit();
-      // Busy: a single writer is open, and on this thread nobody would ever end it.
+      // Busy: a single writer is open, and this thread would never end it.
       ASSERT_TRUE(status.ok() || status.IsConflict() || status.IsBusy()) << status.ToString();
       if (status.ok()) open.record.fate = Fate::kCommitted;
       committed_ += status.ok();
@@ -195,7 +196,7 @@ class History {
     history_.push_back(std::move(open.record));
   }
 
-  // The process dies: whoever was in a transaction never committed.
+  // The process dies: open transactions never commit.
   void Kill() {
     ++kills_;
     auto after = World::After(*world_, CrashMode::kKill, CrashModel::kStrict, random_.Next());

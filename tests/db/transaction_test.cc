@@ -1,6 +1,6 @@
-// Transactions through the public face: what each kind sees and hides, who waits for whom, what is a conflict and which key
-// it names, what it costs to leave one open. Method: by example, several transactions open at once on one thread; threads
-// that meet are in tests/race/transaction_race_test.cc.
+// Transactions through the public interface: what each kind sees and hides, which calls wait, what is a
+// conflict and which key it names, the cost of an open transaction. Method: by example, several transactions
+// open at once on one thread; tests/race/transaction_race_test.cc runs them on several threads.
 #include "mergedb/transaction.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ class Transactions : public ::testing::Test {
   }
   using Of = std::unique_ptr<Transaction>;
   static std::string Get(const Of& transaction, std::string_view key) { return testing::Get(*transaction, key); }
-  // Flush, and merge everything there is.
+  // Flushes and compacts everything.
   void MergeAway() { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
 
   World world_;
@@ -137,7 +137,8 @@ TEST_P(EveryWritingKind, SavepointsNest) {
   EXPECT_EQ(Transactions::Get("a"), "1");
 }
 
-// Folded with the value as the tree has it, not as a reader sees it: a stamped value keeps its stamp, a sum its range.
+// Operands are folded with the stored value, not with the value that a reader sees: a stamped value keeps its
+// stamp, a sum its range.
 TEST_P(EveryWritingKind, MergesOverWhatTheTreeHoldsKeepItsType) {
   ASSERT_OK(db_->Merge({}, "last", merge::Last(5, "five")));
   ASSERT_OK(db_->Merge({}, "sum", merge::AddI64(INT64_MAX)));
@@ -265,7 +266,8 @@ TEST_P(EveryWritingKind, EndsWithItsDatabase) {
   EXPECT_THAT(transaction->Commit(), StatusIs(Code::kShuttingDown));
 }
 
-// Between its first look and its turn. The comparator is where this thread can be met.
+// The close happens between the write's first check and its exclusive section. The test interrupts this
+// thread in the comparator.
 TEST_F(Transactions, AWriteThatMeetsACloseOnItsWayIsRefusedWhole) {
   class Meeting final : public Comparator {
    public:
@@ -274,7 +276,7 @@ TEST_F(Transactions, AWriteThatMeetsACloseOnItsWayIsRefusedWhole) {
       return a.compare(b);
     }
     std::string_view Name() const override { return "transaction_test.meeting"; }
-    mutable int calls = 0;  // until they meet
+    mutable int calls = 0;  // until the close
     std::function<void()> meet;
   } comparator;
   db_ = nullptr;
@@ -293,7 +295,7 @@ TEST_F(Transactions, AWriteThatMeetsACloseOnItsWayIsRefusedWhole) {
     db_ = nullptr;
   };
   life([&] {
-    comparator.calls = 2;  // the first compares the two ends, before all else
+    comparator.calls = 2;  // the first call compares the two ends, before all else
     return db_->DeleteRange({}, "a", "b");
   });
   life([&] {
@@ -320,7 +322,7 @@ TEST_P(EveryWritingKind, SyncedOnesSurviveThePowerCut) {
   ASSERT_OK(db->Get({}, "b", &value));
 }
 
-// ---- single writers
+// ---- single writers ---------------------------------------------------------------------------------------
 
 TEST_F(Transactions, ASingleWriterKeepsOtherWritersOutButNoReader) {
   ASSERT_OK(db_->Put({}, "a", "1"));
@@ -369,7 +371,7 @@ TEST_F(Transactions, ASingleWriterDoesNotKeepFlushesAndMergesOut) {
   EXPECT_EQ(Get("key1"), "2");
 }
 
-// ---- read-only ones
+// ---- read-only transactions -------------------------------------------------------------------------------
 
 TEST_F(Transactions, AReadOnlyOneStaysAtItsMoment) {
   ASSERT_OK(db_->Put({}, "a", "1"));
@@ -400,7 +402,7 @@ TEST_F(Transactions, AReadOnlyDatabaseHasReadOnlyOnes) {
   EXPECT_THAT(Transaction::Begin(*db_, kOptimistic), StatusIs(Code::kNotSupported));
 }
 
-// ---- optimistic ones
+// ---- optimistic transactions ------------------------------------------------------------------------------
 
 TEST_F(Transactions, OptimisticOnesThatReadDifferentKeysAllCommit) {
   auto one = Begin(kOptimistic);
@@ -486,7 +488,7 @@ TEST_F(Transactions, AKeyThatWasDeletedAndMergedAwayIsAConflict) {
   ASSERT_OK(absent->Put("y", "1"));
   ASSERT_OK(db_->Delete({}, "a"));
   ASSERT_OK(db_->Put({}, "b", "there"));
-  ASSERT_OK(db_->Delete({}, "b"));  // as it was, but not untouched
+  ASSERT_OK(db_->Delete({}, "b"));  // absent as at first, but written since
   MergeAway();
   world_.executor.RunAll();
   EXPECT_THAT(read->Commit(), StatusIs(Code::kConflict, HasSubstr("\"a\"")));
@@ -519,7 +521,7 @@ TEST_F(Transactions, WritingWhatOthersWroteIsNoConflict) {
   ASSERT_OK(two->Put("a", "2"));
   ASSERT_OK(two->Merge("n", merge::AddU64(1)));
   ASSERT_OK(one->Merge("n", merge::AddU64(1)));
-  EXPECT_EQ(Get(one, "a"), "1");  // its own: nothing of others was read
+  EXPECT_EQ(Get(one, "a"), "1");  // its own value: it read nothing of other transactions
   ASSERT_OK(one->Commit());
   ASSERT_OK(two->Commit());
   EXPECT_EQ(Get("a"), "2");
@@ -578,7 +580,7 @@ TEST_F(Transactions, ReadsCountAgainstTheBytesToo) {
   ASSERT_OK(reader->Commit());
 }
 
-// ---- what stays open
+// ---- open transactions ------------------------------------------------------------------------------------
 
 TEST_F(Transactions, ThePropertyNamesWhoHoldsWhat) {
   auto slow = Begin({.kind = TransactionKind::kOptimistic, .name = "nightly report"});
@@ -597,8 +599,8 @@ TEST_F(Transactions, ThePropertyNamesWhoHoldsWhat) {
   EXPECT_EQ(text, "");
 }
 
-// An hour of others' writes beside an open transaction with a cursor in mid-scan: space stays within what one more version of
-// each key takes.
+// An hour of other writes beside an open transaction with a cursor in mid-scan: the space is bounded by one
+// more version of each key.
 TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   const auto overwrite = [&] {
     for (int round = 0; round < 30; ++round) {
@@ -620,7 +622,7 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   ASSERT_OK(cursor->Current());
   overwrite();
   EXPECT_LE(Counter(*db_, "table_bytes_on_disk"),
-            4 * alone);  // merged: two versions; and what the cursor's tables held
+            4 * alone);  // two versions after compactions, and the cursor's tables
   EXPECT_EQ(testing::Get(*reader, "key3"), std::string(200, 'd'));
   cursor = nullptr;
   reader = nullptr;
@@ -628,7 +630,7 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), 2 * alone);
 }
 
-// The clock is driven: an hour in steps of ten seconds, with writes in each.
+// The test drives the clock: an hour in steps of ten seconds, with writes in each.
 TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAndBounded) {
   int round = 0;
   const auto most_bytes_of_an_hour = [&] {
@@ -658,7 +660,7 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
   ASSERT_OK(cursor->First());
   for (int i = 0; i < 10; ++i) ASSERT_OK(cursor->Next());
   const std::string stands_at(cursor->key());
-  // One more version of each key, since both see the same; and the files that the cursor stands in.
+  // One more version of each key, since both see the same; and the files that the cursor holds.
   EXPECT_LE(most_bytes_of_an_hour(), 3 * alone);
   EXPECT_EQ(writer->bytes(), writer_bytes);
   EXPECT_EQ(Get(writer, "key7"), seen);
@@ -667,7 +669,7 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
               ::testing::MatchesRegex("optimistic \"import\": 36[0-9]{5} ms old.*100 writes.*\n"
                                       "read-only \"report\": 36[0-9]{5} ms old.*\n"));
 
-  reader = nullptr;  // its cursor is left in mid-scan
+  reader = nullptr;  // leaves its cursor in mid-scan
   EXPECT_THAT(cursor->Next(), StatusIs(Code::kAborted));
   EXPECT_THAT(writer->Commit(), StatusIs(Code::kConflict));
   EXPECT_EQ(Property(*db_, "transactions"), "");
@@ -684,11 +686,11 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
   EXPECT_OK(db_->Put({}, "b", "1"));
 }
 
-// ---- what becomes of them
+// ---- space and time after commits -------------------------------------------------------------------------
 
 class InBatchesOfAThousand : public Transactions {
  protected:
-  // `count` transactions; the n-th of their puts is of key_of(n). Then nothing for a minute.
+  // `count` transactions; the n-th of their puts writes key_of(n). Then an idle minute.
   void Load(uint64_t count, const std::function<uint64_t(uint64_t)>& key_of) {
     for (uint64_t n = 0; n < count * 1000;) {
       auto writer = Begin(kSingle);

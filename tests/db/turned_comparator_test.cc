@@ -1,7 +1,7 @@
-// Goal: a comparator that contradicts itself is an error of the act that meets it. It makes no tree that the next open would refuse: once it
-// orders as before, the same act does its work, and all that was written is there.
-// Method: one that turns around when a table has just been written, under everything that puts a table into a tree; and at each comparison of
-// an open.
+// Goal: a comparator that contradicts itself makes the call that meets it fail. It produces no tree that the
+// next open would refuse. Once the comparator orders as at first, the same call succeeds, and all writes are
+// there. Method: a comparator that reverses its order when a table has just been written, under every
+// operation that puts a table into a tree; and at each comparison of an open.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,18 +29,18 @@ class Turning final : public Comparator {
     return left > 0 ? a.compare(b) : b.compare(a);
   }
   std::string_view Name() const override { return "turned_comparator_test.turning"; }
-  mutable uint64_t left = std::numeric_limits<uint64_t>::max();  // comparisons until it turns
+  mutable uint64_t left = std::numeric_limits<uint64_t>::max();  // comparisons until it reverses
 };
 
 class TurnedComparator : public ::testing::Test {
  protected:
   TurnedComparator() {
     options_.comparator = &comparator_;
-    options_.use_mapped_wal_buffer = false;  // without a MANIFEST nobody knows what the ring holds
+    options_.use_mapped_wal_buffer = false;  // without a MANIFEST the contents of the WAL buffer are unknown
   }
   void Open() { ASSERT_OK_AND_ASSIGN(db_, DB::Open(options_, kPath)); }
   void Put(const std::string& key) { ASSERT_OK(db_->Put({}, key, kAll.at(key))); }
-  // a and z in a table, b and y in the log of a process that was killed.
+  // a and z in a table, b and y in the WAL of a process that was killed.
   void Live() {
     Open();
     for (const char* key : {"a", "z"}) Put(key);
@@ -54,7 +54,8 @@ class TurnedComparator : public ::testing::Test {
     options_.env.file_system = world_.files.get();
   }
 
-  // It turns when the next table, or one after it, is written, and back when the act is over.
+  // The comparator reverses when the `tables`-th table from now is written, and returns to normal after
+  // `act`.
   void FailAndDoAgain(const std::function<Status()>& act, int tables = 1) {
     world_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
       if (what == std::string_view(OpName(Op::kWrite)) && path.ends_with(".tbl") && --tables == 0) comparator_.left = 0;
@@ -85,11 +86,11 @@ TEST_F(TurnedComparator, FailsAMerge) {
   FailAndDoAgain([this] { return db_->CompactRange(nullptr, nullptr); });
 }
 
-// Step by step: it writes no table at which the comparator could turn.
+// Step by step: a move writes no table at which the comparator could reverse.
 TEST_F(TurnedComparator, FailsAMoveOfARun) {
   options_.blob_value_bytes_min = 0;
   Open();
-  const auto put_many = [this](const std::string& first) {  // until a memtable is sealed
+  const auto put_many = [this](const std::string& first) {  // until a memtable becomes immutable
     for (int i = 100; i < 170; ++i) ASSERT_OK(db_->Put({}, first + std::to_string(i), std::string(1000, 'v')));
   };
   put_many("a");
@@ -160,7 +161,8 @@ TEST_F(TurnedComparator, FailsARepairWithoutAManifest) {
   for (const std::string& path : world_.files->Files()) {
     if (path.find("MANIFEST") != std::string::npos) { ASSERT_OK(world_.files->Remove(path)); }
   }
-  FailAndDoAgain([this] { return Repair(options_, kPath).status(); }, 2);  // what the log has, then all in one
+  // the table of the WAL's entries, then one table of all entries
+  FailAndDoAgain([this] { return Repair(options_, kPath).status(); }, 2);
 }
 
 }  // namespace

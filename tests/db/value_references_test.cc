@@ -1,5 +1,6 @@
-// Goal: CheckIntegrity follows each reference of a table to its value: files that are whole, each by itself, may not belong together.
-// Method: a table with right checksums whose references lead to other keys' values, and a MANIFEST that counts them wrongly.
+// Goal: CheckIntegrity follows each blob index of a table to its value: files that are intact one by one may
+// not belong together. Method: a table with valid checksums whose blob indexes refer to values of other keys,
+// and a MANIFEST that counts them wrongly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ const kv::Order kOrder(BytewiseComparator());
 
 class ValueReferencesTest : public ::testing::Test {
  protected:
-  // One table, all values apart.
+  // One table; all values are in blob files.
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
     for (int i = 100; i < 200; ++i)
@@ -43,7 +44,7 @@ class ValueReferencesTest : public ::testing::Test {
     ASSERT_FALSE(table_->values.empty());
   }
 
-  // The same table, as far as the MANIFEST knows it, of other entries.
+  // Replaces the table's contents; its description in the MANIFEST stays the same.
   void WriteTableAnew(const std::function<void(std::vector<OwnedEntry>*)>& change) {
     FaultFileSystem* const files = world_.files.get();
     const std::string path = format::TablePath(World::kPath, table_->number);
@@ -65,7 +66,7 @@ class ValueReferencesTest : public ::testing::Test {
     ASSERT_OK(writer->Sync());
   }
 
-  // One more VersionEdit: the table with another description in its place.
+  // Adds a VersionEdit that replaces the table's description.
   void DescribeAnew(const format::FileMeta& meta) {
     FaultFileSystem* const files = world_.files.get();
     const std::string path = format::ManifestPath(World::kPath, manifest_);
@@ -139,7 +140,7 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
       << "the merge would have to count what it refers to";
 }
 
-// A merge that passed it on would make a tree without the file.
+// A compaction that copied the blob index would produce a tree without the file.
 TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) {
     char bytes[format::kBlobIndexBytesMax];
@@ -161,7 +162,7 @@ TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsRele
   }
 }
 
-// A check reads each table twice: whole, and for the values that it refers to.
+// A check reads each table twice: the whole table, and the values of its blob indexes.
 TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
   auto db = DB::Open(options_, World::kPath);
   ASSERT_OK(db.status());
@@ -179,11 +180,11 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
   EXPECT_OK((*db)->CheckIntegrity());
 }
 
-// More tables than may be open: those that were checked are opened once more for their references.
+// More tables than may be open: the check opens tables again for their blob indexes.
 TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   options_.open_tables_max = 16;
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, World::kPath));
-  for (int i = 0; i < 40; ++i) {  // side by side, so that no merge rewrites them
+  for (int i = 0; i < 40; ++i) {  // disjoint key ranges, so that no compaction rewrites them
     ASSERT_OK(db->Put({}, "table" + std::to_string(100 + i), std::string(500, 'v')));
     ASSERT_OK(db->Flush());
   }

@@ -1,5 +1,6 @@
-// Goal: a database whose large values stand in value files answers as any other, gives their space back, keeps them while somebody
-// may read them, and takes no wrong or missing value file for granted. Method: files in memory, background work by hand.
+// Goal: a database with large values in blob files gives the same answers as any other, frees their space,
+// keeps them while a reader may need them, and detects a wrong or missing blob file. Method: files in memory,
+// background work run by the test.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -89,7 +90,7 @@ class ValuesTest : public ::testing::Test {
 
 TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
   Fill(2'000);
-  for (uint64_t i = 0; i < 2'000; i += 2) Put(i);  // not all of any value file
+  for (uint64_t i = 0; i < 2'000; i += 2) Put(i);  // not all values of any blob file
   ASSERT_OK(db_->Flush());
   EXPECT_GT(Counter(*db_, "blob_files"), 0u);
   ExpectAll();
@@ -127,7 +128,7 @@ TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
   ExpectAll({.snapshot = before.get()});
   for (auto& [key, value] : expected_) value += "+-";
   before = nullptr;
-  // Now the operands meet their base in a merge.
+  // A compaction now applies the operands to their base value.
   for (auto& [key, value] : expected_) {
     ASSERT_OK(db_->Merge({}, key, merge::Append("!")));
     value += "!";
@@ -263,7 +264,8 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsCorruption());
   ASSERT_OK((*file)->WriteAt(0, first));
 
-  // Whole, of the right size or not, but another: noticed at the latest by who reads from it.
+  // An intact blob file, of the right size or not, but the wrong one: at the latest a read of its values
+  // detects it.
   const std::string second = BytesOf(paths[1]);
   ASSERT_OK((*file)->Truncate(0));
   ASSERT_OK((*file)->WriteAt(0, second));
@@ -280,7 +282,7 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   }
 }
 
-// A file that is not found is an error of the database, never the answer that the key is not there.
+// A missing file is an error of the database; it never makes a key NotFound.
 TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
@@ -302,13 +304,14 @@ TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   EXPECT_EQ(it->status().code(), Code::kIOError) << it->status().ToString();
 }
 
-// The copy that takes its place is read before it does.
+// The copy is read before it replaces the file.
 TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   for (uint64_t i = 0; i < 100; ++i) Put(i);
   world_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: sync")));
   const std::vector<std::string> before = ValueFiles();
-  world_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});  // behind the open of what is copied
+  // after the open of the file that is copied
+  world_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: open")));
   EXPECT_EQ(ValueFiles(), before) << "the copy is gone";
   ASSERT_OK(db_->Flush());
@@ -348,11 +351,11 @@ TEST_F(ValuesTest, ApproximateSizesCountThem) {
   const std::string middle = Key(1'000), end = Key(2'000);
   const auto sizes = db_->ApproximateSizes({{Key(0), end}, {Key(0), middle}, {middle, end}});
   EXPECT_NEAR(static_cast<double>(sizes[0]), 2e6, 2e5);
-  EXPECT_NEAR(static_cast<double>(sizes[1]), 1e6, 4e5);  // by whole blocks of some hundred references
-  EXPECT_NEAR(static_cast<double>(sizes[2]), 1e6, 4e5);  // by whole blocks of some hundred references
+  EXPECT_NEAR(static_cast<double>(sizes[1]), 1e6, 4e5);  // by whole blocks of several hundred blob indexes
+  EXPECT_NEAR(static_cast<double>(sizes[2]), 1e6, 4e5);  // by whole blocks of several hundred blob indexes
 }
 
-// Decision 0018: dead files are written again, but not those that have a second name.
+// Decision 0018: obsolete files are recycled, except files with a second name.
 TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
   namespace fs = std::filesystem;
   const TempDirectory directory;
@@ -372,7 +375,7 @@ TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
     EXPECT_GT(Counter(**db, "blob_files"), 0u);
     ::testing::Test::RecordProperty(
         "files_recycled",
-        static_cast<int>(Counter(**db, "files_recycled")));  // most times some: it is up to the threads
+        static_cast<int>(Counter(**db, "files_recycled")));  // usually some; the number depends on the threads
     ASSERT_OK((*db)->Close());
   };
   fill(0, 2);

@@ -1,8 +1,8 @@
-// Goal: no damage to the bytes of any file is silent: flipped bits, bytes that became others, files cut at any length, pages
-// and sectors of zeros. Method: one small database of each ending; copies of it share their bytes, so that each damage
-// gets a fresh one; the judge (judge.h) opens it and reads all.
-// The short form takes all that is written of small files and samples of large ones; MERGEDB_FULL=1 many times as
-// many of the large ones, and all of the small ones: every byte, every length.
+// Goal: no damage to the bytes of any file is silent: flipped bits, changed bytes, files cut at any length,
+// pages and sectors of zeros. Method: one small database of each ending; copies of it share their bytes, so
+// that each damage gets a fresh copy; the judge (judge.h) opens it and reads everything.
+// The short form tests all written bytes of small files and samples of large ones. MERGEDB_FULL=1 tests many
+// times as many bytes of the large ones, and every byte and every length of the small ones.
 #include <cstring>
 
 #include "testing/seed.h"
@@ -12,7 +12,7 @@ namespace mergedb::testing {
 namespace {
 
 const size_t kSmallFileBytes = Sized(1024, 4096);
-// Of a large one.
+// For a large file.
 const size_t kFlipsOfAFile = Sized(60, 2500);
 const size_t kLengthsOfAFile = Sized(40, 1200);
 constexpr int kPatterns = 4;
@@ -21,7 +21,7 @@ class BytesTest : public FlipsTest {
  protected:
   BytesTest() : random_(SeedOr(1)) {}
 
-  // The offsets to try: all that is written of a small file, some of a large one, and some of the zeros.
+  // The offsets to try: all nonzero bytes of a small file, some of a large file, and some zero bytes.
   std::vector<size_t> Offsets(const std::string& bytes) {
     std::vector<size_t> offsets, written;
     if (bytes.size() <= kSmallFileBytes) {
@@ -34,17 +34,17 @@ class BytesTest : public FlipsTest {
     for (size_t i = 0; i < bytes.size(); ++i) {
       if (bytes[i] != 0) written.push_back(i);
     }
-    // WHY at random: a stride would meet the same field of record after record.
+    // WHY random: a stride would hit the same field of record after record.
     for (size_t i = 0; i < kFlipsOfAFile && !written.empty(); ++i) {
       offsets.push_back(written[random_.Uniform(written.size())]);
       if (i % 8 == 0) offsets.push_back(random_.Uniform(bytes.size()));
     }
-    // The last record has nobody behind it to speak for it.
+    // No later record can reveal damage to the last record, so more of its bytes are tried.
     for (size_t i = 0; i < 64 && i < written.size(); ++i) offsets.push_back(written[written.size() - 1 - i]);
     return offsets;
   }
 
-  // What the byte becomes, by pattern: a bit flipped, 0x00, 0xff, another at random. Equal to `byte` if it is that already.
+  // The changed byte, by pattern: a bit flipped, 0x00, 0xff, a random byte. It may be equal to `byte`.
   char Changed(char byte, int pattern) {
     switch (pattern) {
       case 0: return static_cast<char>(byte ^ 1 << random_.Uniform(8));
@@ -83,7 +83,7 @@ TEST_P(BytesTest, NoticesAChangedByte) {
       const char changed = Changed(bytes[offset], pattern++ % kPatterns);
       if (changed == bytes[offset]) continue;
       CheckBytes(path, offset, {&changed, 1}, ("byte " + std::to_string(static_cast<uint8_t>(changed))).c_str());
-      // Every byte of these is under two eyes, whether a read would have met it or not.
+      // Verify reads every byte of these files, whether a read would reach it or not.
       const bool is_watched =
           whole_.IsLiveTable(path) || BaseName(path) == "CURRENT" || (is_closed() && BaseName(path)[0] == 'M');
       EXPECT_TRUE(!is_watched || judge_.PointsAt(path, offset))
@@ -122,7 +122,8 @@ TEST_P(BytesTest, NoticesZeros) {
       for (size_t at = 0; at < bytes.size(); at += unit) {
         const size_t length = std::min(unit, bytes.size() - at);
         if (bytes.find_first_not_of('\0', at) >= at + length) continue;
-        // Nothing speaks for the last frames of a process that was killed: see docs/PROMISES.md, "Where they end".
+        // Nothing proves the existence of the last frames of a killed process: docs/PROMISES.md, "Where they
+        // end".
         if (!is_closed() && bytes.find_first_not_of('\0', at + length) == std::string::npos) continue;
         if (!is_closed() && BaseName(path) == "STAGING") continue;
         CheckBytes(path, at, std::string(length, '\0'), "zeros");

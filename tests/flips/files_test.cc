@@ -1,5 +1,6 @@
-// Goal: no damage to the set of files is silent: files that are missing, alone or in any company, swapped, of another time, of
-// another database, or that became directories. What opens is right; what does not is left as it was. Method: as bytes_test.cc.
+// Goal: no damage to the set of files is silent: files that are missing, alone or in any combination,
+// swapped, older, from another database, or replaced by directories. A database that opens is right;
+// otherwise the open changes nothing. Method: as bytes_test.cc.
 #include <map>
 #include <set>
 
@@ -20,7 +21,8 @@ std::string KindOf(const std::string& path) {
 
 class FilesTest : public FlipsTest {
  protected:
-  // What a killed process had staged nothing but STAGING knows. That it is there, and how large, the MANIFEST does.
+  // Only STAGING holds the frames that a killed process had staged. The MANIFEST records that STAGING exists,
+  // and its size.
   bool IsTheOnlyWitness(const std::string& path) const { return !is_closed() && BaseName(path) == "STAGING"; }
 };
 
@@ -39,7 +41,7 @@ TEST_P(FilesTest, NoticesAMissingFile) {
   }
 }
 
-// After a kill the newest commits are in STAGING and nowhere else; after a clean close nothing is.
+// After a kill only STAGING holds the newest commits; after a clean close it holds nothing else.
 TEST_P(FilesTest, NoticesALostStagingFileUnlessTheDatabaseWasClosed) {
   if (!whole_.shape().is_mapped) return;
   const std::string path = World::kPath + "/STAGING", bytes = whole_.Bytes(path);
@@ -51,7 +53,7 @@ TEST_P(FilesTest, NoticesALostStagingFileUnlessTheDatabaseWasClosed) {
     if (is_closed()) continue;
     const std::string found = is_removed ? "missing" : std::to_string(bytes.size() / 2) + " bytes";
     EXPECT_THAT(whole_.Open(*world), StatusIs(Code::kCorruption, ::testing::HasSubstr("STAGING: " + found)));
-    // What the message says to do opens it, without the commits that were in STAGING alone.
+    // The remedy in the message opens the database, without the commits that only STAGING held.
     ASSERT_OK(world->files->WriteWhole(path, std::string(bytes.size(), '\0')));
     ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
     ModelDb::Pairs shown;
@@ -76,7 +78,7 @@ TEST_P(FilesTest, NoticesMissingFilesInAnyCompany) {
       ASSERT_OK(world->files->Remove(files[bit]));
     }
     SCOPED_TRACE("without " + removed);
-    // A directory without any file of a database is no damaged database but an empty place.
+    // A directory without any file of a database is not a damaged database but an empty directory.
     bool is_left = false;
     for (const std::string& path : world->files->Files())
       is_left |= BaseName(path) != "LOCK" && KindOf(path) != "MANIFEST";
@@ -114,7 +116,8 @@ TEST_P(FilesTest, NoticesSwappedFiles) {
 TEST_P(FilesTest, NoticesFilesOfAnotherTime) {
   for (const std::string& path : whole_.Files()) {
     const auto older = whole_.earlier().ReadWhole(path);
-    // Of what was written since the last edit of the MANIFEST only the log knows: without STAGING, its newest segment alone.
+    // Only the WAL holds the writes since the last VersionEdit; without STAGING only its newest segment holds
+    // them.
     const bool is_newest_segment = !is_closed() && !whole_.shape().is_mapped && EndsWith(path, ".seg");
     if (!older || IsTheOnlyWitness(path) || is_newest_segment) continue;
     SCOPED_TRACE(path + " as it was before");
@@ -131,7 +134,7 @@ TEST_P(FilesTest, NoticesFilesOfAnotherDatabase) {
   for (const std::string& path : whole_.Files()) {
     for (const std::string& source : other.Files()) {
       if (KindOf(path) != KindOf(source) || IsTheOnlyWitness(path)) continue;
-      if (KindOf(path) == "CURRENT" || KindOf(path) == "LOCK") continue;  // they say no more than a number
+      if (KindOf(path) == "CURRENT" || KindOf(path) == "LOCK") continue;  // they hold no more than a number
       SCOPED_TRACE(path + " replaced by another database's " + source);
       auto world = whole_.Copy();
       ASSERT_OK(world->files->WriteWhole(path, other.Bytes(source)));
@@ -195,7 +198,7 @@ TEST_P(FilesTest, RefusesAnotherComparator) {
 INSTANTIATE_FOR(FilesTest, kEndings);
 INSTANTIATE_FOR(FilesTest, kEndingsWithBlobFiles);
 
-// A long log is flushed piece by piece while it is replayed; that its end is damaged shows only then.
+// A long WAL is flushed in pieces during replay; replay meets the damaged end only after that.
 TEST(LongLog, LeavesNothingBehindWhenItsEndIsDamaged) {
   World world({.seed = 5});
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());

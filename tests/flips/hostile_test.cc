@@ -1,7 +1,7 @@
-// Goal: files made to hurt, with checksums that fit, cost neither memory nor time: a length in them is believed only as far as
-// the file holds its bytes. Method: a small database in which one length, count or position is set to the worst and sealed again with
-// the right checksum; a child process of limited memory and time opens, verifies and repairs it. What it answers does not matter, as
-// long as it answers.
+// Goal: maliciously built files with valid checksums cost neither memory nor time: a length in them is
+// trusted only as far as the file holds its bytes. Method: a small database in which one length, count or
+// position has the worst value, with the right checksum; a child process of limited memory and time opens,
+// verifies and repairs it. Any answer is accepted, but there must be one.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +22,11 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr uint64_t kMemoryBytesMax = uint64_t{192}
-                                     << 20;  // beside what the process has already; a block may be 64 MiB raw
+constexpr uint64_t kMemoryBytesMax = uint64_t{192} << 20;  // beside the process's memory; a raw block may have 64 MiB
 constexpr unsigned kSecondsMax = 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsMemory = false;  // their shadow takes terabytes of addresses
+constexpr bool kLimitsMemory = false;  // sanitizers reserve terabytes of addresses
 #else
 constexpr bool kLimitsMemory = true;
 #endif
@@ -39,7 +38,7 @@ uint64_t AddressBytesNow() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// In a child that may not have more. Its answer, or why there is none.
+// Runs `act` in a child with limited resources. Returns its answer, or why there is no answer.
 std::string RunLimited(const std::function<void()>& act) {
   const pid_t child = fork();
   if (child == 0) {
@@ -105,7 +104,7 @@ class HostileTest : public FlipsTest {
                                    &footer));
     return footer;
   }
-  // Change the part of a table that begins at `offset` and has `stored` bytes, and seal it.
+  // Changes the part of a table that begins at `offset` and has `stored` bytes, and updates its checksum.
   static void Reseal(std::string* table, uint64_t offset, uint64_t stored,
                      const std::function<void(char* payload, size_t bytes)>& change) {
     const size_t payload_bytes = stored - format::kTrailerBytes;
@@ -243,7 +242,7 @@ TEST_P(HostileTest, Logs) {
       }
     });
   }
-  // Frames that are whole, of records that are not, and of sequences out of order.
+  // Valid frames with invalid records, and with sequences out of order.
   for (const std::string& payload : {std::string("\x01\xff\xff\xff\xff\x0f\x05k", 8),
                                      std::string("\x01\x01\xff\xff\xff\xff\x0fk", 8), std::string("\x7f")}) {
     for (const kv::Sequence sequence : {origin.start.sequence, kv::kSequenceMax}) {
@@ -264,7 +263,7 @@ TEST_P(HostileTest, Logs) {
 }
 
 TEST_P(HostileTest, SizesOfFiles) {
-  // Files that are nearly all holes.
+  // Files that are almost entirely holes.
   const auto grown = [&](const std::string& path, uint64_t bytes) {
     // clang-format off
     return [&, path, bytes](FaultFileSystem& files) {

@@ -1,12 +1,12 @@
-// Who says whether a damaged database was silent about it.
+// Judges whether a damaged database is silent about its damage.
 //
 //     refused     the open failed: an error that names the file, and no byte of any file changed
-//     failed      it opened, and some read said so
-//     reported    after a kill only: commits of the tail are gone, and the property mergedb.recovery says it
+//     failed      the database opened, and a read returned an error
+//     reported    after a kill only: commits of the tail are gone, and the property mergedb.recovery says so
 //     harmless    every read is right
 //
-// Anything else fails the test: a wrong, stale or missing answer, a commit gone without a word, an open that changed
-// something and then failed.
+// Anything else fails the test: a wrong, stale or missing answer, a commit that is lost silently, an open
+// that changed something and then failed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Judge {
  public:
   explicit Judge(const WholeDatabase& whole) : whole_(whole) {}
 
-  // `path` is what was damaged: errors must name it; "" if any name will do.
+  // `path` is the damaged file: errors must name it; "" if any name is accepted.
   Verdict Check(World& world, const std::string& path) {
     const bool is_found = IsFound(world, path);
     const Verdict verdict = Decide(world, path);
@@ -37,7 +37,7 @@ class Judge {
     return verdict;
   }
 
-  // What verify said last. Empty if it refused.
+  // The last report of verify. Empty if verify refused.
   const VerifyReport& found() const { return found_; }
   bool PointsAt(const std::string& path, uint64_t offset) const {
     return std::any_of(found_.damages.begin(), found_.damages.end(), [&](const Damage& damage) {
@@ -77,7 +77,7 @@ class Judge {
   }
 
   Verdict Decide(World& world, const std::string& path) {
-    const std::string lock = World::kPath + "/LOCK";  // no data: an open makes it, whatever comes of it
+    const std::string lock = World::kPath + "/LOCK";  // holds no data: every open creates it
     if (world.files->SizeOf(lock).status().IsNotFound()) { EXPECT_OK(world.files->WriteWhole(lock, "")); }
     const uint64_t before = world.files->Fingerprint();
     const std::vector<std::string> files_before = world.files->Files();
@@ -103,7 +103,7 @@ class Judge {
     return Verdict::kReported;
   }
 
-  // An open that dropped something leaves what may hold it: in its place, or in lost/.
+  // An open that dropped something keeps the files that may hold it: in place, or in lost/.
   static void CheckNothingDeleted(World& world, const std::vector<std::string>& before, const std::string& report) {
     if (report.find("dropped") == std::string::npos && report.find("damaged") == std::string::npos) return;
     const bool manifest_too = report.find("MANIFEST") != std::string::npos;
@@ -117,7 +117,7 @@ class Judge {
     }
   }
 
-  // All that a program can learn from the database, in three ways that must agree: OK, or an error.
+  // Reads the whole database in three ways that must agree; returns OK or an error.
   Status ReadAll(DB& db, ModelDb::Pairs* found) const {
     auto it = db.NewIterator();
     for (it->SeekToFirst(); it->Valid(); it->Next()) found->emplace_back(it->key(), it->value());
@@ -145,7 +145,7 @@ class Judge {
     EXPECT_TRUE(status.IsCorruption() || status.IsIOError() || status.IsInvalidArgument() ||
                 status.code() == Code::kNotSupported)
         << status.ToString();
-    // What the staging file has lost is missed in the log as a whole.
+    // The database reports data that STAGING has lost as missing from the WAL.
     const std::string name = BaseName(path) == "STAGING" ? World::kPath : BaseName(path);
     EXPECT_NE(status.ToString().find(name), std::string::npos) << status.ToString();
   }
@@ -155,7 +155,7 @@ class Judge {
   std::array<uint64_t, 4> counts_{};
 };
 
-// Every way in which a database may have ended.
+// All endings of a database's last life.
 struct Ending {
   WholeDatabase::Shape shape;
   const char* name;

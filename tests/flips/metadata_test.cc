@@ -1,5 +1,6 @@
-// Goal: no damage to MANIFEST, CURRENT or STAGING is silent that a single changed byte (bytes_test.cc) cannot show: older contents of the file
-// itself, damage to both copies of a record, bytes put in, taken out and copied. Method: as bytes_test.cc.
+// Goal: damage to MANIFEST, CURRENT or STAGING is not silent, of kinds that a single changed byte
+// (bytes_test.cc) does not include: older contents of the same file, damage to both copies of a record, bytes
+// inserted, removed and copied. Method: as bytes_test.cc.
 #include <cstring>
 
 #include "base/coding.h"
@@ -25,7 +26,7 @@ class MetadataTest : public FlipsTest {
   }
 };
 
-// Where the records of a MANIFEST begin in its first copy, which has a page at most.
+// The offsets of a MANIFEST's records in its first copy, which has at most one page.
 std::vector<size_t> RecordsOf(const std::string& bytes) {
   std::vector<size_t> begins;
   for (size_t at = 40; at + 8 < manifest::kPageBytes;) {
@@ -48,7 +49,8 @@ TEST_P(MetadataTest, NoticesAnOlderManifest) {
   }
 }
 
-// Repair does not believe it either: the tables and the log speak for themselves, and all of them are still there.
+// Repair does not trust an older MANIFEST either: it uses the tables and the WAL, and all of them are still
+// there.
 TEST_P(MetadataTest, RepairKeepsAllBesideAnOlderManifest) {
   if (!is_closed()) return;
   const auto contents = whole_.EarlierContents(PathOf("MANIFEST"));
@@ -56,7 +58,7 @@ TEST_P(MetadataTest, RepairKeepsAllBesideAnOlderManifest) {
   ASSERT_OK(world->files->WriteWhole(PathOf("MANIFEST"), contents[contents.size() / 2]));
   EXPECT_THAT(whole_.Open(*world), StatusIs(Code::kCorruption));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
-  EXPECT_FALSE(report.losses.empty());  // nobody can know
+  EXPECT_FALSE(report.losses.empty());  // the extent of the loss is unknown
   ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
   ModelDb::Pairs shown;
   auto it = db->NewIterator();
@@ -65,7 +67,7 @@ TEST_P(MetadataTest, RepairKeepsAllBesideAnOlderManifest) {
   EXPECT_EQ(shown, whole_.expected());
 }
 
-// It names the same MANIFEST, and what it says of it still holds.
+// It names the same MANIFEST, and its statement about it still holds.
 TEST_P(MetadataTest, AnOlderCurrentDoesNoHarm) {
   for (const std::string& older : whole_.EarlierContents(PathOf("CURRENT"))) {
     SCOPED_TRACE(older);
@@ -84,7 +86,7 @@ TEST_P(MetadataTest, NoticesDamageToBothCopiesOfARecord) {
         i + 1 < records.size() ? records[i + 1] : records[i] + 8 + base::LoadFixed32(whole.data() + records[i] + 4);
     for (int time = 0; time < 12; ++time) {
       std::string bytes = whole;
-      // The checksum, the length, then anything.
+      // The checksum, the length, then any byte.
       const size_t begin = time < 3 ? records[i] : time < 6 ? records[i] + 4 : records[i] + 8;
       const size_t limit = time < 3 ? records[i] + 4 : time < 6 ? records[i] + 8 : end;
       for (const size_t copy : {size_t{0}, manifest::kPageBytes})
@@ -122,7 +124,8 @@ TEST_P(MetadataTest, NoticesBytesPutInAndTakenOut) {
   }
 }
 
-// After a clean close nothing is in STAGING alone; after a kill an older one is a log that ends there (docs/PROMISES.md).
+// After a clean close no data is only in STAGING; after a kill an older STAGING is a WAL that ends there
+// (docs/PROMISES.md).
 TEST_P(MetadataTest, AnOlderStagingDoesNoHarmAfterAClose) {
   if (!whole_.shape().is_mapped || !is_closed()) return;
   for (const std::string& older : whole_.EarlierContents(PathOf("STAGING"))) {

@@ -1,6 +1,7 @@
-// Goal: what a real file system can put in a file's place, and a simulated one cannot: pipes, symbolic links, devices. Opening
-// never waits for anybody, never follows a link out of the directory, and changes nothing. Also: nobody else may read what
-// a database writes. Method: a database in a temporary directory, on threads and POSIX files as they are.
+// Goal: a real file system can put pipes, symbolic links and devices in a file's place; a simulated one
+// cannot. An open never blocks on them, never follows a link out of the directory, and changes nothing. Also:
+// other users cannot read the files of a database. Method: a database in a temporary directory, with real
+// threads and POSIX files.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -29,7 +30,7 @@ class PosixFilesTest : public ::testing::Test {
 
   static Options SmallOptions() { return {.memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10}; }
 
-  // A fresh copy of the database, and its files by name.
+  // Makes a fresh copy of the database and returns its path.
   std::string Copy() {
     fs::remove_all(home_ + "/copy");
     fs::copy(home_ + "/db", home_ + "/copy");
@@ -45,7 +46,7 @@ class PosixFilesTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
 
-  // Right, or an error that names the file.
+  // The database is right, or its open fails with an error that names the file.
   static void ExpectNoLie(const std::string& path, const std::string& name) {
     auto db = DB::Open(SmallOptions(), path);
     if (!db) {
@@ -84,7 +85,7 @@ TEST_F(PosixFilesTest, FollowsNoSymbolicLink) {
     ExpectNoLie(path, name);
     EXPECT_EQ(Slurp(outside), before) << "written through a link";
     EXPECT_TRUE(fs::exists(outside)) << "removed through a link";
-    if (name != "STAGING") {  // a new epoch's STAGING takes the place of whatever was there
+    if (name != "STAGING") {  // the STAGING of a new epoch replaces any file of that name
       EXPECT_FALSE(DB::Open(SmallOptions(), path)) << "opened through a link";
     }
   }

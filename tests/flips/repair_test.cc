@@ -1,6 +1,7 @@
-// Goal: repair makes a database that opens and is whole out of any damage; what it shows was once committed; whatever it does not
-// show lies in a range of keys that it reports as lost; and no byte of what was there is deleted. Interrupted at any operation, by
-// a kill or a power cut, it can be done again, with the same result.
+// Goal: a repair produces a database that opens and is intact, from any damage; everything that it shows was
+// once committed; everything that it does not show lies in a key range that the repair reports as lost; and
+// no byte of the files is deleted. If a kill or a power cut interrupts it at any operation, it can be run
+// again, with the same result.
 // Method: as bytes_test.cc; each damaged copy is repaired, verified, opened, read and compared.
 #include <map>
 #include <set>
@@ -24,7 +25,7 @@ std::string First(const WholeDatabase& whole, const std::string& part) {
 }
 using Files = std::map<std::string, std::string>;  // name -> bytes
 
-// The same files, all of them durable: what a power cut takes later is not theirs.
+// The same files, all of them durable: a later power cut takes nothing of them.
 std::unique_ptr<FaultFileSystem> DurableCopy(const FaultFileSystem& files) {
   auto copy = std::make_unique<FaultFileSystem>();
   EXPECT_OK(copy->CreateDirectory(World::kPath));
@@ -51,7 +52,7 @@ class RepairTest : public FlipsTest {
   }
 
   static bool IsLost(const std::string& key, const RepairReport& report) {
-    const auto is_torn = [](const std::string& note) {  // no damage: what any open drops, and says
+    const auto is_torn = [](const std::string& note) {  // not damage: every open drops it and reports it
       return note.find("torn tail") != std::string::npos || note.find("last frame is damaged") != std::string::npos;
     };
     if (std::any_of(report.notes.begin(), report.notes.end(), is_torn)) return true;
@@ -60,13 +61,14 @@ class RepairTest : public FlipsTest {
     });
   }
 
-  // Everything that was there is there, or in lost/, under some name. Tables that the repair made on its way may go.
+  // All bytes from before are there, or in lost/, under some name. Tables that the repair itself made may be
+  // gone.
   void ExpectNothingDeleted(const Files& before, const FaultFileSystem& files) {
     std::multimap<std::string, std::string> after;  // bytes by kind of path
     for (const auto& [path, bytes] : Snapshot(files)) after.emplace(BaseName(path), bytes);
     for (const auto& [path, bytes] : before) {
       const std::string name = BaseName(path);
-      const bool is_right_current = name == "CURRENT" && bytes == whole_.Bytes(path);  // a new one takes its place
+      const bool is_right_current = name == "CURRENT" && bytes == whole_.Bytes(path);  // a new CURRENT replaces it
       if (name == "LOCK" || name == "REPAIR" || is_right_current) continue;
       const bool is_there = std::any_of(after.begin(), after.end(), [&](const auto& each) {
         return each.first.substr(0, name.size()) == name && each.second == bytes;
@@ -75,7 +77,7 @@ class RepairTest : public FlipsTest {
     }
   }
 
-  // What the repaired database shows.
+  // The contents of the repaired database.
   ModelDb::Pairs Read(World& world) {
     ModelDb::Pairs found;
     const auto verified = Verify(whole_.OptionsFor(world), World::kPath);
@@ -89,7 +91,7 @@ class RepairTest : public FlipsTest {
     auto it = (*db)->NewIterator();
     for (it->SeekToFirst(); it->Valid(); it->Next()) found.emplace_back(it->key(), it->value());
     EXPECT_OK(it->status());
-    // And it takes writes.
+    // The database accepts writes.
     EXPECT_OK((*db)->Put({.durability = Durability::kSynced}, "zz", "after"));
     EXPECT_OK((*db)->Close());
     return found;
@@ -98,7 +100,7 @@ class RepairTest : public FlipsTest {
   void ExpectJustified(const ModelDb::Pairs& found, const RepairReport& report) {
     const std::map<std::string, std::string> shown(found.begin(), found.end());
     for (const auto& [key, value] : shown) {
-      // A merged value may have lost what it stood on.
+      // A folded value may have lost its base.
       EXPECT_TRUE(ever_[key].contains(value) || (merged_.contains(key) && IsLost(key, report)))
           << key << ": a value that nobody wrote";
     }
@@ -111,7 +113,7 @@ class RepairTest : public FlipsTest {
     }
   }
 
-  // Returns what it showed.
+  // Returns the contents after the repair.
   ModelDb::Pairs RepairAndCheck(World& world, const std::string& path) {
     Options options = whole_.OptionsFor(world);
     const Files before = Snapshot(*world.files);
@@ -258,7 +260,7 @@ TEST_P(RepairTest, GivesUpOnRequest) {
   EXPECT_GT(calls, 1);
 }
 
-// A MANIFEST that was left behind describes a tree that is long gone; most of its tables may still be there.
+// An old MANIFEST describes an earlier tree; most of the tables of that tree may still be there.
 TEST(Repair, DoesNotTakeAnOldManifestForTheTree) {
   World world;
   const auto manifest = [&] {
@@ -300,7 +302,7 @@ std::string FirstFile(const World& world, const std::string& ending, size_t nth 
   return "";
 }
 
-// Which way it errs: what a lost range delete deleted shows again; nothing that lives is hidden.
+// If a range tombstone is lost, the keys that it deleted are visible again; a repair hides no live key.
 TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
   World world;
   {
@@ -325,7 +327,8 @@ TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
   EXPECT_OK(db->Get({}, "p", &value));
 }
 
-// A value is read twice: for the diagnosis, and for the table that its entry comes into. What only the second failed to read is not lost.
+// A repair reads a value twice: for the diagnosis, and for the table that receives its entry. A value that
+// only the second read could not read is not lost.
 TEST(Repair, GivesUpNoValueWithoutAWord) {
   World world;
   Options options = world.SmallOptions();
@@ -368,15 +371,15 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
   EXPECT_GT(refused, 50u);
 }
 
-// Symptom: a repair rejected a MANIFEST that was put back to an older state, and failed. Run again, it believed that
-// MANIFEST and gave up all newer tables. Cause: CURRENT, which says how far the MANIFEST had reached, went to lost/
-// before the new one took its place.
+// Symptom: a repair rejected a MANIFEST that had been put back to an older state, and failed. The second
+// repair trusted that MANIFEST and gave up all newer tables. Cause: CURRENT, which records how far the
+// MANIFEST had reached, went to lost/ before the new one replaced it.
 TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
   World world;
   std::string path, older;
   {
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
-    for (const char* value : {"old", "new"}) {  // the log holds none of it
+    for (const char* value : {"old", "new"}) {  // the WAL holds none of it
       for (const char* key : {"a", "b", "c"}) ASSERT_OK(db->Put({.durability = Durability::kNoWal}, key, value));
       ASSERT_OK(db->Flush());
       ASSERT_OK(db->CompactRange(nullptr, nullptr));
@@ -418,8 +421,8 @@ class Joining final : public MergeOperator {
   }
 };
 
-// Repair need not have a program's operators: what it cannot fold stays, and each operand counts once, in tables or in the log. The
-// operator's name is known from either.
+// Repair does not need a program's merge operators: operands that it cannot fold stay, and each counts once,
+// in tables or in the WAL. Both record the operator's name.
 TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
   struct Way {
     bool has_operator;
@@ -455,7 +458,7 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
   }
 }
 
-// KEEP: an open dropped a part of the MANIFEST and did not come to move all files.
+// KEEP exists if an open dropped a part of the MANIFEST and has not yet moved all files.
 TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
   World world;
   { ASSERT_OK(world.Open()); }
@@ -474,8 +477,9 @@ TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
               ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open moves it to lost/"));
 }
 
-// Symptom: after a repair without a MANIFEST a power cut took tables that the new one names. Cause: only tables that the repair had made were
-// synced; those that it found may never have been, as the MANIFEST lags. Consequence: the repaired database did not open any more.
+// Symptom: after a repair without a MANIFEST a power cut took tables that the new MANIFEST names. Cause: the
+// repair synced only the tables that it had made; the tables that it found may never have been synced, as
+// MANIFEST commits lag behind. Consequence: the repaired database did not open.
 TEST(Repair, MakesDurableWhatNobodyHadSynced) {
   World world;
   {
@@ -507,9 +511,9 @@ TEST(Repair, MakesDurableWhatNobodyHadSynced) {
   }
 }
 
-// ---- interrupted ----
+// ---- interrupted ------------------------------------------------------------------------------------------
 
-// The kinds of damage whose repair takes different ways.
+// Kinds of damage that are repaired in different ways.
 struct Case {
   const char* name;
   std::function<void(const WholeDatabase&, FaultFileSystem&)> damage;
@@ -525,7 +529,7 @@ const Case kCases[] = {
      [](const WholeDatabase& whole, FaultFileSystem& files) {
        const std::string path = First(whole, "MANIFEST");
        const std::vector<std::string> older = whole.EarlierContents(path);
-       if (whole.shape().is_closed) {  // only a clean close notes how far the MANIFEST reached
+       if (whole.shape().is_closed) {  // only a clean close records how far the MANIFEST reached
          ASSERT_GT(older.size(), 1u);
          ASSERT_OK(files.WriteWhole(path, older[1]));
        }
@@ -568,7 +572,7 @@ TEST_P(RepairTest, InterruptedAnywhereItIsDoneAgain) {
     for (size_t i = 0; i < images.size(); ++i) {
       SCOPED_TRACE("image " + std::to_string(i));
       World after({.seed = 9}, std::move(images[i]));
-      {  // Nobody sees half of it: damaged, or marked, or done.
+      {  // A half-repaired database is never visible: it is damaged, or marked, or repaired.
         auto copy = std::make_unique<World>(World::Options{.seed = 9},
                                             after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
         auto db = whole_.Open(*copy);
@@ -602,7 +606,7 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
       const auto failed = Repair(whole_.OptionsFor(world), World::kPath);
       if (world.files->faults_hit() == 0) break;
       world.files->ClearFaults();
-      if (failed) {  // it went on with a copy of the file
+      if (failed) {  // the repair went on with a copy of the file
         EXPECT_THAT(failed->actions, ::testing::Contains(::testing::HasSubstr("a sync failed; replaced by a copy")));
       }
       ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));

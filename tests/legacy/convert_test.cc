@@ -1,6 +1,7 @@
-// Goal: a LevelDB directory opens, and shows of each key the version with the largest sequence, wherever it lies; a conversion that
-// fails or is interrupted anywhere leaves LevelDB's files byte for byte, or is complete; damage is an error that changes nothing.
-// Method: directories that LevelDB wrote, and others made by hand and by chance, in memory; faults and crashes at every operation.
+// Goal: a LevelDB directory opens and shows of each key the version with the largest sequence, in whatever
+// file it is; a conversion that fails or is interrupted anywhere leaves LevelDB's files byte for byte, or is
+// complete; damage is an error that changes nothing. Method: directories that LevelDB wrote, and directories
+// made by hand and at random, in memory; faults and crashes at every operation.
 #include "legacy/convert.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 
 const std::string kPath = World::kPath;
 
-// Whatever LevelDB reads.
+// The files that LevelDB reads.
 Files LevelDbsFiles(const FaultFileSystem& file_system) {
   Files files = ReadFiles(file_system, kPath);
   std::erase_if(files, [](const auto& each) {
@@ -40,7 +41,7 @@ bool HasName(const FaultFileSystem& file_system, std::string_view part) {
 class ConvertTest : public ::testing::Test {
  protected:
   void Write(const Files& files) { WriteFiles(world_.files.get(), kPath, files); }
-  // What the database shows when it is opened, and again when it is opened once more.
+  // The contents of the database after an open; they must be the same after a second open.
   Shown OpenTwice() {
     Shown shown;
     for (int time = 0; time < 2; ++time) {
@@ -112,14 +113,15 @@ TEST_F(ConvertTest, TheLargestSequenceWinsWhereverItLies) {
     auto db = world.Open();
     ASSERT_OK(db);
     EXPECT_EQ(Scan(**db), directory.shown());
-    // New writes are newer than all of it.
+    // New writes are newer than all imported versions.
     for (const auto& [key, value] : directory.shown()) EXPECT_OK((*db)->Put({}, key, "new"));
     ASSERT_OK((*db)->CompactRange(nullptr, nullptr));
     for (const auto& [key, value] : Scan(**db)) EXPECT_EQ(value, "new");
   }
 }
 
-// Level 0 of a repaired database, and of the original MergeDB's: the larger number is not the newer table.
+// Level 0 of a repaired database, or of the original MergeDB: the table with the larger number need not be
+// newer.
 TEST_F(ConvertTest, NumbersOfLevelZeroAreNotAge) {
   LevelDbDirectory directory;
   directory.AddTable(0, {{"k", 9, kv::Kind::kPut, "new"}, {"gone", 8, kv::Kind::kDelete, ""}}, 5);
@@ -203,7 +205,7 @@ TEST_F(ConvertTest, AProgramsOwnOrderIsKept) {
   EXPECT_EQ(it->key(), "c");
 }
 
-// ---- what is refused ---------------------------------------------------------------------------------------------------
+// ---- refusals ---------------------------------------------------------------------------------------------
 
 TEST_F(ConvertTest, ReadOnlyOpensAndNewDatabasesRefuse) {
   Write(GoldenFiles("raw"));
@@ -228,7 +230,7 @@ TEST_F(ConvertTest, AMissingCurrentIsNoNewDatabase) {
   ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log is there");
 }
 
-// A LevelDB database is this young until its first memtable is full.
+// A young LevelDB database: it has no table before its first memtable is full.
 TEST_F(ConvertTest, AMissingCurrentBesideALogAloneIsNoNewDatabase) {
   LevelDbDirectory directory;
   directory.AddLog({{{"key", 1, kv::Kind::kPut, "value"}}});
@@ -268,7 +270,8 @@ TEST_F(ConvertTest, DestroyRemovesLevelDbsFiles) {
   EXPECT_EQ(ReadFiles(*world_.files, kPath), (Files{{"notes.txt", "mine"}}));
 }
 
-// LevelDB's RepairDB makes a database of nothing out of one of mergedb, and puts its MANIFEST into lost/.
+// LevelDB's RepairDB turns a mergedb directory into an empty LevelDB database and puts mergedb's MANIFEST
+// into lost/.
 TEST_F(ConvertTest, ADatabaseThatLevelDbRepairedIsRefusedAndCanBeRepaired) {
   {
     auto db = world_.Open();
@@ -294,7 +297,7 @@ TEST_F(ConvertTest, ADatabaseThatLevelDbRepairedIsRefusedAndCanBeRepaired) {
   EXPECT_EQ(Scan(**db).size(), 101u);
 }
 
-// ---- damage ------------------------------------------------------------------------------------------------------------
+// ---- damage -----------------------------------------------------------------------------------------------
 
 TEST_F(ConvertTest, ATornTailOfTheNewestLogIsDropped) {
   Files files = GoldenFiles("raw");
@@ -310,7 +313,7 @@ TEST_F(ConvertTest, ATornTailOfTheNewestLogIsDropped) {
   EXPECT_EQ(OpenTwice(), (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}}));
 }
 
-// LevelDB passes over the rest of the block, whatever is in it.
+// LevelDB skips the rest of the block, whatever it holds.
 TEST_F(ConvertTest, DamageBeforeWholeRecordsOfItsBlockIsAnError) {
   Files files = GoldenFiles("raw");
   files["000004.log"][10] ^= 1;
@@ -328,7 +331,8 @@ TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
 
 // A page of the log that was never written.
 TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
-  for (const size_t batches : {100, 20}) {  // of 512 bytes each: whole ones behind the block, or behind the page alone
+  // of 512 bytes each: valid batches follow after the block, or only after the page
+  for (const size_t batches : {100, 20}) {
     LevelDbDirectory directory;
     std::vector<std::vector<KeyChange>> log;
     for (size_t i = 0; i < batches; ++i) {
@@ -348,7 +352,8 @@ TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
   }
 }
 
-// One flipped bit anywhere: the open fails and changes nothing, or shows what was there, but for a tail.
+// One flipped bit anywhere: the open fails and changes nothing, or shows the original contents, possibly
+// without the last record.
 TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
   for (const char* golden : {"raw", "snappy"}) {
     const Files whole = GoldenFiles(golden);
@@ -375,14 +380,14 @@ TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
         }
         const Shown found = Scan(**db);
         if (!name.ends_with(".log")) { EXPECT_EQ(found, shown); }
-        // Only the last record can pass for one that was never finished.
+        // Only the last record can look like one that was not completely written.
         if (name.ends_with(".log")) { EXPECT_TRUE(found == shown || found == without_last); }
       }
     }
   }
 }
 
-// ---- saving what is whole ----------------------------------------------------------------------------------------------
+// ---- repair of damaged directories ------------------------------------------------------------------------
 
 TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
   LevelDbDirectory directory;
@@ -435,7 +440,7 @@ TEST_F(ConvertTest, SavesWithoutCurrentAndWithoutManifest) {
   EXPECT_EQ(OpenTwice().size(), 5u);
 }
 
-// mergedb's own repair would make an empty database of them.
+// mergedb's own repair would turn them into an empty database.
 TEST_F(ConvertTest, LevelDbsFilesWithoutAWholeCurrentAreNotForRepair) {
   const Files golden = GoldenFiles("raw");
   for (const bool was_converting : {false, true}) {
@@ -465,7 +470,7 @@ TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
   EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
 }
 
-// ---- interruptions -----------------------------------------------------------------------------------------------------
+// ---- interruptions ----------------------------------------------------------------------------------------
 
 LevelDbDirectory SmallDirectory() {
   LevelDbDirectory directory;
@@ -480,7 +485,7 @@ LevelDbDirectory SmallDirectory() {
   return directory;
 }
 
-// Judges a state on disk: LevelDB's, byte for byte; or ours, complete. Then opens it.
+// Checks the state on disk: LevelDB's files, byte for byte; or mergedb's, complete. Then opens it.
 void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& shown) {
   const auto owner = legacy::OwnerOf(world.files.get(), kPath);
   ASSERT_OK(owner);
@@ -583,7 +588,7 @@ TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
     was_refused = true;
     EXPECT_THAT(db, StatusIs(Code::kNoSpace)) << room;
     if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb)
-      break;  // there was room for the conversion, but not for a log
+      break;  // there was room for the conversion, but not for a WAL
     EXPECT_THAT(db, StatusIs(Code::kNoSpace, HasSubstr("free space"))) << room;
     EXPECT_EQ(ReadFiles(*world.files, kPath), before) << room;
   }
@@ -594,7 +599,8 @@ TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
   EXPECT_EQ(Scan(**db), directory.shown());
 }
 
-// Repairing, too: what was whole is there in the end, and LevelDB's files are there, or in lost/.
+// The same for a repair: at the end all undamaged data is there, and LevelDB's files are in place or in
+// lost/.
 TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
   LevelDbDirectory directory = SmallDirectory();
   Files before = directory.Finish();
@@ -671,7 +677,7 @@ TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
   EXPECT_EQ(ReadFiles(*world.files, kPath), (Files{{"LOG", "text for people\n"}}));
 }
 
-// The commit is durable, and LevelDB's files or IMPORT could not be removed.
+// The conversion is committed durably, but LevelDB's files or IMPORT could not be removed.
 void ConvertWithout(World& world, const std::string& removal, const Shown& shown) {
   world.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
   {
@@ -694,7 +700,7 @@ TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
     const Files before = ReadFiles(*world.files, kPath);
     EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
     EXPECT_EQ(ReadFiles(*world.files, kPath), before);
-    // The MANIFEST alone says so, too.
+    // The MANIFEST alone shows it too.
     ASSERT_OK(world.files->Remove(kPath + "/CURRENT"));
     EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
     EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
@@ -704,7 +710,7 @@ TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
   }
 }
 
-// Nobody can say any more whether the earlier conversion was committed: its tables go to lost/.
+// Without CURRENT it is unknown whether the earlier conversion was committed: its tables go to lost/.
 TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversion) {
   LevelDbDirectory directory = SmallDirectory();
   World world;
@@ -759,7 +765,7 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
   EXPECT_GT(images, 20u);
 }
 
-// LevelDB's files are the only whole copy then.
+// In that state LevelDB's files are the only intact copy.
 TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   LevelDbDirectory directory = SmallDirectory();
   World world;
@@ -774,7 +780,7 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   }
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files are still there")));
   for (const auto& [name, bytes] : before) EXPECT_TRUE(world.files->ReadWhole(kPath + "/" + name).has_value()) << name;
-  // A repair saves what is whole of the converted files, and the next open keeps LevelDB's.
+  // A repair saves the intact part of the converted files, and the next open keeps LevelDB's files.
   ASSERT_OK(Repair(world.SmallOptions(), kPath));
   EXPECT_EQ(Scan(**world.Open()), Shown());
   EXPECT_FALSE(HasName(*world.files, "IMPORT"));
@@ -789,7 +795,7 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   EXPECT_EQ(Scan(**again.Open()), directory.shown());
 }
 
-// LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.
+// LevelDB uses a directory whose conversion was interrupted; the next conversion starts from that state.
 TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
   LevelDbDirectory directory = SmallDirectory();
   World world;

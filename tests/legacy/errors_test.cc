@@ -1,8 +1,9 @@
-// Goal: whatever call fails while a LevelDB directory is told from others, converted, taken up after an interruption, repaired, exported
-// to or destroyed: the failure is told, nothing is lost, and the same call does its work once the files answer again. What a directory
-// says that cannot be true is refused.
-// Method: directories made by hand, in memory; each call of the file system fails, once; each call of the progress says no. Small
-// directories, and errors that stay: convert_test.cc, export_test.cc.
+// Goal: whatever call fails while a LevelDB directory is recognised, converted, converted again after an
+// interruption, repaired, destroyed or is the target of an export: the call returns an error, nothing is
+// lost, and the same call succeeds once the files work again. A directory with contradictory contents is
+// refused.
+// Method: directories made by hand, in memory; each call of the file system fails, once; each call of the
+// progress callback asks to stop. Small directories, and permanent errors: convert_test.cc, export_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ LevelDbDirectory SmallDirectory() {
   return directory;
 }
 
-// A log that does not fit the memory for it: a batch of some values that no single write takes.
+// A log that exceeds the import's memory: a batch of several values that a single write cannot hold.
 LevelDbDirectory DirectoryWithALargeLog() {
   LevelDbDirectory directory;
   std::vector<KeyChange> batch;
@@ -74,7 +75,7 @@ Files Interrupted(Files files) {
   return files;
 }
 
-// ---- conversion --------------------------------------------------------------------------------------------------------------
+// ---- conversion -------------------------------------------------------------------------------------------
 
 class ConvertErrors : public ::testing::Test {
  protected:
@@ -83,7 +84,7 @@ class ConvertErrors : public ::testing::Test {
       world.files->AddFault(fault);
       const Status status = world.Open().status();
       const bool was_hit = EndFault(world);
-      // Of a marker whose size cannot be told it says that it is there already.
+      // If the size of a marker is unknown, the open reports that the marker exists already.
       EXPECT_TRUE(status.ok() || (was_hit && (IsInjected(status) || status.IsInvalidArgument()))) << status.ToString();
       EXPECT_EQ(OpenAndScan(world), shown);
       EXPECT_EQ(OpenAndScan(world), shown);
@@ -108,7 +109,7 @@ TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) {
   FailEach(*ConvertedWithItsSource(), SmallDirectory().shown());
 }
 
-// Beyond 64 MiB another table begins.
+// A conversion begins a new table after 64 MiB.
 TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen) {
   LevelDbDirectory directory;
   for (kv::Sequence i = 1; i <= 9; ++i) {
@@ -141,7 +142,7 @@ TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
   });
 }
 
-// ---- repair -----------------------------------------------------------------------------------------------------------------
+// ---- repair -----------------------------------------------------------------------------------------------
 
 class RepairErrors : public ::testing::Test {
  protected:
@@ -152,7 +153,8 @@ class RepairErrors : public ::testing::Test {
       if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
     }
   }
-  // Until the MANIFEST is mergedb's the repair is run again. Then mergedb's own repair makes a CURRENT that is missing.
+  // Until the MANIFEST is mergedb's, the LevelDB repair is run again. After that, mergedb's own repair makes
+  // a missing CURRENT.
   static Shown Finish(World& world) {
     const auto is_leveldbs = legacy::LooksLikeLevelDb(world.files.get(), kPath);
     EXPECT_OK(is_leveldbs);
@@ -170,7 +172,7 @@ class RepairErrors : public ::testing::Test {
   }
 };
 
-// Nothing says which tables there were: their bounds are read from themselves.
+// Without a MANIFEST nothing lists the tables: their bounds are read from the tables themselves.
 Files WithoutManifest(Files files) {
   std::erase_if(files, [](const auto& each) { return each.first == "CURRENT" || each.first.starts_with("MANIFEST"); });
   return files;
@@ -215,7 +217,7 @@ TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
   }
 }
 
-// ---- destroy ----------------------------------------------------------------------------------------------------------------
+// ---- destroy ----------------------------------------------------------------------------------------------
 
 void FailEachOfADestroy(const FaultFileSystem& before) {
   ForEachFailingCall(before, [&](World& world, const Fault& fault) {
@@ -234,18 +236,19 @@ void FailEachOfADestroy(const FaultFileSystem& before) {
 TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) {
   FailEachOfADestroy(*ImageOf(Interrupted(SmallDirectory().Finish())));
 }
-// Found here: where the size of IMPORT could not be told there was none, and LevelDB's files stayed in a directory that was nobody's.
+// A Destroy must not treat an IMPORT of unknown size as absent: LevelDB's files would stay in a directory
+// without an owner.
 TEST(DestroyErrors, LeavesWhatTheNextDestroyTakesBehindAConversionToo) {
   FailEachOfADestroy(*ConvertedWithItsSource());
 }
 
-// ---- export -----------------------------------------------------------------------------------------------------------------
+// ---- export -----------------------------------------------------------------------------------------------
 
 class ExportErrors : public ::testing::Test {
  protected:
   ExportErrors() : db_(std::move(source_.Open()).value()) {}
 
-  // Into `before`; the export of the failed call and of the one after it.
+  // Exports into `before`: a call that fails, and the next call.
   void FailEach(const FaultFileSystem& before, const LevelDbExportOptions& export_options) {
     const Shown shown = Scan(*db_);
     ForEachFailingCall(before, [&](World& target, const Fault& fault) {
@@ -260,7 +263,7 @@ class ExportErrors : public ::testing::Test {
       if (!failed && !is_whole) { EXPECT_OK(ExportToLevelDb(*db_, options, kPath, export_options).status()); }
       EXPECT_OK(target.files->Remove(kPath + "/EXPORT").IsNotFound() ? Status()
                                                                      : Status::Corruption("the marker stays"));
-      EXPECT_EQ(OpenAndScan(target), shown);  // which converts it
+      EXPECT_EQ(OpenAndScan(target), shown);  // an open, which converts it
       return was_hit;
     });
   }
@@ -279,21 +282,22 @@ TEST_F(ExportErrors, WhatAnInterruptedOneLeftGoesWhenTheCallsWorkAgain) {
 }
 
 TEST_F(ExportErrors, TablesOfManyWritesAreWrittenWhenTheCallsWorkAgain) {
-  // Blocks of three, written two at a time; the last block, of two, and the block before it are written when the table ends.
+  // Blocks of three values, written two at a time; the end of the table writes the last block, of two values,
+  // and the block before it.
   for (int i = 0; i < 11; ++i)
     ASSERT_OK(db_->Put({}, "key" + std::to_string(10 + i), std::string(240'000, static_cast<char>('a' + i))));
   FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 8 << 20, .block_bytes = 500'000});
 }
 
-// A few tables of long keys: it is written before its last piece.
+// A few tables of long keys: the MANIFEST is written in several pieces.
 TEST_F(ExportErrors, AManifestOfManyWritesIsWrittenWhenTheCallsWorkAgain) {
   for (const char first : {'a', 'b', 'c'}) ASSERT_OK(db_->Put({}, std::string(200'000, first), "v"));
   FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 1000});
 }
 
-// ---- what cannot be true ------------------------------------------------------------------------------------------------------
+// ---- contradictory contents -------------------------------------------------------------------------------
 
-// `files` with the log's last record replaced by one that is whole, and no batch.
+// `files` with its log replaced by one valid record that is not a batch.
 Files WithRecord(Files files, const std::string& record) {
   for (auto& [name, bytes] : files) {
     if (!name.ends_with(".log")) continue;
@@ -343,7 +347,8 @@ TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
   }
 }
 
-// An edit that nobody finished is dropped; unless changes are missing between what is left and the logs.
+// An incomplete VersionEdit is dropped, unless changes are missing between the remaining MANIFEST and the
+// logs.
 TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
   LevelDbDirectory directory = SmallDirectory();
   Files files = directory.Finish();
@@ -365,7 +370,8 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
   EXPECT_EQ(ReadFiles(*world.files, kPath), files);
 }
 
-// A MANIFEST that ends within the edit that adds the table of all but the first and the last changes; log 0 is named.
+// A MANIFEST that ends within the VersionEdit that adds the table with all changes except the first and the
+// last; it names log 0.
 Files CutBeforeATable(bool log_is_empty) {
   LevelDbDirectory directory;
   directory.AddTable(0, {{"first", 1, kv::Kind::kPut, "1"}});
@@ -411,7 +417,7 @@ TEST(ForgedLevelDb, TablesThatAManifestCutShortDoesNotNameAreNotGivenUp) {
   }
 }
 
-// What a crash leaves of a compaction: its table, and an edit that was never finished. The table holds nothing new.
+// A crash during a compaction leaves its table and an incomplete VersionEdit. The table holds nothing new.
 TEST(ForgedLevelDb, TablesOfAnEditThatWasNeverFinishedGo) {
   LevelDbDirectory directory;
   directory.AddTable(0, {{"a", 1, kv::Kind::kPut, "1"}});
@@ -430,8 +436,8 @@ TEST(ForgedLevelDb, TablesOfAnEditThatWasNeverFinishedGo) {
   EXPECT_FALSE(ReadFiles(*world.files, kPath).contains("000009.ldb"));
 }
 
-// Found here: a failure that came before the half table was removed took IMPORT away, without which that table made the directory nobody's:
-// "CURRENT is LevelDB's, but the files are mergedb's".
+// A failure before the removal of the half table must not remove IMPORT: without IMPORT the table makes the
+// directory ambiguous ("CURRENT is LevelDB's, but the files are mergedb's").
 TEST(ConvertTakenUp, TheMarkerStaysAsLongAsAnEarlierTableDoes) {
   LevelDbDirectory directory;
   directory.AddTable(1, {{"key", 1, kv::Kind::kPut, "value"}});

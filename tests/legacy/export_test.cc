@@ -1,7 +1,8 @@
-// Goal: what a database shows is what its export shows: merges folded, deletes and range deletes applied, in any order of keys; an export
-// that failed or was interrupted is no database to LevelDB, and can be run again.
-// Method: exports in memory, read back by the way in; errors and crashes at every operation. That LevelDB itself reads them:
-// tests/legacy/stock_test.cc.
+// Goal: the export of a database shows the same contents as the database: merge operands folded, deletes and
+// range deletes applied, in any order of keys. An export that failed or was interrupted is no database to
+// LevelDB, and can be run again.
+// Method: exports in memory, read back by the import; errors and crashes at every operation.
+// tests/legacy/stock_test.cc tests that LevelDB itself reads exports.
 #include "legacy/export.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ class ExportTest : public ::testing::Test {
   Result<LevelDbExport> Export(const LevelDbExportOptions& options = {}) {
     return ExportToLevelDb(*db_, world_.SmallOptions(), kTarget, options);
   }
-  // The export, opened (which converts a copy of it).
+  // Opens a copy of the export, which converts the copy.
   static Shown ReadBack(World& world) {
     World copy;
     WriteFiles(copy.files.get(), World::kPath, ReadFiles(*world.files, kTarget));
@@ -153,7 +154,7 @@ TEST_F(ExportTest, InterruptedAnywhereItIsNoDatabaseOrWhole) {
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       ExpectNoneOrWhole(*image, shown);
-      // Run again: as if nothing had been. (Unless it had been complete.)
+      // A second run gives the same result, unless the export was complete.
       auto again = ExportToLevelDb(*db_,
                                    [&] {
                                      Options options = image->SmallOptions();
@@ -186,7 +187,7 @@ TEST_F(ExportTest, AnErrorOfAnyOperationCanBeTriedAgain) {
       if (!was_hit) break;
       if (!failed) {
         const auto again = ExportToLevelDb(*db_, options, kTarget, {.table_bytes = 1000});
-        // After CURRENT the export is whole, whatever failed.
+        // Once CURRENT exists the export is complete, whatever failed.
         if (!again) {
           EXPECT_TRUE(again.error().IsInvalidArgument() && ReadFiles(*target.files, kTarget).contains("CURRENT"))
               << again.error().ToString();

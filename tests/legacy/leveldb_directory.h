@@ -1,5 +1,5 @@
-// A LevelDB directory made by hand, in memory: any version in any table of any level or in any log, whether LevelDB would have put it
-// there or not; and what it shows: of each key the version with the largest sequence.
+// A LevelDB directory made by hand, in memory: any version in any table of any level or in any log, also
+// where LevelDB would not put it; and its contents: of each key the version with the largest sequence.
 #pragma once
 
 #include <map>
@@ -43,7 +43,7 @@ class LevelDbDirectory {
   explicit LevelDbDirectory(const Comparator* comparator = BytewiseComparator()) : order_(comparator), user_(order_) {}
 
   leveldb_format::TableOptions table_options = {.block_bytes = 300};
-  bool has_old_names = false;  // .sst
+  bool has_old_names = false;  // tables are named .sst
 
   // Returns the table's number.
   uint64_t AddTable(uint32_t level, std::vector<KeyChange> changes, uint64_t number = 0) {
@@ -70,7 +70,7 @@ class LevelDbDirectory {
     return number;
   }
 
-  // Batches of changes with sequences that follow each other.
+  // Adds a log of batches whose changes have consecutive sequences. Returns the log's number.
   uint64_t AddLog(const std::vector<std::vector<KeyChange>>& batches) {
     const uint64_t number = next_++;
     leveldb_format::LogWriter writer;
@@ -89,7 +89,7 @@ class LevelDbDirectory {
     return number;
   }
 
-  // All files, CURRENT and MANIFEST included.
+  // All files, including CURRENT and MANIFEST.
   Files Finish() {
     const kv::FileNumber manifest{next_++};
     edit_.comparator =
@@ -140,7 +140,7 @@ class LevelDbDirectory {
   std::map<std::string, KeyChange> newest_;
 };
 
-// Every sequence once, each wherever chance puts it.
+// Every sequence once, each in a random table or log.
 inline LevelDbDirectory RandomDirectory(uint64_t seed, size_t changes, size_t keys) {
   base::Random random(seed);
   LevelDbDirectory directory;

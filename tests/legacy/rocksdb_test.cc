@@ -1,6 +1,6 @@
-// Goal: a directory of RocksDB's is recognised by each thing that gives it away, and no call of any interface changes a byte of it or adds
-// a file. Method: LevelDB's files with one thing of RocksDB's among them, in memory; and a database that Debian's RocksDB wrote, where
-// the library is there, under every call.
+// Goal: mergedb recognises a RocksDB directory by each of its distinctive features, and no call of any
+// interface changes a byte of it or adds a file. Method: LevelDB's files with one feature of RocksDB's among
+// them, in memory; and a database that Debian's RocksDB wrote, if the library is installed, under every call.
 #include "legacy/rocksdb.h"
 
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ std::string Fixed64(uint64_t number) {
   return bytes;
 }
 
-// A MANIFEST whose second edit has a tag of RocksDB's behind a fact of LevelDB's.
+// A MANIFEST whose second VersionEdit has a tag of RocksDB's after a field of LevelDB's.
 std::string ManifestWithTag(uint32_t tag) {
   leveldb_format::VersionEdit comparator, next_file;
   comparator.comparator = std::string(leveldb_format::kBytewiseName);
@@ -172,7 +172,7 @@ TEST(RocksDb, IsNotADatabaseOfOursWithSuchFilesBesideIt) {
   EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}}));
 }
 
-// ---- a database that RocksDB wrote -------------------------------------------------------------------------------------
+// ---- a database that RocksDB wrote ------------------------------------------------------------------------
 
 Files FilesOn(const std::string& path) {
   Files files;
@@ -188,7 +188,7 @@ Call Find(void* library, const char* name) {
   return reinterpret_cast<Call>(dlsym(library, name));
 }
 
-// False: the library is not on this machine.
+// Returns false if the library is not on this machine.
 bool WriteByRocksDb(const std::string& path, bool flushes) {
   void* library = dlopen("librocksdb.so.7.8", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) library = dlopen("librocksdb.so", RTLD_NOW | RTLD_LOCAL);
@@ -247,7 +247,7 @@ TEST(RocksDb, IsLeftAsItIsByEveryCall) {
       EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}), HasSubstr("a database of RocksDB")) << verb;
       EXPECT_TRUE(FilesOn(path) == before) << verb;
     }
-    // Without the two files that give it away first.
+    // First remove the two files that identify it as RocksDB's.
     std::filesystem::remove(path + "/IDENTITY");
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (entry.path().filename().string().starts_with("OPTIONS-")) std::filesystem::remove(entry.path());

@@ -1,13 +1,14 @@
-// Debian's LevelDB as a command, for tests to hold mergedb's reading and writing of its files against. Built against the system's
-// headers and library alone.
+// Debian's LevelDB as a command. Tests compare mergedb's reading and writing of LevelDB files with it. It
+// uses only the system's headers and library.
 //
-//   stock_leveldb [FLAG...] write DIR < SCRIPT   put KEY VALUE | del KEY | many FIRST COUNT BYTES | compact | reopen, a line each
-//   stock_leveldb [FLAG...] dump DIR             KEY VALUE, a line each, in order
+//   stock_leveldb [FLAG...] write DIR < SCRIPT   put KEY VALUE | del KEY | many FIRST COUNT BYTES | compact | reopen
+//   stock_leveldb [FLAG...] dump DIR             KEY VALUE, one pair a line, in order
 //   stock_leveldb [FLAG...] repair DIR           RepairDB
 //   stock_leveldb [FLAG...] property DIR NAME
 //
-// Keys and values are hex; "-" is an empty one. Flags: --raw (no compression), --bloom, --reverse (the reverse of the bytewise order),
-// --buffer=BYTES, --block=BYTES, --file=BYTES, --create. Exit code 0: OK; 3: LevelDB's status on stderr.
+// Keys and values are hex; "-" is an empty one. Flags: --raw (no compression), --bloom, --reverse (the
+// reverse of the bytewise order), --buffer=BYTES, --block=BYTES, --file=BYTES, --create. Exit code 0: OK; 3:
+// LevelDB's status on stderr.
 #include <leveldb/comparator.h>
 #include <leveldb/db.h>
 #include <leveldb/filter_policy.h>
@@ -60,7 +61,7 @@ std::unique_ptr<leveldb::DB> Open(const leveldb::Options& options, const std::st
   return std::unique_ptr<leveldb::DB>(db);
 }
 
-// "key00000012" and so many bytes that compress by about half.
+// Puts keys such as "key00000012" with values of `bytes` bytes that compress to about half.
 void PutMany(leveldb::DB* db, unsigned first, unsigned count, unsigned bytes) {
   for (unsigned i = first; i < first + count; ++i) {
     char key[32];
@@ -105,7 +106,7 @@ void Dump(const leveldb::Options& options, const std::string& directory) {
   const std::unique_ptr<leveldb::Iterator> it(db->NewIterator(read));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     std::cout << ToHex(it->key()) << " " << ToHex(it->value()) << "\n";
-    std::string value;  // and by itself, past filters
+    std::string value;  // by a Get, which uses filters
     Check(db->Get(read, it->key(), &value));
     if (value != it->value()) std::exit(3);
   }

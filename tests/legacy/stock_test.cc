@@ -1,6 +1,7 @@
-// Goal: Debian's LevelDB and mergedb agree on each other's files: databases that LevelDB wrote, in every shape, show the same after the
-// conversion; exports show the same in LevelDB; interrupted conversions are LevelDB's databases as before; a database of mergedb
-// is safe from LevelDB, and from its repair. Method: LevelDB in a process of its own (tests/legacy/stock_leveldb.cc), on real files.
+// Goal: Debian's LevelDB and mergedb agree on each other's files. LevelDB's databases of every form show the
+// same contents after the conversion; exports show the same in LevelDB; after an interrupted conversion the
+// directory is LevelDB's database as before; LevelDB, and its repair, cannot destroy a mergedb database.
+// Method: LevelDB in a process of its own (tests/legacy/stock_leveldb.cc), on real files.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -50,7 +51,7 @@ class StockTest : public ::testing::Test {
   }
   static std::string Hex(std::string_view bytes) { return bytes.empty() ? "-" : base::ToHex(bytes); }
 
-  // As stock_leveldb dumps.
+  // The same text as `stock_leveldb dump`.
   static std::string Dump(const Options& options, const std::string& path) {
     auto db = DB::Open(options, path);
     EXPECT_OK(db.status());
@@ -126,7 +127,7 @@ TEST_F(StockTest, ShowsWhatLevelDbShowsAndGivesItBack) {
     const Outcome back = Stock(flags + " dump " + home_ + "/back");
     EXPECT_EQ(back.exit, 0) << back.err;
     EXPECT_EQ(back.out, expected);
-    // And LevelDB goes on with it.
+    // LevelDB can write to it.
     ASSERT_EQ(Stock(flags + " write " + home_ + "/back", "put 7a7a7a 31\ncompact\nreopen\n").exit, 0);
   }
 }
@@ -139,7 +140,7 @@ TEST_F(StockTest, OpensWhatLevelDbRepaired) {
   EXPECT_EQ(Dump(options_, path_), expected);
 }
 
-// At every operation of a conversion: what a kill or a power cut leaves is LevelDB's database, or ours.
+// At every operation of a conversion, a kill or a power cut leaves a LevelDB database or a mergedb database.
 TEST_F(StockTest, LevelDbOpensWhatAnInterruptedConversionLeaves) {
   ASSERT_EQ(Stock("--buffer=65536 write " + path_, "many 0 300 40\ncompact\nmany 100 20 10\ndel 6b6579\n").exit, 0);
   const std::string expected = DumpCopyByStock("", path_);
@@ -156,7 +157,7 @@ TEST_F(StockTest, LevelDbOpensWhatAnInterruptedConversionLeaves) {
       const auto image = World::After(world, mode, CrashModel::kStrict, op);
       const Files left = ReadFiles(*image->files, World::kPath);
       if (!seen.insert(image->files->Fingerprint()).second) continue;
-      if (left.at("CURRENT").back() != '\n' && refused > 0) continue;  // ours by now
+      if (left.at("CURRENT").back() != '\n' && refused > 0) continue;  // already mergedb's
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       const std::string copy = home_ + "/image";
       std::filesystem::remove_all(copy);
@@ -198,7 +199,7 @@ TEST_F(StockTest, LevelDbRefusesADatabaseOfMergedbAndDeletesNothing) {
   }
   EXPECT_EQ(Dump(options_, path_), expected);
 
-  // Its repair takes the directory for an empty database. All that mergedb needs is still there.
+  // LevelDB's repair treats the directory as an empty database. All files that mergedb needs are still there.
   ASSERT_EQ(Stock("repair " + path_).exit, 0);
   EXPECT_EQ(DumpCopyByStock("", path_), "");
   EXPECT_THAT(DB::Open(options_, path_), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));

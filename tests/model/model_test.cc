@@ -1,12 +1,14 @@
-// Random operations over the whole face, beside the oracle, under every set of options: every answer is the model's, the same
-// operations give the same answers whatever the options are, and maintenance put in anywhere changes none.
-// Method: a seed draws lists of operations (testing/random_ops.h) without a look at a database; each list runs under each
-// option set in a process of its own, where background steps happen when the list says so. A list that fails is shrunk, and
-// the failure ends with the line that has it again:
+// Random operations over the whole interface, beside a model, with every set of options: every answer equals
+// the model's, the same operations give the same answers with all options, and maintenance inserted anywhere
+// changes no answer.
+// Method: a seed draws lists of operations (testing/random_ops.h) without a database; each list runs with
+// each option set in a process of its own, where background steps run when the list says so. A list that
+// fails is shrunk, and the failure ends with the line that reproduces it:
 //
 //     MERGEDB_REPLAY='Cascade put:1,17 flush get:0,1' build/dev/tests/model_model_test --gtest_filter='Replay.*'
 //
-// Another seed: MERGEDB_SEED or --gtest_random_seed. MERGEDB_FULL=1 runs six times as many lists, three times as long.
+// Another seed: MERGEDB_SEED or --gtest_random_seed. MERGEDB_FULL=1 runs six times as many lists, three times
+// as long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,17 +36,18 @@ const Profile kProfiles[] = {
     {.name = "cursors", .keys = 250, .favourites = {"open_iterator", "move", "scan", "take"}},
 };
 
-// ---- one run -----------------------------------------------------------------------------------------------------------
+// ---- one run ----------------------------------------------------------------------------------------------
 
 struct Judged {
   std::string problem = {};
   std::string answers = {};
 };
 
-// A list takes a tenth of a second; after so long it hangs. Shrinking waits less, since it will see the same hang often.
+// A list takes a tenth of a second; after this time it counts as hanging. Shrinking waits less, since it sees
+// a hang often.
 constexpr uint64_t kSeconds = kInstrumentedFactor > 1 ? 240 : 60;
 constexpr std::chrono::seconds kShrinkingTime(120);
-constexpr uint64_t kRunSeed = 7;  // of the background's order; the same when a line is replayed
+constexpr uint64_t kRunSeed = 7;  // of the order of background steps; the same in a replay
 
 Judged Judge(const OpList& list, const OptionSet& set, bool is_quiet) {
   const Outcome outcome = RunApart(
@@ -58,7 +61,7 @@ Judged Judge(const OpList& list, const OptionSet& set, bool is_quiet) {
   return {.problem = outcome.answer};
 }
 
-// The failure of a list, smaller, with its line.
+// Shrinks a failing list; returns its failure and its line.
 std::string Explain(const OpList& list, const OptionSet& set, const std::string& problem) {
   const auto deadline = std::chrono::steady_clock::now() + kShrinkingTime;
   const auto fails = [&](const OpList& part) {
@@ -71,7 +74,7 @@ std::string Explain(const OpList& list, const OptionSet& set, const std::string&
          PrintOps(ModelOpTable(), small) + "' build/dev/tests/model_model_test --gtest_filter='Replay.*'";
 }
 
-// Nothing if it failed, after telling so.
+// Returns std::nullopt after a failure, and reports the failure.
 std::optional<std::string> AnswersOf(const OpList& list, const OptionSet& set) {
   const Judged judged = Judge(list, set, false);
   if (judged.problem.empty()) return judged.answers;
@@ -79,20 +82,21 @@ std::optional<std::string> AnswersOf(const OpList& list, const OptionSet& set) {
   return std::nullopt;
 }
 
-// ---- lists -------------------------------------------------------------------------------------------------------------
+// ---- lists ------------------------------------------------------------------------------------------------
 
-// How long a part's lists are: short ones shrink fast, long ones grow trees.
+// The lengths of the lists of each part: short ones shrink fast, long ones grow trees.
 constexpr uint64_t kLengths[] = {3'600, 3'000, 1'400, 1'400, 400, 400, 700, 700};
 constexpr int kParts = std::size(kLengths);
 
-// Under the thread sanitizer a fork costs most of a second, and nothing here has threads: each profile meets an eighth of the option sets.
+// Under the thread sanitizer a fork costs most of a second, and these tests have no threads: each profile
+// runs with an eighth of the option sets.
 #if defined(__SANITIZE_THREAD__)
 constexpr size_t kSetsOneIn = 8;
 #else
 constexpr size_t kSetsOneIn = 1;
 #endif
 
-// Each runs one list of each profile; they are several so that ctest can run them at once.
+// Each part runs one list of each profile; there are several parts so that ctest can run them in parallel.
 class ModelTest : public ::testing::TestWithParam<int> {
  protected:
   size_t count() const {
@@ -112,7 +116,7 @@ TEST_P(ModelTest, AnswersAreTheModelsUnderEveryOptionSet) {
   for (const Profile& profile : kProfiles) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
     const OpList list = Drawn(seed(), profile, count());
-    // By comparator, since keys come in another order under another one.
+    // By comparator, since the order of keys depends on it.
     std::vector<std::pair<const Comparator*, std::string>> first_answers;
     for (const OptionSet& set : WorldOptionSets()) {
       if (turn++ % kSetsOneIn != 0) continue;
@@ -145,7 +149,7 @@ TEST_P(ModelTest, MaintenanceAnywhereChangesNoAnswer) {
   }
 }
 
-// Sizes and limits that nobody chose: the option sets above are corners, these lie anywhere between them.
+// Drawn sizes and limits: the option sets above are corners, these are anywhere between them.
 TEST_P(ModelTest, AnswersAreTheModelsAtDrawnGeometries) {
   base::Random random(seed() + 800);
   for (const Profile& profile : kProfiles) {
@@ -159,7 +163,7 @@ TEST_P(ModelTest, AnswersAreTheModelsAtDrawnGeometries) {
   }
 }
 
-// A keyspace among others answers as one alone.
+// A keyspace among others gives the same answers as a single one.
 TEST_P(ModelTest, AnswersAreTheModelsInANamedKeyspaceAndBesideOne) {
   for (const Profile& profile : kProfiles) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
@@ -188,7 +192,7 @@ TEST_P(ModelTest, AnswersAreTheModelsInRealFilesAndThroughC) {
 
 INSTANTIATE_TEST_SUITE_P(Part, ModelTest, ::testing::Range(0, IsFullSize() ? 6 * kParts : kParts));
 
-// ---- a line from a failure ---------------------------------------------------------------------------------------------
+// ---- a line from a failure --------------------------------------------------------------------------------
 
 TEST(Replay, RunsTheLineOfTheEnvironment) {
   const char* text = std::getenv("MERGEDB_REPLAY");
@@ -199,7 +203,7 @@ TEST(Replay, RunsTheLineOfTheEnvironment) {
   ASSERT_TRUE(set.has_value()) << "no option set " << line.substr(0, blank);
   const auto list = ParseOps(ModelOpTable(), std::string_view(line).substr(blank));
   ASSERT_TRUE(list.has_value()) << "not a list of operations";
-  // Here, not apart: for a debugger.
+  // Runs in this process, so that a debugger can be attached.
   EXPECT_EQ(RunOps(*list, *set, {.seed = kRunSeed}).problem, "");
 }
 

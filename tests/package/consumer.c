@@ -1,4 +1,4 @@
-/* The same from C. */
+/* An external program in C. */
 #include <mergedb/c.h>
 #include <stdio.h>
 

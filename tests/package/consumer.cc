@@ -1,4 +1,5 @@
-// A program outside: every class of the face that a program may derive from, with and without RTTI.
+// An external program: derives from every class of the interface that a program may implement, with and
+// without RTTI.
 #include <mergedb/db.h>
 #include <mergedb/leveldb.h>
 #include <mergedb/merge.h>

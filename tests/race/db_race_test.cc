@@ -1,5 +1,6 @@
-// Everybody at once: writers, readers, iterators, snapshots, flushes, merges and those who ask for properties, on real files
-// with real threads. Small and quick, for the thread sanitizer; each thread checks what must hold whatever the others do.
+// Writers, readers, iterators, snapshots, flushes, compactions and property reads at the same time, on real
+// files with real threads. Small and quick, for the thread sanitizer; each thread checks what must hold
+// whatever the others do.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +37,7 @@ class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
   static std::string Left(size_t writer, uint64_t i) { return "a" + std::to_string(writer) + "-" + std::to_string(i); }
   static std::string Right(size_t writer, uint64_t i) { return "b" + std::to_string(writer) + "-" + std::to_string(i); }
 
-  // Each batch writes the same number to a pair of keys: at any one moment the two are equal.
+  // Each batch writes the same number to a pair of keys: at every moment the two are equal.
   void Write(size_t writer) {
     base::Random random(seed_ + writer);
     for (uint64_t n = 1; n <= kWritesEach; ++n) {
@@ -49,7 +50,7 @@ class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
       done_[writer] = n;
     }
   }
-  // A key's number never goes down.
+  // The number of a key never decreases.
   void Read(uint64_t salt) {
     base::Random random(seed_ + salt);
     std::string before, after;
@@ -172,7 +173,7 @@ TEST_P(DbRaceTest, ClosesWhileIteratorsAndSnapshotsAreHeld) {
   for (auto& reader : readers) reader.join();
 }
 
-// A job that is not done when the database closes ends before its files' factory does.
+// A job that still runs when the database closes ends before the file system of its files is destroyed.
 TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
   base::Random random(seed_);
   for (int round = 0; round < 12; ++round) {
@@ -185,12 +186,14 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
   EXPECT_OK(db_->CheckIntegrity());
 }
 
-// Symptom: a task read the tree after the database was gone. Cause: nobody waits for the word that a memtable was sealed, and it
-// looked at the tree before it looked whether all this has come to its end. Consequence: a crash in a program that closes a database.
+// Symptom: a task read the tree after the database was destroyed. Cause: no thread waits for a notification
+// that a memtable became immutable, and the task looked at the tree before it checked for the end.
+// Consequence: a crash in a program that closes a database.
 TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
   for (uint64_t round = 0; round < Sized(100, 8000, 50); ++round) {
     ASSERT_OK(
-        db_->Put({.durability = Durability::kNoWal}, "key", std::to_string(round)));  // makes the close seal and flush
+        // makes the close switch the memtable and flush
+        db_->Put({.durability = Durability::kNoWal}, "key", std::to_string(round)));
     Reopen();
   }
 }

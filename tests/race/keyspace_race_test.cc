@@ -1,7 +1,9 @@
-// Symptom: an iterator over the default keyspace showed records of the catalog of keyspaces, and a get found a named keyspace's value under a
-// key of the default one. Cause: a read that had found no keyspaces took its SuperVersion when there were some. Consequence: for a reader that
-// was interrupted just there, an answer that nobody had written. Method: reader and maker of the first keyspace share a processor, so
-// that the maker, when it wakes, stops the reader anywhere and is done before it goes on; again with one database after the other.
+// Symptom: an iterator over the default keyspace showed keyspace records, and a get of the default keyspace
+// found a value of a named keyspace. Cause: a read that had seen no keyspaces took its SuperVersion when
+// there were some. Consequence: a reader that was interrupted there returned values that were never written
+// to its keyspace. Method: the reader and the creator of the first keyspace share a processor, so that the
+// creator, when it wakes, interrupts the reader anywhere and ends before the reader continues; repeated with
+// one database after the other.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -19,7 +21,8 @@
 namespace mergedb::testing {
 namespace {
 
-// A key of the named keyspace as the tree has it (docs/formats/keyspaces.md), which is a key of the default one's as well.
+// A key of the named keyspace in its stored form (docs/formats/keyspaces.md), which is also a valid key of
+// the default one.
 const std::string kTreeKey = "\xff\x01secret";
 
 void StayOnOneProcessor() {
@@ -32,7 +35,7 @@ void StayOnOneProcessor() {
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-// What the default keyspace shows beside "a".
+// The number of keys other than "a" that the default keyspace shows.
 uint64_t CountStrangers(DB& db) {
   uint64_t strangers = 0;
   const auto it = db.NewIterator();
@@ -45,7 +48,7 @@ uint64_t CountStrangers(DB& db) {
 }
 
 TEST(KeyspaceRace, WhoReadsWhileTheFirstOneIsMadeSeesNothingOfIt) {
-  StayOnOneProcessor();  // and the readers, who come from this thread
+  StayOnOneProcessor();  // also for the readers, which this thread starts
   base::Random random(SeedOr(1));
   const uint64_t rounds = Sized(1000, 10'000, 60);
   for (uint64_t round = 0; round < rounds && !HasFailure(); ++round) {

@@ -1,7 +1,9 @@
-// Batches larger than a memtable beside readers: MultiGet, iterators both ways and snapshots see each batch whole or not at all.
-// Method: a thread writes counted batches (testing/counted_writer.h), of which each third is larger than the memtables of the geometry
-// that the seed drew. Readers are stopped anywhere (testing/stopped_threads.h) for as long as a batch takes. They tell from what they read
-// which number of batches they saw, and whether it is a number. Flushes and compactions go on beside.
+// Batches larger than a memtable beside readers: MultiGet, iterators in both directions and snapshots see
+// each batch completely or not at all.
+// Method: a thread writes counted batches (testing/counted_writer.h); a third of them exceed the memtables of
+// the geometry that the seed drew. Readers are stopped anywhere (testing/stopped_threads.h) for the duration
+// of a batch. From their reads they compute how many batches they saw, and check that this number exists.
+// Flushes and compactions run as well.
 //     MERGEDB_SEED=n   other geometries     MERGEDB_GEOMETRY=...   this one alone
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,7 +30,8 @@ constexpr uint64_t kKeys = 40;
 
 class LargeBatchRace : public ::testing::Test {
  protected:
-  // The mean of a batch of all keys is one write buffer and a half: more than a memtable, which is two thirds of it.
+  // The mean size of a batch of all keys is 1.5 write buffers: more than a memtable, which is two thirds of
+  // one.
   static CountedWriter WriterOf(size_t id, const Geometry& geometry) {
     return CountedWriter({.id = id,
                           .keys = kKeys,

@@ -1,12 +1,14 @@
-// Goal: as if every call on a key happened at one instant between its start and its end (linearizability, key by key).
-// Method: threads put and read a few keys and note when each call began and ended, by one counter of all threads. No
-// value is written twice, so a read names the write that it saw. What cannot be, for a read R that saw the write W:
+// Goal: every call on a key appears to happen at one instant between its start and its end (linearizability,
+// key by key). Method: threads put and read a few keys and record when each call began and ended, by one
+// counter of all threads. No value is written twice, so a read identifies the write that it saw. These cases
+// are violations, for a read R that saw the write W:
 //
 //     R ended before W began                                        it saw the future
-//     W ended before a write began that ended before R began        it missed what was complete
+//     W ended before a write began that ended before R began        it missed a completed write
 //     an earlier read saw a write that began after W ended          it went back
 //
-// These rules find every single wrong answer that real time proves; orders of overlapping calls they leave open.
+// These rules find every single wrong answer that real time proves; they do not check the order of
+// overlapping calls.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +29,8 @@
 namespace mergedb::testing {
 namespace {
 
-// One call on one key. `write` is the number of the write: made, or seen. 0 is the write before all, that left nothing.
+// One call on one key. `write` is the number of the write that the call made or saw. 0 stands for the absent
+// initial value.
 struct Call {
   uint64_t began = 0;
   uint64_t ended = 0;
@@ -41,7 +44,7 @@ std::string Print(const Call& call) {
   return std::to_string(call.write) + " [" + std::to_string(call.began) + ", " + std::to_string(call.ended) + "]";
 }
 
-// The first rule that the calls on one key break; nothing if they keep all.
+// The first rule that the calls on one key break, or std::nullopt.
 std::optional<std::string> Violation(const std::vector<Call>& calls) {
   std::map<uint64_t, Call> writes = {{0, {}}};
   for (const Call& call : calls) {
@@ -102,7 +105,7 @@ class LinearTest : public ::testing::TestWithParam<uint64_t> {
 
   uint64_t Tick() { return clock_.fetch_add(1) + 1; }
 
-  // A value is the number of its write and a filling, so that memtables fill and merges happen.
+  // A value is the number of its write and padding, so that memtables fill and compactions run.
   static std::string ValueOf(uint64_t write) { return std::to_string(write) + ":" + std::string(write % 700, 'v'); }
 
   void Work(size_t thread, uint64_t calls, std::vector<Noted>* notes) {

@@ -1,5 +1,6 @@
-// Goal: readers that take no lock see whole records only, and all that were added before they looked. To be run under
-// the thread sanitizer. Method: one writer, two getters and two that iterate, under both kinds of index.
+// Goal: readers without a lock see complete records only, and all records that were added before they looked.
+// For the thread sanitizer. Method: one writer, two getters and two iterating readers, with both kinds of
+// index.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +93,7 @@ void Race(const Comparator* comparator) {
 
 TEST(MemtableRace, ReadersSeeWholeRecordsWhileOneWriterAdds) { Race(BytewiseComparator()); }
 
-// One key, to which every change adds one: at sequence s it is s.
+// One key, to which every change adds one: at sequence s its value is s.
 TEST(MemtableRace, AHotCounterIsRightAtEverySequenceWhileItCounts) {
   Memtable table(kv::Order(BytewiseComparator()), NewMemory(4 << 20));
   std::atomic<kv::Sequence> published = 0;
@@ -126,7 +127,7 @@ TEST(MemtableRace, ReadersSeeWholeRecordsUnderAnotherOrder) {
   Race(&plain);
 }
 
-// Range delete n is of keys [n, n + 10): a reader at sequence n knows what it must see without asking anybody.
+// Range delete n is of keys [n, n + 10): a reader at sequence n can compute what it must see.
 TEST(MemtableRace, ReadersAgreeOnRangeDeletesWhileOneWriterAddsThem) {
   constexpr uint64_t kDeletes = 3000;
   Memtable table(kv::Order(BytewiseComparator()), NewMemory(4 << 20));

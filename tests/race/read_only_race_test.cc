@@ -1,8 +1,8 @@
-// A read-only open beside a process that writes: it shows every write that was acknowledged before it began, in order and without a hole,
-// and reports no damage; or it fails and says so.
-// Method: a child process writes numbers to keys in turn and says through a shared page how many returned. The parent opens the directory
-// again and again, for as many opens as the child lives, and scans it. With small buffers the writer uses its ring and its segments again
-// every few milliseconds.
+// A read-only open beside a process that writes: it shows every write that was acknowledged before the open
+// began, in order and without a gap, and reports no damage; or it fails with a message that says why.
+// Method: a child process writes numbers to keys in rotation and counts the returned writes on a shared page.
+// The parent opens the directory and scans it, again and again, until the child ends. With small buffers the
+// writer reuses its WAL buffer and its WAL segments every few milliseconds.
 // MERGEDB_FULL=1: many more opens.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -91,7 +91,7 @@ class ReadOnlyRace : public ::testing::TestWithParam<Geometry> {
     munmap(returned_, 4096);
   }
 
-  // The newest number that the database shows, or an error of a file that the writer took away.
+  // The newest number that the database shows, or an error of a file that the writer removed.
   Result<uint64_t> Newest(DB& db) {
     std::vector<uint64_t> numbers(kKeys, 0);
     auto it = db.NewIterator({});
@@ -125,7 +125,7 @@ TEST_P(ReadOnlyRace, ShowsAllThatWasAcknowledgedBefore) {
   for (uint64_t i = 0; i < opens; ++i) {
     const uint64_t before = returned_->load();
     auto db = DB::Open(options, path_);
-    if (!db) {  // outrun: allowed, if the message says so
+    if (!db) {  // outrun by the writer: allowed, if the message says so
       EXPECT_THAT(db.error().ToString(), ::testing::HasSubstr("another process writes faster")) << i;
       continue;
     }
@@ -133,7 +133,7 @@ TEST_P(ReadOnlyRace, ShowsAllThatWasAcknowledgedBefore) {
     ASSERT_TRUE((*db)->GetProperty("mergedb.recovery", &report));
     EXPECT_EQ(report, "") << "nothing is wrong";
     const auto newest = Newest(**db);
-    if (!newest) continue;  // a table went away: docs/PROMISES.md, "Read-only opens"
+    if (!newest) continue;  // the writer removed a table: docs/PROMISES.md, "Read-only opens"
     ++shown;
     ASSERT_GE(*newest, before) << "of open " << i;
   }

@@ -1,8 +1,10 @@
-// Transactions of all kinds from several threads at once, on real files, beside plain writers, flushes and merges. What each saw
-// is recorded and judged: a serial order that agrees with real time (testing/history.h); with one key to a transaction that is
-// linearizability. The same at drawn geometries (testing/geometry.h), where some commits also write more than the engine remembers of recent
-// writes, and more than a memtable holds. Also: money moved between accounts is neither made nor lost, whoever looks.
-//     MERGEDB_SEED=n   other geometries     MERGEDB_GEOMETRY=...   this one alone     MERGEDB_FULL=1   a million transactions
+// Transactions of all kinds from several threads at once, on real files, beside plain writers, flushes and
+// compactions. testing/history.h judges the records of what each saw: a serial order that agrees with real
+// time; for transactions of one key that is linearizability. The same at drawn geometries
+// (testing/geometry.h), where some commits also write more than the window of recent writes, or more than a
+// memtable. Also: money that moves between accounts is neither created nor lost, for every reader.
+//     MERGEDB_SEED=n   other geometries     MERGEDB_GEOMETRY=...   this one alone
+//     MERGEDB_FULL=1   a million transactions
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +29,8 @@ namespace {
 
 using Fate = HistoryTransaction::Fate;
 
-// Keys behind those of the histories, of which a client has its own: nobody reads them, but they make a commit as large as it should be.
+// Keys after those of the histories, with a suffix for each client. They are never read; they make a commit
+// large.
 constexpr std::string_view kFiller = "z";
 
 class TransactionRace : public ::testing::Test {
@@ -66,10 +69,10 @@ class TransactionRace : public ::testing::Test {
   std::atomic<uint64_t> clock_{0};
 };
 
-// One thread's transactions.
+// The transactions of one thread.
 class Client {
  public:
-  // Some commits write beside as much as a part of the write buffer; 0: none do.
+  // Some commits also write up to a part of the write buffer; 0: no commit does.
   Client(DB& db, std::atomic<uint64_t>& clock, uint64_t id, uint64_t seed, uint64_t keys, size_t write_buffer_bytes = 0)
       : db_(db), clock_(clock), id_(id), random_(seed), keys_(keys), write_buffer_bytes_(write_buffer_bytes) {}
 
@@ -87,7 +90,7 @@ class Client {
     if (options.kind != TransactionKind::kReadOnly) {
       for (const std::string& value : Filler()) ASSERT_OK(transaction.Put(FillerKey(value), value));
     }
-    if (random_.OneIn(2)) std::this_thread::yield();  // so that others commit meanwhile
+    if (random_.OneIn(2)) std::this_thread::yield();  // lets other threads commit meanwhile
     if (random_.OneIn(20)) {
       transaction.Rollback();
     } else {
@@ -119,7 +122,8 @@ class Client {
   std::string Key() { return "key" + std::to_string(10 + random_.Uniform(keys_)); }
   uint64_t NextNumber() { return id_ + 16 * ++numbers_; }
 
-  // For one commit in four: mostly what fits a memtable beside a small commit, at times more than all memtables hold.
+  // For one commit in four: usually less than a memtable beside a small commit, at times more than all
+  // memtables hold.
   std::vector<std::string> Filler() {
     if (write_buffer_bytes_ == 0 || !random_.OneIn(4)) return {};
     const size_t fits = std::min<size_t>(write_buffer_bytes_ / 8 + random_.Uniform(write_buffer_bytes_ / 2), 600 << 10);
@@ -156,7 +160,7 @@ class Client {
     record->ops.push_back({.key = key, .is_read = true, .read = DecodeList(value)});
     return DecodeList(value);
   }
-  // All keys of the histories that there are, and so all that are not.
+  // Reads all keys of the histories, and so also proves the absence of all others.
   void Scan(Transaction& transaction, HistoryTransaction* record) {
     std::map<std::string, List> seen;
     auto cursor = transaction.OpenCursor();
@@ -226,8 +230,9 @@ TEST_F(RecordedHistories, OfManyKeysAreStrictlySerializable) { RunAndJudge(20, 5
 
 TEST_F(RecordedHistories, OfOneKeyAreLinearizable) { RunAndJudge(1, 1, Sized(200, 1000, 50)); }
 
-// WHY fillers: of a commit that is larger than the window of recent writes (a quarter of the write buffer), the engine remembers only that it was.
-// The largest ones commit alone, the others in groups, before and behind small ones.
+// WHY fillers: if a commit exceeds the window of recent writes (a quarter of the write buffer), the engine
+// remembers only that the commit happened. The largest ones commit alone, the others in groups, before and
+// after small ones.
 TEST_F(RecordedHistories, AtDrawnGeometriesAreStrictlySerializable) {
   const uint64_t geometries = Sized(16, 1000, 4), transactions = Sized(60, 125, 30);
   for (uint64_t draw = 0; draw < geometries && !HasFailure(); ++draw) {
@@ -236,7 +241,7 @@ TEST_F(RecordedHistories, AtDrawnGeometriesAreStrictlySerializable) {
     db_ = nullptr;
     Options options;
     Choose(geometry, &options);
-    // A sync takes as long as on a disk: behind it commits queue up, and are a group.
+    // A sync takes as long as on a disk: commits queue up behind it and form a group.
     WatchedFileSystem files(DefaultEnv().file_system, {.before = [](const FileCall& call, size_t*) -> Status {
                               if (call.op == Op::kSync) usleep(200);
                               return {};
@@ -265,7 +270,7 @@ TEST_F(TransactionRace, MoneyIsNeitherMadeNorLost) {
     base::Random random(seed_ * 10 + thread);
     for (uint64_t n = 0; n < Sized(1000, 20'000, 100); ++n) {
       const TransactionKind kind = thread == 0 ? TransactionKind::kSingleWriter : TransactionKind::kOptimistic;
-      if (thread == 3) {  // looks at all of them
+      if (thread == 3) {  // reads all of them
         auto reader = Transaction::Begin(*db_, {.kind = TransactionKind::kReadOnly});
         ASSERT_OK(reader.status());
         auto cursor = (*reader)->OpenCursor();

@@ -1,5 +1,5 @@
-// Lists of operations that failed once in tests/model/model_test.cc, as they were when nothing more could be taken away. Each
-// opens with symptom, cause and consequence, and runs under the option set that met it and the plain one.
+// Lists of operations that failed once in tests/model/model_test.cc, shrunk as far as possible. Each test
+// names symptom, cause and consequence, and runs with the option set that failed and with the plain one.
 #include <gtest/gtest.h>
 
 #include "testing/op_runner.h"
@@ -17,16 +17,18 @@ void Replay(const char* set_name, const char* text) {
   }
 }
 
-// Symptom: CompactRange("b", "b") never returns and keeps a core busy. Cause: an empty range within a table overlaps it, so the
-// pick found it owed, merged nothing, and found it owed again. Consequence: a program that computes its ranges hangs.
+// Symptom: CompactRange("b", "b") never returns and keeps a core busy. Cause: an empty range within a table
+// overlaps it, so each pick chose it, compacted nothing, and the next pick chose it again. Consequence: a
+// program that computes its ranges hangs.
 TEST(ReplayedLists, CompactingAnEmptyRangeInsideATableEnds) {
   Replay("Reverse", "batch/0,1/1 compact:1,1");
   Replay("Plain", "batch/0/0,1 compact:2,2");
   Replay("Plain", "batch/0/0,1/0,2 compact:3,2");
 }
 
-// Symptom: under an order that takes two spellings for one key, a scan backward shows another spelling than one forward. Cause:
-// iterator/user_iterator.cc kept the key of the oldest version. Consequence: the key shown was one that is not there any more.
+// Symptom: with an order in which two spellings are the same key, a backward scan shows another spelling than
+// a forward scan. Cause: iterator/user_iterator.cc kept the key of the oldest version. Consequence: the scan
+// shows an overwritten key.
 TEST(ReplayedLists, AScanBackwardShowsTheNewestSpelling) { Replay("CaseFolding", "batch/0,48 put:598"); }
 
 }  // namespace

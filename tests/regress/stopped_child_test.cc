@@ -1,5 +1,5 @@
-// Symptom: model_model_test failed with "no end within 60 s" and passed ever after. Cause: its children had so many seconds of the clock, and so a
-// child that was stopped, or waited for a processor, counted as one that hangs. Consequence: a failure that nobody could explain
+// Symptom: model_model_test failed once with "no end within 60 s". Cause: the time limit of its children was
+// wall-clock time, so a child that was stopped, or waited for a processor, counted as hanging
 // (docs/decisions/0025-what-hangs.md).
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ TEST(StoppedChild, IsNoHang) {
   const Outcome outcome = RunApart(
       [] {
         const pid_t self = getpid();
-        if (fork() == 0) {  // lets go of it later than the limit
+        if (fork() == 0) {  // continues the stopped process after the limit
           usleep(1'500'000);
           kill(self, SIGCONT);
           _exit(0);

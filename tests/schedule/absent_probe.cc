@@ -1,4 +1,5 @@
-// Compiled as a release build compiles base/sync.h; tests/schedule/absent_test.py looks for what must not be in it.
+// Compiled as a release build compiles base/sync.h; tests/schedule/absent_test.py searches it for code that
+// must be absent.
 #ifdef MERGEDB_DCHECK
 #error "the probe stands for a release build"
 #endif

@@ -1,5 +1,6 @@
-// Compactions that run beside each other: each CompactRange has done its range when it returns OK, and a deleted key
-// stays deleted whatever a pick and a job that ends do to each other. Method: schedules of testing/explore.h.
+// Compactions that run beside each other: each CompactRange has compacted its range when it returns OK, and a
+// deleted key stays deleted for every order of a pick and the end of a job. Method: schedules of
+// testing/explore.h.
 #include <gtest/gtest.h>
 
 #include "testing/explore.h"
@@ -21,7 +22,8 @@ Status Compact(DB& db, const Range& range) {
   return db.CompactRange(&lower, &upper);
 }
 
-// Tables hold keys of three ranges, newer ones delete them all. A compaction of a range leaves nothing of it.
+// Tables hold keys of three ranges; newer tables delete them all. A compaction of a range leaves nothing of
+// it.
 void CompactTwoRanges(Scheduler& scheduler) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();
@@ -57,18 +59,20 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// cascade: four flushed runs are merged while a sweep takes a part of them below them. A reader passed over very many
-// deletes; then all runs are merged there.
+// Style cascade: a pick compacts four flushed sorted runs while a scan-triggered compaction takes a part of
+// them into the oldest run. A reader passed over very many deletes; all runs with those keys are compacted
+// there.
 //
-//   flushed   d           deletes an a*                     the pick: merge these four; is anything older below them?
+//   flushed   d           deletes an a*                     the pick: compact these four; is anything older below them?
 //   flushed   w           holds that a*, newer than the deletes that the reader sees, and a b*
 //   flushed   q p         hold b* alone
-//   oldest    z           holds z* alone                    the sweep, begun before d: w's a* goes into the oldest run
+//   oldest    z           holds z* alone                    scan-triggered, begun before d: w's a* goes here
 //
-// A pick that looks at the SuperVersion before that job installs, and at the running jobs after it ended, sees nothing below.
+// If a pick read the SuperVersion before that job installs and the running compactions after it ended, it
+// would see nothing below the four.
 void PickBesideSweep(Scheduler& scheduler) {
-  constexpr int kDeletes = 2'200;        // more than iterator/tombstone_scan.h asks for
-  constexpr int kTombstoneScan = 2'000;  // of them: the first ones may be left out
+  constexpr int kDeletes = 2'200;        // more than iterator/tombstone_scan.h requires
+  constexpr int kTombstoneScan = 2'000;  // the tombstone scan may leave out the first deletes
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.style = Style::kCascade;
@@ -85,7 +89,7 @@ void PickBesideSweep(Scheduler& scheduler) {
   WriteBatch deletes;
   for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
   world.Expect(db->Write({}, deletes), "write");
-  auto reader = db->NewIterator();  // of the deletes, and nothing after them
+  auto reader = db->NewIterator();  // sees the deletes, and nothing after them
   world.Expect(db->Put({}, Key('a', kTombstoneScan), "deleted"), "put");
   world.Expect(db->Put({}, Key('b', 2), "stays"), "put");
   world.Expect(db->Flush(), "flush");
@@ -114,15 +118,16 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// A claimed compaction starts while another compaction of the same runs, for other keys, ends. A reader passed over very many
-// deletes; the sweep for it has taken all runs, in a*. The sweep's last step takes the newest run away, which has no other keys.
+// A CompactRange starts while a scan-triggered compaction of the same sorted runs, for other keys, ends. A
+// reader passed over very many deletes; the compaction for it has taken all runs, in a*. Its last step
+// removes the newest run, which has no other keys.
 //
-//   newest    deletes of a*                        the sweep takes a* of these three, CompactRange takes m* of these three
-//   middle    deletes of the first a*, and m*      the sweep leaves the first 64 out
+//   newest    deletes of a*                        scan-triggered: a* of these three; CompactRange: m* of these three
+//   middle    deletes of the first a*, and m*      the scan-triggered compaction leaves the first 64 out
 //   oldest    holds a*, m* and z*
 void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
   constexpr int kFirst = 100;
-  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
+  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.memory_bytes = 2 << 20;
@@ -144,7 +149,7 @@ void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
 
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("compact m", [&] {
-    const std::string lower = Key('m', 0);  // where the sweep ends
+    const std::string lower = Key('m', 0);  // where the scan-triggered compaction ends
     const std::string_view bounds[] = {lower, "n"};
     world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
   });
@@ -167,9 +172,10 @@ TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// CompactRange waits for compactions of its own keys, and of no others: it returns while a sweep of other keys goes on.
+// CompactRange waits only for compactions of its own keys: it returns while a scan-triggered compaction of
+// other keys runs.
 void CompactBesideALongSweep(Scheduler& scheduler) {
-  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
+  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.memory_bytes = 2 << 20;
@@ -186,7 +192,7 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
   world.Expect(db->Write({}, deletes), "write");
   world.Expect(db->Flush(), "flush");
   auto reader =
-      db->NewIterator();  // passes over the deletes; does not see the next key, of which the sweep makes a table
+      db->NewIterator();  // passes over the deletes; does not see the next key, from which the compaction makes a table
   world.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
   world.Expect(db->Flush(), "flush");
 
@@ -201,7 +207,7 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("compact m", [&] {
     while (!is_sweeping) scheduler.clock()->SleepNanos(1'000'000);
-    const std::string lower = Key('m', 0);  // where the sweep ends
+    const std::string lower = Key('m', 0);  // where the scan-triggered compaction ends
     const std::string_view bounds[] = {lower, "n"};
     world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
     is_compacted = true;

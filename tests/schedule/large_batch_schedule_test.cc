@@ -1,5 +1,5 @@
-// A batch that fills several memtables, beside every kind of reader: each sees all of it or nothing of it, and a
-// snapshot keeps seeing the same. Method: schedules of testing/explore.h.
+// A batch that fills several memtables, beside every kind of reader: each reader sees all of it or nothing of
+// it, and a snapshot keeps seeing the same. Method: schedules of testing/explore.h.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -18,7 +18,7 @@ constexpr size_t kValueBytes = 9 << 10;  // three to a memtable
 
 std::string Key(int i) { return "key" + std::to_string(i); }
 
-// What a reader saw: one letter for each key, the first of its value.
+// What a reader saw: for each key the first letter of its value.
 using Seen = std::string;
 
 void Note(Seen* seen, const Status& status, const std::string& value) {
@@ -42,13 +42,13 @@ Seen ReadAll(DB& db, const ReadOptions& options) {
 
 using Reader = std::function<void(ScheduledWorld&, DB&)>;
 struct Program {
-  bool is_reader_first = true;  // stopped once, it stays where it is while the writer goes on
+  bool is_reader_first = true;  // a stopped reader stays stopped while the writer continues
   Reader reader;
   Reader afterwards = [](ScheduledWorld&, DB&) {};
 };
 
-// All keys are "old", some in a table and some in the memtable that the batch begins in; one writer writes them all
-// anew, those in the memtable first.
+// All keys are "old", some in a table and some in the memtable in which the batch begins; one writer
+// overwrites them all, those in the memtable first.
 void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();
@@ -63,7 +63,8 @@ void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
     WriteBatch batch;
     for (int i = kKeys; i-- > 0;) batch.Put(Key(i), std::string(kValueBytes, 'n'));
     world.Expect(db->Write({}, batch), "write");
-    const std::string_view lower = "key3", upper = "key6";  // of some keys: what no snapshot needs goes
+    // a compaction of some keys drops the versions that no snapshot needs
+    const std::string_view lower = "key3", upper = "key6";
     world.Expect(db->CompactRange(&lower, &upper), "compact");
   });
   if (!program.is_reader_first) scheduler.Spawn("reader", read);
@@ -96,7 +97,7 @@ TEST(LargeBatchSchedule, AnIteratorSeesAllOfItOrNothing) {
         }});
 }
 
-// The threads do no more than take the snapshot: then few schedules are enough.
+// The threads only take the snapshot, so few schedules suffice.
 TEST(LargeBatchSchedule, ASnapshotKeepsWhatItSees) {
   std::shared_ptr<const Snapshot> snapshot;
   Check("LargeBatchSnapshot", 500, 1500,

@@ -1,6 +1,6 @@
-// A checkpoint beside writes, flushes and commits holds a prefix of the writes; a Close beside everything loses nothing
-// that was acknowledged and leaves no thread waiting. Method: schedules of testing/explore.h, with time that may pass
-// at any moment.
+// A checkpoint beside writes, flushes and commits holds a prefix of the writes. A Close beside all other
+// calls loses no acknowledged write and leaves no thread waiting. Method: schedules of testing/explore.h, in
+// which time may pass at any moment.
 #include <gtest/gtest.h>
 
 #include "mergedb/checkpoint.h"
@@ -29,14 +29,14 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// Writes pairs in order, and counts those begun and those acknowledged.
+// Writes pairs in order, and counts the begun and the acknowledged ones.
 struct Writer {
   ScheduledWorld& world;
   DB& db;
   int begun = 0;
   int acknowledged = 0;
 
-  // False: the database is closed.
+  // Returns false if the database is closed.
   bool WriteOne() {
     WriteBatch batch;
     batch.Put(Left(begun), std::string(kValueBytes / 2, 'v'));
@@ -50,7 +50,7 @@ struct Writer {
   }
 };
 
-// How many of the writes are there: a prefix, and both keys of each.
+// The number of writes that are there; they must be a prefix, with both keys of each.
 int CountPrefix(ScheduledWorld& world, DB& db, const std::string& where) {
   int count = 0;
   std::string value;

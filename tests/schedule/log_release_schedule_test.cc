@@ -1,6 +1,6 @@
-// A commit of the MANIFEST beside the drain of the log: kill -9 after a segment was removed leaves a database that
-// opens and holds all that was acknowledged. Method: schedules of testing/explore.h; an image of the files after each
-// removal of a segment.
+// A commit of the MANIFEST beside the WAL writer: a kill -9 after the removal of a WAL segment leaves a
+// database that opens and holds all acknowledged writes. Method: schedules of testing/explore.h; an image of
+// the files after each removal of a segment.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -14,12 +14,12 @@ namespace {
 
 std::string Key(int i) { return "key" + std::to_string(1000 + i); }
 
-// Writes, and takes what a kill would leave after a segment is gone.
+// Writes, and takes an image of the files as a kill after the removal of a segment would leave them.
 class Killed {
  public:
   explicit Killed(ScheduledWorld& world) : world_(world) {
     world.files->SetOpHook([this](uint64_t, const char* what, const std::string& path) {
-      // Told before each operation: the next one comes when the segment is gone.
+      // The hook runs before each operation: when it runs for the next operation, the segment is gone.
       if (was_removed_ && images_.size() < kImagesMax) Take();
       was_removed_ = std::string(what) == "remove" && path.ends_with(".seg");
     });
@@ -58,8 +58,8 @@ class Killed {
   bool was_removed_ = false;
 };
 
-// A write of the drain fails once: its segment takes no more, and is not used again. The writer drains what it needs
-// itself.
+// A write of the WAL writer fails once: the database ends that segment and never uses it again. The writing
+// thread then copies the WAL buffer itself.
 void CommitBesideFailedDrain(Scheduler& scheduler) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();
@@ -69,7 +69,7 @@ void CommitBesideFailedDrain(Scheduler& scheduler) {
   world.Expect(db->Flush(), "flush");
   world.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 1});
   scheduler.Spawn("flush", [&] {
-    killed.Put(*db, 1, 6000);  // enough for the drain to begin, little enough for the ring
+    killed.Put(*db, 1, 6000);  // enough for the WAL writer to start, less than the WAL buffer
     world.Expect(db->Flush(), "flush");
     killed.Put(*db, 2, 100);
     world.Expect(db->Flush(), "flush");

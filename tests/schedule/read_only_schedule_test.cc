@@ -1,6 +1,7 @@
-// A read-only open beside a writer, as another process makes it: it shows every write that was acknowledged before it began, in order and
-// whole, and reports no damage; or it fails and says that it was outrun. Method: schedules of testing/explore.h that stop the open at its file
-// calls; the writer meanwhile laps its WAL buffer, commits, and uses segments again.
+// A read-only open beside a writer in another process: it shows every write that was acknowledged before the
+// open began, in order and completely, and reports no damage; or it fails and says that it was outrun.
+// Method: schedules of testing/explore.h that stop the open at its file calls; meanwhile the writer
+// overwrites its WAL buffer, commits, and reuses WAL segments.
 #include <gtest/gtest.h>
 
 #include "testing/explore.h"
@@ -17,7 +18,7 @@ constexpr size_t kValueBytes = 15 << 10;  // two writes fill a memtable, 68 a WA
 
 std::string KeyOf(int i) { return "k" + std::to_string(1000 + i); }
 
-// How many of the writes `db` shows: all up to some one, and no later one.
+// The number of writes that `db` shows; they must be a prefix. -1 on an error.
 int CountPrefix(Scheduler& scheduler, DB& db) {
   int count = 0;
   const auto it = db.NewIterator();
@@ -25,14 +26,14 @@ int CountPrefix(Scheduler& scheduler, DB& db) {
     if (it->key() != KeyOf(count)) scheduler.Fail("expected " + KeyOf(count) + ", found " + std::string(it->key()));
     if (it->value().size() != kValueBytes) scheduler.Fail(KeyOf(count) + " has another value");
   }
-  // A table that the writer removed meanwhile: docs/PROMISES.md, "Read-only opens".
+  // An error: the writer removed a table meanwhile: docs/PROMISES.md, "Read-only opens".
   return it->status().ok() ? count : -1;
 }
 
 struct Program {
   const char* name;
   bool is_mapped = true;
-  std::string halves_writes_of = {};  // then the writer runs first
+  std::string halves_writes_of = {};  // if set, the writer runs first
   std::vector<std::string> only_at = {"open", "read", "list", "size"};
 };
 const Program kPrograms[] = {
@@ -74,7 +75,7 @@ void OpenBesideWrites(Scheduler& scheduler, const Program& program) {
     }
     std::string report;
     (void)(*reader)->GetProperty("mergedb.recovery", &report);
-    // A record that stays half written looks as after a crash.
+    // A record that stays half written looks the same as after a crash.
     if (!report.empty() && !world.files->is_half_written())
       scheduler.Fail("damage reported beside a writer: " + report);
     const int count = CountPrefix(scheduler, **reader);

@@ -1,6 +1,6 @@
-// Optimistic transactions beside group commits: whatever the groups are, a transaction that read a key which was
-// written and acknowledged since is a conflict, and sums are kept. Buffers are the smallest, so the window of recent
-// writes (16 KiB) is smaller than a group. Method: schedules of testing/explore.h.
+// Optimistic transactions beside group commits: for every formation of groups, a transaction that read a key
+// which was written and acknowledged since then is a conflict, and sums are kept. Buffers are the smallest,
+// so the window of recent writes (16 KiB) is smaller than a group. Method: schedules of testing/explore.h.
 #include <gtest/gtest.h>
 
 #include "mergedb/transaction.h"
@@ -24,7 +24,7 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// Three writers meet, so that two of them may become one group; one of the writes is larger than the window.
+// Three writers meet, so that two of them may form one group; one of the writes is larger than the window.
 void CommitAfterGroups(Scheduler& scheduler) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();
@@ -55,7 +55,8 @@ TEST(TransactionSchedule, AReadThatWasOverwrittenIsAConflictWhateverGroupWroteIt
   Check("CommitAfterGroups", 1500, 300, CommitAfterGroups);
 }
 
-// Each adds one to the same counter in a transaction, again after a conflict; batches larger than the window go by.
+// Each thread adds one to the same counter in a transaction, and retries after a conflict; batches larger
+// than the window run beside them.
 void Increment(Scheduler& scheduler) {
   constexpr int kThreads = 3;
   ScheduledWorld world(scheduler);

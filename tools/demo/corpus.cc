@@ -18,7 +18,7 @@ struct Found {
   uint64_t bytes;
 };
 
-// Regular files under `root`, sorted by path. Links are not followed: each file is met once.
+// Regular files under `root`, sorted by path. Links are not followed, so that each file appears once.
 std::vector<Found> ListFiles(const std::string& root) {
   std::vector<Found> found;
   std::error_code error;
@@ -35,7 +35,7 @@ std::vector<Found> ListFiles(const std::string& root) {
   return found;
 }
 
-// No zero byte, and mostly ASCII, where it begins.
+// True if the first kSniffBytes have no zero byte and are mostly ASCII.
 bool LooksLikeText(std::string_view text) {
   const std::string_view head = text.substr(0, kSniffBytes);
   if (std::memchr(head.data(), 0, head.size()) != nullptr) return false;

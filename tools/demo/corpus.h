@@ -1,13 +1,13 @@
-// The text that the demo indexes: what this machine has under /usr/share and /usr/include, always in the same order,
-// up to a limit. It is read into memory first, so that the clocks of the engines do not count the reading.
+// The text that the demo indexes: the text files under /usr/share and /usr/include, in a fixed order, up to a
+// limit. All of it is read into memory first, so that the measured times do not include these reads.
 //
 // The index is a stream of records. For each file, in order:
 //
 //   "\0" file                  -> path         once
 //   word "\0" file position    -> ""           for each word; file and position are 4 bytes, big-endian
 //
-// A word is a run of 2 to 32 ASCII letters and digits, in lower case; its position counts all runs of its file, so that
-// neighbours have neighbouring positions and a phrase can be looked up.
+// A word is a run of 2 to 32 ASCII letters and digits, in lower case. Its position counts all runs of the file,
+// so neighbouring words have neighbouring positions and a phrase can be found.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Corpus {
   std::vector<TextFile> files;
   uint64_t bytes = 0;
 
-  // What was left out.
+  // Files and bytes that are not indexed.
   uint64_t binary_files = 0;
   uint64_t unreadable_files = 0;
   uint64_t files_after_limit = 0, bytes_after_limit = 0;
@@ -39,7 +39,7 @@ void AppendBigEndian(std::string* out, uint32_t value);
 uint32_t BigEndianAt(std::string_view bytes, size_t offset);
 
 std::string FileKey(uint32_t file);
-std::string WordPrefix(std::string_view word);  // word and the zero byte
+std::string WordPrefix(std::string_view word);  // the word and a zero byte
 std::string PostingKey(std::string_view word, uint32_t file, uint32_t position);
 
 constexpr size_t kWordBytesMin = 2;
@@ -73,7 +73,8 @@ uint64_t ForEachWord(std::string_view text, Visit visit) {
   return skipped;
 }
 
-// Calls record(key, value, text bytes behind it) for the whole stream, until it returns false.
+// Calls visit(key, value, bytes of the text files before this record's file) for each record, until it returns
+// false.
 template <typename Visit>
 void ForEachRecord(const Corpus& corpus, Visit visit) {
   std::string key;
@@ -94,7 +95,7 @@ void ForEachRecord(const Corpus& corpus, Visit visit) {
   }
 }
 
-// Order does not matter to it, so that a stream and a sorted scan can be compared.
+// Independent of the order, so that a stream and a sorted scan can be compared.
 struct Fingerprint {
   uint64_t count = 0;
   uint64_t sum = 0;

@@ -31,7 +31,8 @@ Counts CountPlainly(const Corpus& corpus) {
   return counts;
 }
 
-// One scan, which folds whatever is left to fold. Corruption if a word is missing, too many, or counted otherwise.
+// Checks all counts with one scan, which also folds the remaining merge operands. Corruption if a word is
+// missing, not expected, or has a wrong count.
 Status CheckCounts(Engine& engine, const Counts& expected, std::vector<std::pair<uint64_t, std::string>>* top) {
   uint64_t words = 0, wrong = 0;
   RETURN_IF_ERROR(engine.Scan("", [&](std::string_view word, std::string_view value) {
@@ -51,7 +52,7 @@ Status CheckCounts(Engine& engine, const Counts& expected, std::vector<std::pair
   return Status::Ok();
 }
 
-// In a child: add one for every word, wait for the background work, read everything.
+// In the child: adds one for every word, waits for the background work, reads everything.
 Status CountHere(const EngineKind& kind, const Corpus& corpus, const std::string& directory, const Counts& expected,
                  bool shows_top, const Reporter& reporter) {
   const Clock::time_point start = Clock::now();

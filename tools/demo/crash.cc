@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In a child: open what was left and read all of it.
+// In the child: opens the killed database and reads all of it.
 Status InspectHere(const std::string& directory, const Reporter& reporter) {
   const Clock::time_point start = Clock::now();
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, OpenMergedb(directory));
@@ -40,7 +40,7 @@ Message Inspect(const std::string& directory) {
   return message;
 }
 
-// What the store holds is the first records of the stream, each of them, and nothing else.
+// True if the store holds exactly the first records of the stream.
 bool IsFirstRecords(const Corpus& corpus, const Message& found) {
   return FingerprintOfFirst(corpus, found.records) == Fingerprint{found.records, found.sum};
 }

@@ -71,7 +71,7 @@ class LeveldbEngine final : public Engine {
     }
     return Translate(it->status());
   }
-  // LevelDB has no call for it: its background work is over when the process has used no CPU for a second.
+  // LevelDB has no call for this. Its background work is over when the process has used no CPU for a second.
   Status Drain(double* idle_seconds) override {
     constexpr int kQuietSteps = 10;
     const timespec step{0, 100'000'000};
@@ -91,7 +91,7 @@ class LeveldbEngine final : public Engine {
  private:
   static leveldb::ReadOptions ReadOptions() {
     leveldb::ReadOptions options;
-    options.verify_checksums = true;  // as mergedb does
+    options.verify_checksums = true;  // as in mergedb
     return options;
   }
 

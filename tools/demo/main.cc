@@ -1,4 +1,4 @@
-// ./dev demo: mergedb at its main job, on the text of this machine, with LevelDB beside it.
+// ./dev demo: builds a text index of files of this machine with mergedb, and with LevelDB for comparison.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the program's own bin/: on the disk that the user builds on, and out of the way of git.
+// Next to the program's bin/: on the disk of the build, and outside of git's files.
 std::string DefaultDirectory(std::string* binaries) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -19,7 +19,7 @@ std::string DefaultDirectory(std::string* binaries) {
   return fs::relative(program.parent_path().parent_path() / "demo", error).string();
 }
 
-// Remove what an earlier run left, and only that.
+// Removes the directories of an earlier run and nothing else.
 void ClearDirectory(const std::string& directory) {
   std::error_code error;
   for (const std::string name : {kMergedb.name, kLeveldb.name}) {

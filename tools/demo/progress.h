@@ -11,7 +11,7 @@ class Progress {
  public:
   Progress(std::string label, uint64_t total);
   void Show(uint64_t current, uint64_t records);
-  void Clear();  // leaves an empty line to print on
+  void Clear();  // leaves an empty line
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -21,8 +21,8 @@ struct Place {
 };
 
 struct Answers {
-  std::map<std::string, uint64_t> counts;         // of kWords, zeros included
-  std::map<std::string, Place> first;             // of those that occur
+  std::map<std::string, uint64_t> counts;         // of kWords, including zeros
+  std::map<std::string, Place> first;             // of the words that occur
   std::map<std::string, uint64_t> prefix_counts;  // words that begin with kPrefix
   uint64_t phrase_count = 0;
   friend bool operator==(const Answers& a, const Answers& b) {
@@ -50,7 +50,7 @@ Status AskPrefix(Engine& engine, Answers* answers) {
   });
 }
 
-// A scan for the first word, a get for each place where the second one could follow.
+// A scan for the first word, and a get for each position at which the second word would follow.
 Status AskPhrase(Engine& engine, Answers* answers) {
   Status status;
   std::string value;
@@ -63,12 +63,12 @@ Status AskPhrase(Engine& engine, Answers* answers) {
   return status.IsNotFound() ? Status::Ok() : status;
 }
 
-// The same questions, put to the text itself.
+// Answers the same questions from the text itself.
 Answers ReadAnswers(const Corpus& corpus) {
   Answers answers;
   for (const char* word : kWords) answers.counts[word] = 0;
   for (const TextFile& file : corpus.files) {
-    uint32_t phrase_position = UINT32_MAX;  // where the second word would make the phrase
+    uint32_t phrase_position = UINT32_MAX;  // a second word at this position completes the phrase
     ForEachWord(file.text, [&](std::string_view word, uint32_t position) {
       if (const auto it = answers.counts.find(std::string(word)); it != answers.counts.end()) ++it->second;
       if (word.starts_with(kPrefix)) ++answers.prefix_counts[std::string(word)];

@@ -15,7 +15,7 @@ constexpr uint64_t kAcknowledgeEvery = 1024;
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// In the child: put every record, tell the parent what is acknowledged, wait for the background work.
+// In the child: puts every record, reports acknowledged records to the parent, waits for the background work.
 Status IndexHere(const IndexRequest& request, const Reporter& reporter) {
   Message message;
   const uint64_t device_bytes_before = DeviceBytesWritten();
@@ -83,7 +83,7 @@ Message Index(const IndexRequest& request) {
     last = message;
     if (request.kill_at && message.text_bytes >= *request.kill_at && !is_killed) {
       worker.Kill();
-      is_killed = true;  // and read on: what is in the pipe was acknowledged
+      is_killed = true;  // read on: the messages in the pipe were acknowledged before the kill
     }
     progress.Show(message.text_bytes, message.records - request.first);
   }

@@ -14,7 +14,7 @@ namespace mergedb::demo {
 void Reporter::Send(const Message& message) const {
   ssize_t written;
   do { written = write(pipe_, &message, sizeof message); } while (written < 0 && errno == EINTR);
-  if (written != static_cast<ssize_t>(sizeof message)) _exit(1);  // nobody listens any more
+  if (written != static_cast<ssize_t>(sizeof message)) _exit(1);  // the parent has closed the pipe
 }
 
 Worker::Worker(const std::function<Status(const Reporter&)>& work) {

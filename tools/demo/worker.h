@@ -1,7 +1,7 @@
-// A child process that does one piece of the demo and reports through a pipe.
+// A child process that does one part of the demo and reports through a pipe.
 //
-// WHY processes: each engine gets its own /proc/self/io, a kill is a real SIGKILL, and a store's threads never meet a
-// fork, since the parent opens no store at all.
+// WHY processes: each engine gets its own /proc/self/io, a kill is a real SIGKILL, and no thread of a store
+// exists at a fork, because the parent opens no store.
 #pragma once
 
 #include <sys/types.h>
@@ -14,16 +14,16 @@
 
 namespace mergedb::demo {
 
-// Fixed size, below PIPE_BUF: arrives whole or not at all.
+// Fixed size, below PIPE_BUF, so that a write to the pipe is atomic.
 struct Message {
   enum class Kind : uint32_t { kProgress, kDone, kFailed };
   Kind kind = Kind::kProgress;
-  uint64_t records = 0;  // acknowledged: their puts returned OK
+  uint64_t records = 0;  // acknowledged: the put returned OK
   uint64_t text_bytes = 0;
   uint64_t user_bytes = 0;    // keys and values of the records
-  uint64_t device_bytes = 0;  // written, as /proc/self/io says; 0 if it does not
+  uint64_t device_bytes = 0;  // as in /proc/self/io; 0 if unknown
   double load_seconds = 0;
-  double total_seconds = 0;  // with background work
+  double total_seconds = 0;  // including background work
   uint64_t sum = 0;
   char text[256] = {};
 };
@@ -39,7 +39,7 @@ class Reporter {
 
 class Worker {
  public:
-  // Fork; the child runs `work` and ends. A failed Status is sent as kFailed.
+  // Forks; the child runs `work` and ends. A failed Status is sent as kFailed.
   explicit Worker(const std::function<Status(const Reporter&)>& work);
   ~Worker();
   Worker(const Worker&) = delete;

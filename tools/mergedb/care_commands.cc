@@ -1,4 +1,4 @@
-// compact, destroy: change how a database lies on disk, or that it does.
+// The verbs compact and destroy.
 #include "command.h"
 
 namespace mergedb::tool {

@@ -14,7 +14,7 @@ namespace mergedb::tool {
 
 namespace {
 
-// Help that shows the usage as a person would write it.
+// Help that prints our own usage line instead of CLI11's.
 class UsageFormatter final : public CLI::Formatter {
  public:
   explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
@@ -25,7 +25,7 @@ class UsageFormatter final : public CLI::Formatter {
   std::string usage_;
 };
 
-// The first word is the directory, unless --db gave it.
+// Takes the directory from the first word, unless --db is given, and checks the number of words.
 void TakeWords(const Verb& verb, Arguments& arguments) {
   std::vector<std::string>& words = arguments.words;
   words.insert(words.end(), arguments.tail.begin(), arguments.tail.end());
@@ -133,7 +133,7 @@ Disk MeasureDirectory(const std::string& directory) {
 
 namespace {
 
-// A line of the terminal that is written over, and cleared at the end.
+// A line on the terminal that each call overwrites and the destructor clears.
 class ProgressLine {
  public:
   ProgressLine() = default;
@@ -151,7 +151,7 @@ class ProgressLine {
   }
 
  private:
-  uint64_t percent_ = 101;  // nothing was shown
+  uint64_t percent_ = 101;  // 101: nothing was printed
 };
 
 }  // namespace
@@ -213,7 +213,7 @@ void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const 
 }
 
 void PrintJson(const nlohmann::ordered_json& json, int indent) {
-  // WHY ensure_ascii: control characters of UTF-8 reach a terminal as escapes.
+  // WHY ensure_ascii: it escapes the control characters beyond ASCII, so they do not reach the terminal.
   Print(json.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

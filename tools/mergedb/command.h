@@ -1,12 +1,17 @@
 // The frame of the mergedb command: git-style verbs over one database directory.
 //
-// A verb is a CLI::App with options, and a function that runs after parsing and returns an exit code. Data goes to
-// stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
+// A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
+// to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// main.cc lists the verbs; data_commands.cc has get, put, delete, scan; load_command.cc has load; copy_commands.cc has dump, copy;
-// merge_command.cc has merge; inspect_commands.cc has stat, check; lmdb_stat.cc what stat shows in the manner of mdb_stat;
-// care_commands.cc has compact, destroy; damage_commands.cc has verify, repair; leveldb_commands.cc has convert, export-leveldb; keyspace_commands.cc
-// has keyspaces. Tested from outside by tests/db/command_test.cc.
+// main.cc lists the verbs. The verbs are in these files:
+//
+//   data_commands.cc      get, put, delete, scan        load_command.cc       load
+//   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
+//   inspect_commands.cc   stat, check                   lmdb_stat.cc          stat with mdb_stat's output
+//   care_commands.cc      compact, destroy              damage_commands.cc    verify, repair
+//   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
+//
+// Test, from outside of the program: tests/db/command_test.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -26,16 +31,16 @@ namespace mergedb::tool {
 
 enum Exit : int {
   kOk = 0,
-  kNo = 1,       // the key is not there, or the check found damage
-  kUsage = 2,    // the command line makes no sense
-  kError = 3,    // anything else went wrong
-  kSkipped = 4,  // --skip-errors left keys out; all else went well
+  kNo = 1,       // the key does not exist, or the check found damage
+  kUsage = 2,    // the command line is invalid
+  kError = 3,    // any other failure
+  kSkipped = 4,  // success, but --skip-errors left keys out
 };
 
-// What the command line said. One verb runs a call, so they share it.
+// The parsed command line. All verbs share it, because one call runs one verb.
 struct Arguments {
   std::string directory;           // --db
-  std::vector<std::string> words;  // after the verb, without the directory once TakeWords returned
+  std::vector<std::string> words;  // words after the verb; TakeWords removes the directory
   std::vector<std::string> tail;   // words after "--", which may begin with a dash
   bool is_hex = false;
   bool is_json = false;
@@ -51,15 +56,15 @@ struct Arguments {
   bool is_skipping = false;
   bool is_default_alone = false;
   std::optional<std::string> from, to, prefix, property;
-  std::string keyspace;            // "": the default one
-  std::string create, drop;        // of keyspaces
-  std::vector<std::string> range;  // a begin and an end, or nothing
+  std::string keyspace;            // "": the default keyspace
+  std::string create, drop;        // names of keyspaces
+  std::vector<std::string> range;  // begin and end, or empty
   uint64_t limit = UINT64_MAX;
-  std::string type, operator_name, delimiter, as;  // of merge; and of what prints values
+  std::string type, operator_name, delimiter, as;  // options of merge; `as` is for all verbs that print values
   uint64_t cap_bytes = 0;
   uint64_t timestamp = 0;
   bool keeps_oldest = false;
-  // Of dump, load, stat and copy, as in mdb_dump, mdb_load, mdb_stat and mdb_copy.
+  // Options of dump, load, stat and copy, as in mdb_dump, mdb_load, mdb_stat and mdb_copy.
   bool is_alias = false;  // the program was called by one of these names
   std::optional<std::string> file, database;
   std::string flavour = "lmdb";
@@ -79,7 +84,7 @@ struct Arguments {
 
 struct Context {
   Arguments arguments;
-  std::function<int()> run;  // of the verb that was chosen
+  std::function<int()> run;  // runs the chosen verb
 };
 
 // A verb whose help begins with "mergedb <usage>". `words_min` to `words_max` words follow the directory.
@@ -97,7 +102,8 @@ void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
 void AddKeyspace(CLI::App* verb, Arguments& arguments);
-// What --keyspace asks for; NotFound if it is not there, unless it may be made.
+// The keyspace that --keyspace names. If it does not exist, it is created if `may_create`, else the result is
+// NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);
 
 void AddDataCommands(CLI::App& app, Context& context);
@@ -114,45 +120,50 @@ void AddKeyspaceCommands(CLI::App& app, Context& context);
 int Fail(Exit exit, std::string_view message);
 int Fail(const Status& status);
 
-// Say why on stderr and return null.
+// On failure, prints the reason on stderr and returns null.
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
-// Close, and report what that or stdout had to say.
+// Closes the database and flushes stdout. Reports the failures of both; then the result is an error code, else
+// `exit`.
 int Finish(DB& db, int exit);
 
-// -n, which mdb_dump and its like need and mergedb does not; and -V, which prints the version and ends.
+// Adds -n, which mdb_dump and similar programs have and mergedb ignores, and -V, which prints the version and
+// ends.
 void AddLmdbFlags(CLI::App* verb);
-// stat in the manner of mdb_stat.
+// stat with mdb_stat's output.
 int RunLmdbStat(Arguments& arguments);
-// Which databases -s, -a or neither of them mean: the main one has an empty name. With -a the main one comes first.
+// The databases that -s, -a or neither of them select. The main database has an empty name and comes first with
+// -a.
 Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db);
-// An item of the main database that LMDB's face keeps for a named one (src/lmdb/dbi.cc), and not data.
+// True for an item of the main database that the LMDB interface keeps for a named database (src/lmdb/dbi.cc).
+// Such an item is not data.
 bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value);
 Result<uint64_t> CountEntries(DB& db, Keyspace keyspace);
-// What lies in a directory, without what goes away meanwhile.
+// Files and bytes in a directory. A file that disappears during the count is left out.
 struct Disk {
   uint64_t files = 0;
   uint64_t bytes = 0;
 };
 Disk MeasureDirectory(const std::string& directory);
-// Percent on stderr while a person watches; null otherwise. The line is cleared when the last copy of the result dies.
+// A progress callback that prints the percentage on stderr if stderr is a terminal; null otherwise and with
+// --quiet. The line is cleared when the last copy of the callback is destroyed.
 Progress ShowProgress(const Arguments& arguments);
 
-// --skip-errors: keys whose value cannot be read are left out, named on stderr, and counted.
+// --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them.
 //
 //     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
 //       if (skipped.Take(*it)) continue;
 class SkippedKeys {
  public:
   explicit SkippedKeys(const Arguments& arguments) : arguments_(arguments) {}
-  // Is there an entry, or a key to be left out?
+  // True at an entry, and at a key that is to be left out.
   bool GoesOn(const Iterator& it) const { return it.Valid() || (arguments_.is_skipping && it.failed_key()); }
-  // False: the iterator stands at an entry.
+  // False: the iterator is at an entry. True: the key of this position was left out.
   bool Take(const Iterator& it);
   void Take(std::string_view key, const Status& status);
-  // What to say of an error that ended `it`.
+  // The error that ended `it`, with advice to use --skip-errors where it helps.
   Status ErrorOf(const Iterator& it) const { return WithAdvice(it.status(), it.failed_key().has_value()); }
   Status WithAdvice(const Status& status, bool is_of_one_key) const;
-  // Says how many there were. `exit`, or kSkipped in place of kOk if there were any.
+  // Prints the number of skipped keys. If there are any, kSkipped replaces kOk; otherwise the result is `exit`.
   int Finish(int exit) const;
 
  private:
@@ -165,7 +176,7 @@ void AddSkipErrors(CLI::App* verb, Arguments& arguments);
 std::string TakeBytes(const Arguments& arguments, const std::string& word);
 // A key or value for stdout: hex after --hex, else escaped.
 std::string ShowBytes(const Arguments& arguments, std::string_view bytes);
-// A value as --as asks; none if it does not.
+// The value in the format of --as; nullopt without --as.
 std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value);
 // {"key": "..."}; {"key_hex": "..."} after --hex or if the bytes are not UTF-8.
 void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,

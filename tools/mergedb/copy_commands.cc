@@ -1,4 +1,4 @@
-// dump, copy, drop: a database as text, as another directory, and as nothing.
+// The verbs dump (database to text), copy (to another directory) and drop (empties a database).
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -17,13 +17,14 @@ constexpr uint64_t kMapBytesMin = uint64_t{1} << 20;
 constexpr int kCopyAttempts = 20;
 constexpr auto kCopyPause = std::chrono::milliseconds(50);
 
-// LMDB's pages are at least half full, and an entry takes at most a page more than its bytes: a map that what is dumped fits into.
+// The map size that is large enough for the dump: LMDB's pages are at least half full, and an entry takes at
+// most one page more than its bytes.
 uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
   const uint64_t needed = kMapBytesMin + 3 * entry_bytes + 64 * entries;
   return (needed + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-// A walk of its own: LMDB wants to know the size of the map, which is of all databases, before the first entry.
+// A scan before the dump. The header has the map size of all databases, and it comes before the first entry.
 Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases,
                             const SkippedKeys& skipped) {
   uint64_t bytes = 0, entries = 0;
@@ -31,7 +32,7 @@ Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<
     const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.keyspace});
     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
       if (!it->Valid()) continue;
-      // A value that does not share a page with others takes whole pages.
+      // A value that does not share a page with other values takes whole pages.
       const uint64_t value_bytes = it->value().size();
       bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
       ++entries;
@@ -48,7 +49,7 @@ Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry
   const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.keyspace});
   for (it->SeekToFirst(); skipped->GoesOn(*it) && std::ferror(out) == 0; it->Next()) {
     if (skipped->Take(*it)) continue;
-    // With -a the names stand in the headers.
+    // With -a, the headers have the names.
     if (databases.size() > 1 && database.name.empty() && IsNameItem(databases, it->key(), it->value())) continue;
     AppendDumpLine(&text, it->key(), header.is_print);
     AppendDumpLine(&text, it->value(), header.is_print);
@@ -110,8 +111,8 @@ Status CopyOnce(const Arguments& arguments, const std::string& target, Checkpoin
   return db->Close();
 }
 
-// A program that has the database open and writes may take files away between our open and our look at them. What was copied so far
-// counts for the next attempt.
+// True for an error that can disappear. Another program that writes to the database may remove files between
+// our open and our read. The next attempt keeps the files that this one has copied.
 bool MayPass(const Status& status) { return status.IsCorruption() || status.IsNotFound() || status.IsIOError(); }
 
 Status CopyDatabase(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
@@ -148,7 +149,7 @@ int RunCopy(Arguments& arguments) {
 
 // ---- drop
 
-// A named database that LMDB's face made has an item in the main one.
+// A named database that the LMDB interface created has an item in the main database.
 Status DropDatabase(DB& db, const KeyspaceEntry& database) {
   RETURN_IF_ERROR(db.DropKeyspace({}, database.keyspace));
   std::string item;
@@ -157,7 +158,7 @@ Status DropDatabase(DB& db, const KeyspaceEntry& database) {
   return found.ok() ? db.Delete({}, database.name) : found;
 }
 
-// Without -s: everything, as in LMDB, whose main database holds the named ones.
+// drop without -s removes everything, as in LMDB, whose main database holds the named ones.
 Status DropAll(DB& db) {
   ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
   for (const KeyspaceEntry& each : named) RETURN_IF_ERROR(DropDatabase(db, each));
@@ -167,7 +168,7 @@ Status DropAll(DB& db) {
 }
 
 int RunDrop(Arguments& arguments) {
-  // WHY not of mdb_drop: it asks nothing, and scripts rely on that.
+  // WHY not for mdb_drop: it does not ask for confirmation, and scripts rely on that.
   if (!arguments.database && !arguments.is_sure && !arguments.is_alias) {
     return Fail(
         kUsage,

@@ -1,4 +1,4 @@
-// verify, repair: find what is damaged, and make the best of it. Both work where nothing else opens.
+// The verbs verify and repair. Both also work on a database that does not open.
 #include <cstdio>
 
 #include "command.h"

@@ -1,4 +1,4 @@
-// get, put, delete, scan: the everyday part.
+// The verbs get, put, delete and scan.
 #include <cstdio>
 #include <iostream>
 #include <iterator>

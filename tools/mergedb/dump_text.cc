@@ -19,9 +19,9 @@ void AppendHex(std::string* out, char c) {
   *out += kHexDigits[byte & 15];
 }
 
-// Lines of a header that say what a map of keys to values has no place for, unless their value is 0.
+// Header lines for features that mergedb does not support, unless their value is 0.
 constexpr std::string_view kRefused[] = {"duplicates", "dupsort", "dupfixed", "integerdup", "reversedup", "recnum"};
-// And those that say how keys are sorted: here they are sorted by their bytes.
+// Header lines that choose a key order. mergedb sorts keys by their bytes instead, and prints a message.
 constexpr std::string_view kOrders[] = {"reversekey", "integerkey"};
 
 bool IsOneOf(std::string_view name, const auto& names) {
@@ -96,7 +96,7 @@ Status DumpReader::ParseHeaderLine(const std::string& line, DumpHeader* header) 
     std::fprintf(stderr, "mergedb: line %llu: %s: keys will be sorted by their bytes\n",
                  static_cast<unsigned long long>(line_), std::string(name).c_str());
   }
-  return {};  // what else there may be is about files of others
+  return {};  // lines about the file format of LMDB or Berkeley DB are ignored
 }
 
 Result<bool> DumpReader::NextSection(DumpHeader* header) {

@@ -1,4 +1,4 @@
-// stat, check: look, and change nothing.
+// The verbs stat and check. They change nothing.
 #include <sstream>
 
 #include "command.h"

@@ -1,4 +1,4 @@
-// keyspaces: which there are; and how other verbs name one.
+// The verb keyspaces, which lists, creates and drops keyspaces; and the option --keyspace of other verbs.
 #include "command.h"
 
 namespace mergedb::tool {

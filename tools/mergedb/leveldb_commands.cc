@@ -1,4 +1,4 @@
-// convert, export-leveldb: from LevelDB's files and back.
+// The verbs convert (from LevelDB's files) and export-leveldb (to them).
 #include <cstdio>
 
 #include "command.h"
@@ -9,7 +9,7 @@ namespace mergedb::tool {
 
 namespace {
 
-// What the database says of the conversion, a line each, on stderr.
+// Prints the messages of the conversion on stderr, one a line.
 class StderrLogger final : public Logger {
  public:
   void Log(std::string_view line) override { std::fprintf(stderr, "mergedb: %s\n", ToLine(line).c_str()); }
@@ -30,7 +30,7 @@ int RunConvert(Arguments& arguments) {
   if (arguments.is_salvage) return RunSalvage(arguments);
   if (!*is_leveldb) {
     const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
-    if (!db && db.error().IsNotSupported()) return Fail(db.error());  // RocksDB's, say
+    if (!db && db.error().IsNotSupported()) return Fail(db.error());  // for example RocksDB's files
     return Fail(kNo, arguments.directory + ": not a LevelDB database: there is nothing to convert");
   }
   StderrLogger logger;
@@ -54,7 +54,7 @@ int RunExport(Arguments& arguments) {
     options.keyspace = *keyspace;
   }
   const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], options);
-  options.progress = {};  // clears its line
+  options.progress = {};  // clears the progress line
   if (!exported)
     return Finish(*db, skipped.Finish(Fail(skipped.WithAdvice(exported.error(), exported.error().IsMergeFailed()))));
   Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " +

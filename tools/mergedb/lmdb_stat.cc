@@ -1,5 +1,5 @@
-// stat in the manner of mdb_stat. What LMDB counts in pages has no counterpart in a tree of sorted runs: such lines say 0, but for the
-// size, which is the directory's in pages of 4096 bytes.
+// stat with mdb_stat's output. Sorted runs have no counterpart to LMDB's page counts, so these lines show 0.
+// The map size is the size of the directory in pages of 4096 bytes.
 #include "command.h"
 #include "text.h"
 

@@ -1,4 +1,4 @@
-// load: what dump, mdb_dump and db_dump write, and what scan prints, into a database.
+// The verb load: reads the output of dump, mdb_dump, db_dump and scan into a database.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -13,12 +13,12 @@ namespace {
 
 constexpr size_t kLoadBatchBytes = size_t{1} << 20;
 
-// Puts in batches; with -N only keys that are not there yet.
+// Puts in batches. With -N, it adds only keys that do not exist.
 class Loader {
  public:
   Loader(DB& db, bool is_adding_only) : db_(db), is_adding_only_(is_adding_only) {}
 
-  // What follows goes there; made if it is not there.
+  // Later pairs go to this keyspace. It is created if it does not exist.
   Status Enter(const std::string& database) {
     RETURN_IF_ERROR(Write());
     keyspace_ = Keyspace();
@@ -29,7 +29,7 @@ class Loader {
 
   Status Add(const std::string& key, const std::string& value) {
     if (is_adding_only_) {
-      RETURN_IF_ERROR(Write());  // it may be in the batch
+      RETURN_IF_ERROR(Write());  // the key may be in the batch
       std::string existing;
       const Status status = db_.Get({}, keyspace_, key, &existing);
       if (!status.IsNotFound()) return status;
@@ -71,7 +71,7 @@ std::optional<std::string> BytesOfJson(const nlohmann::json& object, const std::
   return std::nullopt;
 }
 
-// A line as scan prints it with the same flags.
+// Parses a line of scan's output with the same flags.
 std::optional<Pair> ParseLine(const Arguments& arguments, const std::string& line) {
   std::optional<std::string> key, value;
   if (arguments.is_json) {

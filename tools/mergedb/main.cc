@@ -13,7 +13,8 @@ namespace mergedb::tool {
 
 namespace {
 
-// Called as mdb_dump, mdb_load, mdb_stat, mdb_copy or mdb_drop (a link): the verb of that name.
+// If the program was called through a link named mdb_dump, mdb_load, mdb_stat, mdb_copy or mdb_drop: the verb
+// of that name. Null otherwise.
 const char* VerbOfAlias(const char* program) {
   const char* const slash = std::strrchr(program, '/');
   const char* const name = slash == nullptr ? program : slash + 1;
@@ -27,7 +28,8 @@ const char* VerbOfAlias(const char* program) {
 int Run(int argc, char** argv) {
   std::vector<char*> words(argv, argv + argc);
   const char* const alias = argc > 0 ? VerbOfAlias(argv[0]) : nullptr;
-  if (alias != nullptr) words.insert(words.begin() + 1, const_cast<char*>(alias));  // CLI11 does not write to it
+  // CLI11 does not write to the argument.
+  if (alias != nullptr) words.insert(words.begin() + 1, const_cast<char*>(alias));
   CLI::App app("Look into and change a mergedb database.", "mergedb");
   Context context;
   app.set_version_flag("--version", std::string("mergedb ") + mergedb_version());
@@ -46,7 +48,7 @@ int Run(int argc, char** argv) {
   AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
   AddKeyspaceCommands(app, context);
-  // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.
+  // WHY not CLI11: it drops the words that follow "--" after a verb.
   const auto mark =
       std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
   if (mark != words.end()) context.arguments.tail.assign(mark + 1, words.end());

@@ -1,4 +1,4 @@
-// merge: apply an operand to a key; and values of merges for people (--as).
+// The verb merge, which applies an operand to a key; and --as, which prints merged values as numbers or JSON.
 #include <bit>
 #include <charconv>
 #include <map>
@@ -19,7 +19,7 @@ Number TakeNumber(const std::string& name, const std::string& word) {
   throw CLI::ValidationError(name, "\"" + word + "\" is no number of this type");
 }
 
-// What the words make of an operand.
+// Makes an operand from the words of the command line.
 using Make = std::string (*)(const Arguments& arguments, const std::string& word);
 
 template <auto make>

@@ -16,7 +16,7 @@ int HexValue(char c) {
   return -1;
 }
 
-// Characters that a terminal shows as themselves, where they stand.
+// True for characters that are visible and do not change the order of the text.
 bool IsPlain(uint32_t code_point) {
   if (code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0)) return false;
   const bool is_invisible_or_reordering = (code_point >= 0x200b && code_point <= 0x200f) ||

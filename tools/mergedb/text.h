@@ -1,6 +1,7 @@
-// Bytes for a terminal and back. What is printed can neither move a cursor nor be mistaken for another key: control
-// characters, the backslash, broken UTF-8 and characters that reorder or hide text become escapes, and FromText takes
-// exactly these back, so that `mergedb scan A | mergedb load B` copies a database.
+// Converts bytes to text for a terminal, and back. Control characters, the backslash, invalid UTF-8, and
+// characters that reorder or hide text become escapes. So printed text cannot move the cursor, and different
+// keys look different. FromText reads exactly these escapes: `mergedb scan A | mergedb load B` copies a
+// database.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,16 @@
 
 namespace mergedb::tool {
 
-// As it is, but for \\ \t \n \r and \xNN.
+// Copies plain characters; all others become \\ \t \n \r or \xNN.
 std::string ToText(std::string_view bytes);
-// The same for text that has escapes already, such as a property: backslashes stay as they are.
+// As ToText, for text that already has escapes, such as a property: backslashes stay as they are.
 std::string ToLine(std::string_view text);
-std::optional<std::string> FromText(std::string_view text);  // nullopt: a broken escape
+std::optional<std::string> FromText(std::string_view text);  // nullopt: invalid escape
 
 std::string ToHex(std::string_view bytes);                  // lower-case
-std::optional<std::string> FromHex(std::string_view text);  // either case; nullopt: odd length or another character
+std::optional<std::string> FromHex(std::string_view text);  // either case; nullopt: odd length or invalid digit
 
-// The length of the UTF-8 character that `bytes` begins with; 0 if it begins with none.
+// The length of the first UTF-8 character of `bytes`; 0 if `bytes` does not begin with a valid one.
 size_t Utf8Bytes(std::string_view bytes, uint32_t* code_point);
 bool IsUtf8(std::string_view bytes);
 

@@ -15,7 +15,7 @@ std::string TextOf(const MDB_val& value) { return {static_cast<const char*>(valu
 class LmdbEngine final : public Engine {
  public:
   std::string Open(const std::string& directory) override {
-    (void)mkdir(directory.c_str(), 0700);  // LMDB wants it there
+    (void)mkdir(directory.c_str(), 0700);  // LMDB requires that the directory exists
     int code = mdb_env_create(&env_);
     if (code == MDB_SUCCESS) code = mdb_env_set_mapsize(env_, kMapBytes);
     if (code == MDB_SUCCESS) code = mdb_env_open(env_, directory.c_str(), 0, 0600);
@@ -51,7 +51,7 @@ class LmdbEngine final : public Engine {
     MDB_cursor* cursor = nullptr;
     code = mdb_cursor_open(transaction, table_, &cursor);
     MDB_val key{}, value{};
-    // A damaged tree may go round in circles; a right one has far fewer entries than this.
+    // Bounded, because iteration of a damaged tree may never end. A valid tree has far fewer entries.
     for (int entries = 0; code == MDB_SUCCESS && entries < 1'000'000; ++entries) {
       code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
       if (code == MDB_SUCCESS) (*found)[TextOf(key)] = TextOf(value);

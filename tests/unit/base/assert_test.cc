@@ -1,4 +1,5 @@
-// Goal: a broken assumption stops the process and says where and why; one that holds costs nothing visible.
+// Goal: an assertion that fails stops the process and names the condition and the place. An assertion that holds
+// has no visible effect.
 #include "base/assert.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: what the cache answers is what was put in under that name; it stays within its bytes; blocks that are found
-// again outlive a scan; pins outlive everything. Random operations are compared with a std::map of what may be there.
+// Goal: a block that the cache returns is the block stored under that name; the cache stays within its size;
+// blocks that are found again survive a scan; pinned bytes outlive the cache. Method: examples, and random
+// operations compared with a std::map of the blocks that the cache may hold.
 #include "base/block_cache.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(BlockCache, FindsWhatWasInserted) {
   EXPECT_EQ(cache.misses(), 2u);
 }
 
-// A program's own cache: a map that forgets nothing.
+// A cache of the program: a map that evicts nothing.
 class Map final : public BlockCache::Keeper {
  public:
   BlockCache::Pin Find(uint64_t file, uint64_t offset) override {

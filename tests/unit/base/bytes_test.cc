@@ -1,4 +1,4 @@
-// Goal: text for people says exactly which bytes; prefixes and comparisons agree with memcmp.
+// Goal: printed bytes are unambiguous; prefixes and comparisons agree with memcmp.
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(Bytes, PrefixIsBigEndianAndPaddedWithZeros) {
   for (size_t count = 0; count <= bytes.size(); ++count) {
     uint64_t expected = 0;
     for (size_t i = 0; i < 8; ++i) expected = expected << 8 | (i < count ? static_cast<uint8_t>(bytes[i]) : 0);
-    const std::string exactly = bytes.substr(0, count);  // nothing readable behind it
+    const std::string exactly = bytes.substr(0, count);  // no readable byte follows it
     EXPECT_EQ(Prefix8(exactly), expected) << count;
   }
   EXPECT_EQ(Prefix8({}), 0u);

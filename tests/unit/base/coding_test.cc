@@ -1,4 +1,5 @@
-// Goal: what was encoded decodes to itself, and no bytes at all are read out of bounds or taken for more than they are.
+// Goal: encoded values decode to themselves. No input makes a decoder read out of bounds or accept more bytes
+// than there are.
 #include "base/coding.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Goal: the checksum is the one that RFC 3720 defines, whichever path computes it and however the bytes are cut.
+// Goal: the checksum is that of RFC 3720, for each implementation and however the bytes are split.
 #include "base/crc32c.h"
 
 #include <gtest/gtest.h>

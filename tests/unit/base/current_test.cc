@@ -1,5 +1,7 @@
-// Goal: what is pinned lives until its last reader lets go, and not longer; a reader never sees what was replaced before it came.
-// Method: objects that know whether they live, replaced under pins in one thread, then by several threads under several readers.
+// Goal: a pinned value lives until its last reader unpins it, and not longer. A reader never gets a value that
+// was replaced before the reader came.
+// Method: values that record whether they are alive, replaced while pinned: in one thread, then by several
+// threads under several readers.
 #include "base/current.h"
 
 #include <gtest/gtest.h>
@@ -63,12 +65,12 @@ TEST_F(CurrentTest, APinKeepsWhatIsReplacedAndItsEndFreesIt) {
     EXPECT_EQ(pin->mark, Alive::kAlive);
     EXPECT_EQ(pin->number, 1u);
     EXPECT_EQ(current_.Pinned()->number, 3u);
-    EXPECT_EQ(alive_, 2);  // nobody held 2
+    EXPECT_EQ(alive_, 2);  // no pin held 2
   }
   EXPECT_EQ(alive_, 1);
 }
 
-// A reader that is interrupted between its look at what is current and its note.
+// A reader that is interrupted after it reads the current value and before it writes its note.
 TEST_F(CurrentTest, WhatWasReplacedSinceItWasSeenIsNotPinned) {
   Install(1);
   const Alive* const seen = current_.Share().get();
@@ -76,7 +78,7 @@ TEST_F(CurrentTest, WhatWasReplacedSinceItWasSeenIsNotPinned) {
   Install(2);
   EXPECT_EQ(alive_, 1);
   EXPECT_FALSE(current_.TEST_CanPin(seen));
-  EXPECT_EQ(current_.Pinned()->number, 2u);  // and its slot is free again
+  EXPECT_EQ(current_.Pinned()->number, 2u);  // the slot is free again
   Install(3);
   EXPECT_EQ(alive_, 1);
 }
@@ -120,8 +122,8 @@ TEST_F(CurrentTest, EachOfManyReadersKeepsItsOwn) {
   EXPECT_EQ(alive_, 1);
 }
 
-// More readers than tries, so that some of them meet taken slots. What dies stays in memory until the end: were its place used again,
-// whoever holds a dead value would find a living one there.
+// There are more readers than kTries, so some of them meet taken slots. Destroyed values stay allocated until
+// the end. If their memory were used again, a reader with a destroyed value could find a live one there.
 TEST_F(CurrentTest, ReadersAndInstallersRace) {
   constexpr uint64_t kReaders = 6;
   constexpr uint64_t kInstalls = 50'000;
@@ -131,7 +133,7 @@ TEST_F(CurrentTest, ReadersAndInstallersRace) {
   };
   std::vector<Value> values(kInstalls + 1);
   Current<Value> current;
-  Mutex mutex;  // numbers are installed in order
+  Mutex mutex;  // values are installed in the order of their numbers
   uint64_t next = 0;
   std::atomic<uint64_t> dead{0};
   const auto install = [&] {

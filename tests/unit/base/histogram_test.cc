@@ -1,4 +1,5 @@
-// Goal: exact where it promises exactness, within 1/64 elsewhere, and merging is the same as adding everything to one.
+// Goal: count, mean, min and max are exact, percentiles are within 1/64, and merged histograms equal one
+// histogram of all values.
 #include "base/histogram.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Goal: a Status says its code and message, survives copies and moves, and costs nothing when OK.
+// Goal: a Status reports its code and message, survives copies and moves, and costs nothing if it is OK.
 #include "mergedb/status.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Goal: numbers that add up.
+// Goal: count, sum and maximum of the waits are right.
 #include "base/wait_counter.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Goal: value files are opened once and kept, closed when there are too many or descriptors run out, forgotten when told.
+// Goal: the cache opens each blob file once and keeps it. It closes files if there are too many or if
+// descriptors run out, and forgets a file on request.
 #include "blob/cache.h"
 
 #include "env/descriptors.h"

@@ -1,5 +1,6 @@
-// Goal: what was written is read, by reference, from the file or the cache, compressed or not; and a reference or a file that is
-// wrong in any way gives an error, never another value. Method: files in memory; every byte flipped, every length cut.
+// Goal: the reader returns each written value by its blob index, from the file or the cache, compressed or
+// not. A wrong blob index or a damaged file gives an error, never another value. Method: files in memory;
+// every byte flipped, every length cut.
 #include "blob/reader.h"
 
 #include "tests/unit/blob/value_rows.h"
@@ -36,7 +37,7 @@ TEST(ValueReader, ReadsWhatWasWritten) {
       if (codec != Compression::kNone) { EXPECT_LT(meta->bytes, 1u << 20) << "they repeat themselves"; }
       auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
-      for (int round = 0; round < 2; ++round) {  // the second time from the cache, where it fits
+      for (int round = 0; round < 2; ++round) {  // the second round reads from the cache, if the values fit
         for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
       }
       EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
@@ -44,7 +45,7 @@ TEST(ValueReader, ReadsWhatWasWritten) {
   }
 }
 
-// A read that trusts the disk must not show its damage to a read that does not.
+// A read without checksums must not put damaged bytes into the cache for reads with checksums.
 TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
   for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
     MemoryFiles files;
@@ -57,7 +58,7 @@ TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
     Found found;
     byte ^= 1;
     (void)(*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false},
-                         &found);  // whatever it says of damaged bytes
+                         &found);  // the result of the damaged read does not matter
     EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), "Corruption");
     byte ^= 1;
     ASSERT_TRUE((*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false}, &found).ok());
@@ -66,7 +67,7 @@ TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
   }
 }
 
-// As a forged MANIFEST may say it.
+// A forged MANIFEST may claim such a size.
 TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   MemoryFiles files;
   auto rows = SomeValues(3, 5'000);
@@ -116,7 +117,7 @@ TEST(ValueReader, AReferenceThatIsWrongInAnyWayIsCorruption) {
       format::BlobIndex wrong = right;
       wrong.offset += static_cast<uint64_t>(by);
       EXPECT_EQ(Get(**reader, wrong, rows[5].key), "Corruption") << by;
-      if (has_cache) continue;  // the place says which value it is; it was checked when it came in
+      if (has_cache) continue;  // the cache finds the value by its offset; it was checked when it was read
       wrong = right;
       wrong.bytes += static_cast<uint32_t>(by);
       EXPECT_EQ(Get(**reader, wrong, rows[5].key), "Corruption") << by;
@@ -162,7 +163,7 @@ TEST(ValueReader, TakesKeysForEqualThatTheComparatorDoes) {
   EXPECT_EQ(Get(**reader, rows[0].reference, "pear"), "Corruption");
 }
 
-// Reads everything; true if some error was reported. Whatever is read must be right.
+// Reads everything; true if a read reports an error. Every value that is read must be right.
 bool IsNoticed(MemoryFiles* files, const format::BlobFileMeta& meta, const std::vector<ValueRow>& rows) {
   auto reader = Reader::Open(files, ValuePath(7), meta, Bytewise(), nullptr);
   if (!reader) return true;
@@ -225,7 +226,8 @@ TEST(ValueWriter, AFullDiskIsAnError) {
   EXPECT_EQ(status.code(), Code::kNoSpace);
 }
 
-// The buffer holds 1 MiB: wherever in the second record, the padding or the footer it ends, the failure of its write is the file's.
+// The buffer holds 1 MiB. It may end anywhere in the second record, the padding or the footer: a failed write
+// of the buffer always fails the file.
 TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
   constexpr size_t kBuffer = 1 << 20;
   for (size_t behind = 0; behind < 4400; behind += behind < 160 ? 1 : 53) {
@@ -243,9 +245,9 @@ TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
   }
 }
 
-// ---- bytes whose checksums fit -------------------------------------------------------------------------------------------------
+// ---- bytes with valid checksums ---------------------------------------------------------------------------
 
-// A whole file of one record, of which only what is stored is no compressed value.
+// A valid file of one record, except that `stored` is no compressed value.
 format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::BlobIndex* reference) {
   char head[format::kRecordHeadBytesMax];
   const size_t head_bytes =
@@ -287,7 +289,7 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
 
 TEST(ValueErrors, EachReadThatFailsIsAnErrorOfTheCheck) {
   MemoryFiles files;
-  auto rows = SomeValues(40, 200'000);  // more than one read holds
+  auto rows = SomeValues(40, 200'000);  // more bytes than one read holds
   const auto meta = WriteValues(&files, 7, &rows);
   auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
   ASSERT_TRUE(reader.has_value());

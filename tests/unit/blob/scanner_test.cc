@@ -1,5 +1,5 @@
-// Goal: values are right in whatever order they are asked for; in the order of the file, either way, they come out of few large
-// reads. Method: files in memory that count reads.
+// Goal: values are right in any order of requests. In file order, forward or backward, the scanner reads them
+// with few large reads. Method: files in memory that count reads.
 #include "blob/scanner.h"
 
 #include "base/random.h"

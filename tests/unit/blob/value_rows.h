@@ -1,4 +1,4 @@
-// A value file in memory with known contents: for the tests of values/.
+// A blob file in memory with known contents: for the tests of blob/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline std::string ValuePath(uint64_t number) {
   return format::PrintFileName(format::FileKind::kBlobFile, kv::FileNumber{number});
 }
 
-// Writes the rows, which learn where they are.
+// Writes the rows and sets their blob indexes.
 inline format::BlobFilePtr WriteValues(MemoryFiles* files, uint64_t number, std::vector<ValueRow>* rows,
                                        const blob::WriterOptions& options = {}) {
   auto writer = blob::Writer::Create(files, ValuePath(number), kv::FileNumber{number}, 77 + number, options);

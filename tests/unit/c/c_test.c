@@ -1,6 +1,6 @@
-/* Goal: the C face does what include/mergedb/c.h says, and no misuse of it is a crash. Method: a plain C11 program
- * against the shared library, in a directory given as its argument; the first broken expectation ends it with exit
- * code 1. */
+/* Goal: the C interface does what include/mergedb/c.h says, and no misuse of it crashes. Method: a plain C11
+ * program that uses the shared library in the directory of its argument. The first failed expectation ends it with
+ * exit code 1. */
 #include <mergedb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,7 +188,8 @@ static void iterates_within_bounds_both_ways(void) {
   EXPECT_OK(mergedb_close(db, &error));
 }
 
-// The keys that one mergedb_iterator_read copies, each followed by its value and a space; its code.
+// Appends to `seen` the keys that one mergedb_iterator_read copies, each followed by its value and a space.
+// Returns the code.
 static mergedb_code read_entries(mergedb_iterator it, int32_t backwards, size_t capacity, char* seen, size_t* used) {
   char buffer[256];
   size_t count = 7;
@@ -233,7 +234,7 @@ static void reads_many_entries_by_one_call(void) {
   EXPECT(strcmp(seen, "b a12 ") == 0);
   EXPECT_CODE(read_entries(it, MERGEDB_YES, 30, seen, &used), MERGEDB_NOT_FOUND);
 
-  // An error is the next call's; the entries before it are not lost.
+  // The next call returns the error; the entries before it are not lost.
   mergedb_operand add = {.struct_size = sizeof add, .type = MERGEDB_ADD_U64, .u64 = 1};
   EXPECT_OK(mergedb_merge(db, NULL, "c", 1, &add, &error));
   EXPECT_OK(mergedb_iterator_close(it, &error));
@@ -575,7 +576,7 @@ static void goes_on_past_a_key_that_cannot_be_read(void) {
 
 static void count_destroyed_operator(void* state) { ++*(int*)state; }
 
-/* The value is the last operand with one more '!' for each; an operand "fail" fails. */
+/* The value is the base, then each operand followed by '!'. An operand "fail" fails. */
 static void shout(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands,
                   size_t count, mergedb_merge_result* result) {
   (void)state;

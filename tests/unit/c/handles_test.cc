@@ -1,5 +1,5 @@
-// Goal: a handle reaches its own object or nothing. Method: a table of its own for each test; threads that race for the
-// same handle in the last ones.
+// Goal: a handle reaches its own object or no object. Method: a new table for each test; the last tests use
+// threads that race for the same handle.
 #include "c/handles.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,8 @@ TEST_F(HandleTableTest, PinsTheObjectThatWasAdded) {
   EXPECT_EQ(alive_, 0);
 }
 
-// As c.h says. Symptom: a loop over the texts of a report ended early, without an error, where another thread read it too.
+// See c.h. Symptom: a loop over the texts of a report ends early and without an error, if another thread
+// reads it too.
 TEST_F(HandleTableTest, DatabasesSnapshotsAndReportsAreForManyThreadsAtOnce) {
   for (const auto kind : {HandleKind::kDatabase, HandleKind::kIterator, HandleKind::kSnapshot, HandleKind::kBatch,
                           HandleKind::kTransaction, HandleKind::kCursor, HandleKind::kReport}) {

@@ -1,6 +1,7 @@
-// Goal: what the C face cannot use is refused, with a code and in words that name the argument, before anything else happens. Method: each
-// function with one argument wrong at a time; then the database, the batch and the transaction hold what they held. Null where the plain
-// calls need something, and options of an open: tests/db/arguments_test.cc.
+// Goal: the C interface refuses invalid arguments with a code and a message that names the argument, before
+// it does anything else. Method: each function with one wrong argument at a time; afterwards the database,
+// the batch and the transaction are unchanged. tests/db/arguments_test.cc tests null arguments of the plain
+// calls, and the options of an open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ T Sized() {
   return made;
 }
 
-// The handle of a database in memory: a C program cannot have one, and it opens in no time.
+// Returns a handle for a database in memory. A C program cannot open one, and it opens quickly.
 mergedb_db HandleOf(std::unique_ptr<DB> database) {
   auto opened = std::make_shared<Opened>();
   opened->db = std::move(database);
@@ -321,7 +322,7 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
   EXPECT_TRUE(world_.files->SizeOf(target).error().IsNotFound());
 }
 
-// ---- care
+// ---- verify and repair
 
 TEST_F(CFaceRefusals, OptionsOfCare) {
   using Look = std::function<mergedb_code(const char*, const mergedb_repair_options*, mergedb_report*)>;
@@ -426,7 +427,7 @@ TEST_F(CFaceRefusals, ASecondSingleWriterOfOneThread) {
   EXPECT_EQ(second, 0u);
 }
 
-// An operator that calls into the transaction that is asking it, from a thread of its own.
+// A merge operator that calls into the transaction that applies it, on a thread of its own.
 struct Caller {
   std::function<mergedb_code(mergedb_error*)> call;
   mergedb_code code = MERGEDB_OK;
@@ -636,7 +637,7 @@ TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
   EXPECT_EQ(mergedb_snapshot_close(snapshot, &error_), MERGEDB_OK);
 }
 
-// As between a close and the end of a call that another thread is in.
+// The state between a close and the end of another thread's call.
 TEST(CFaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
   testing::World world;
   auto owned = std::move(world.Open()).value();

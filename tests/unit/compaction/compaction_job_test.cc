@@ -1,5 +1,5 @@
-// Goal: a job's releases are right one by one: after each, what the tree shows is what it showed before, whether or not the job
-// goes on; what was read and released is let go of; a failed job leaves no file of its own.
+// Goal: each release of a job is right by itself: after it, the tree shows the same as before, even if the
+// job goes no further. Released inputs are unpinned. A failed job leaves no file of its own.
 #include "compaction/compaction_job.h"
 
 #include <gtest/gtest.h>
@@ -46,8 +46,9 @@ class JobTest : public ::testing::Test {
     version_ = std::move(*next);
     return {};
   }
-  // Newest run first: the first version met of a key is what is shown, unless a newer run's range tombstones cover it. (Within a
-  // run none is over an older version: they are not written so.)
+  // Reads from the newest run on: the first version of a key is its value, unless a range tombstone of a
+  // newer run masks it. Within a run of these tests no range tombstone masks an entry: jobs drop such
+  // entries.
   Shown ShownNow() {
     Shown shown;
     std::set<std::string> met;
@@ -115,14 +116,15 @@ class JobTest : public ::testing::Test {
     return pick;
   }
 
-  // To its end, or to its failure.
+  // Runs the job to its end, or to its failure.
   Status Run(const picker::CompactionPick& pick) {
     CompactionJob job(Context(), pick, version_);
     Result<bool> step = false;
     while (step && !*step) step = job.Step(0);
     return step.status();
   }
-  // The table lies, behind right checksums: all of its entries are of this sequence.
+  // Forges a table with valid checksums: its properties and the returned description claim `sequence` for all
+  // entries.
   format::FileMetaPtr WithSequence(const format::FileMeta& meta, kv::Sequence sequence) {
     const std::string path = format::TablePath("dir", meta.number);
     std::string bytes = *tables_.files.ReadWhole(path);
@@ -174,8 +176,9 @@ TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
   EXPECT_EQ(version_->entries(), 400u);
 }
 
-// Symptom, had it been so: a deleted key comes back for a while. Cause: inputs released up to the first key of the table being
-// written, though its range tombstones begin before. Consequence: what they cover in older runs shows until that table does.
+// Symptom: a deleted key comes back for a while. Cause: the job releases its inputs up to the first key of
+// the unfinished table, although the range tombstones of that table begin before the key. Consequence: the
+// entries that they mask in older runs are visible until the table is installed.
 TEST_F(JobTest, HidesWhatRangeTombstonesCoverAfterEveryRelease) {
   std::vector<OwnedEntry> oldest;
   for (int i = 0; i < 600; i += 7) oldest.push_back(PutEntry(Key(i), 1, "oldest"));
@@ -226,7 +229,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
   EXPECT_EQ(ShownNow(), before);
 }
 
-// Both runs once more, their large values in two value files of their own.
+// The same two runs again; their large values are in two blob files.
 class CleaningTest : public JobTest {
  protected:
   void SetUp() override {
@@ -307,7 +310,7 @@ TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
   EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
 }
 
-// Whole to its checksum; no program wrote it.
+// The checksum of the table is right, but no writer makes such a blob index.
 TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   const Shown before = ShownNow();
   ASSERT_OK_AND_ASSIGN(
@@ -331,7 +334,7 @@ TEST_F(JobTest, MovesWithoutWriting) {
   const size_t files = tables_.files_there();
   picker::CompactionPick pick = MergeAll();
   pick.is_move = true;
-  // Disjoint: what each run shows is cut to its half.
+  // Cuts the two runs to disjoint halves.
   format::VersionEdit halves;
   halves.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = Key(300)}});
   halves.cuts.push_back({.position = kv::Position{1}, .bounds = {.upper = Key(300)}});
@@ -346,11 +349,11 @@ TEST_F(JobTest, MovesWithoutWriting) {
   EXPECT_EQ(tables_.files_there(), files);
 }
 
-// Symptom: CompactRange never returns. Cause: a table whose deletes are newer than any reader, which only a forged one is, keeps
-// them in each merge, and the next pick finds them owed again. Found by fuzz/directory_fuzz.cc.
+// Symptom: CompactRange never returns. Cause: a forged table whose deletes are newer than any reader. Each
+// compaction keeps these deletes, and the next pick selects them again. Found by fuzz/directory_fuzz.cc.
 TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
   tables_.RemoveWhatNobodyNames();
-  for (const int deletes : {1, 3'000}) {  // found at the end, and at a release
+  for (const int deletes : {1, 3'000}) {  // found at the end; found at a release
     SCOPED_TRACE(deletes);
     std::vector<OwnedEntry> entries;
     for (int i = 0; i < deletes; ++i) entries.push_back(DeleteEntry(Key(i), 9'000));

@@ -1,4 +1,5 @@
-// Goal: what a flush leaves of a memtable: what somebody can still see, in one table, or nothing at all; no file after a failure.
+// Goal: a flush writes the entries of a memtable that a reader can still see into one table, or writes no
+// table if there are no such entries. After a failure it leaves no file.
 #include "compaction/flush_job.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +62,8 @@ TEST_F(FlushTest, KeepsWhatASnapshotSees) {
   EXPECT_EQ(Read(table), "k#3,PUT=three k#2,PUT=two ");
 }
 
-// What is not in the table although its sequence lies among these is gone for good: repair counts on it.
+// Repair relies on this: an entry with a sequence of this range that is not in the table was dropped for
+// good.
 TEST_F(FlushTest, SaysWhichSequencesItTookIn) {
   memtable_.Add("x", kv::MakeTag(7, kv::Kind::kRangeDelete), "y");
   Add("k", 8, "one");
@@ -75,7 +77,7 @@ TEST_F(FlushTest, SaysWhichSequencesItTookIn) {
   EXPECT_EQ(salvaged.compacted_ranges, (std::vector<format::CompactedRange>{{.from = 7, .sequence = 12}}));
 }
 
-// The table may lie above others that hold the key.
+// Older runs may hold the key, so the flush keeps the delete.
 TEST_F(FlushTest, KeepsDeletes) {
   Add("k", 1, "v");
   Delete("k", 2);
@@ -103,7 +105,8 @@ TEST_F(FlushTest, PutsLargeValuesInOneBlobFile) {
   EXPECT_LT(table->bytes, 120'000u);
 }
 
-// The table may be finished when its value file meets the full disk: nobody names it then, and it goes as any such file does.
+// The table may be finished when its blob file fails with a full disk. No version names the table then, and
+// it is removed like any obsolete file.
 TEST_F(FlushTest, LeavesNoFileWhenTheDiskIsFull) {
   tables_.RemoveWhatNobodyNames();
   for (int i = 0; i < 2'000; ++i)

@@ -1,4 +1,4 @@
-// What a full compaction leaves is never said to be more than it is, and not much less.
+// Goal: the estimate of the bytes after a full compaction is never too large, and not much too small.
 #include "compaction/live_sample.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using kv::Kind;
 
-// Flushes of a database whose tables take as many bytes as their keys and values have.
+// Flushes of a database whose tables hold exactly the bytes of their keys and values.
 class LiveSampleTest : public ::testing::Test {
  protected:
   struct Write {
@@ -67,7 +67,7 @@ TEST_F(LiveSampleTest, IsNeverMoreThanTheTruthAndNotMuchLess) {
           memtable[key] = {Kind::kDelete};
           live.erase(key);
         } else {
-          const uint64_t bytes = random.Uniform(20) == 0 ? 2'000 : 50;  // a few hold most of it
+          const uint64_t bytes = random.Uniform(20) == 0 ? 2'000 : 50;  // a few values hold most of the bytes
           memtable[key] = {.value_bytes = bytes};
           live[key] = bytes + KeyCounts();
         }

@@ -1,5 +1,5 @@
-// Goal: tables are cut when full and at borders, never between two versions of a key, and an unfinished one is removed; range
-// tombstones are clipped where they are cut.
+// Goal: tables are cut when they are full and at cut keys, never between two versions of a key. An unfinished
+// table is removed. Range tombstones are clipped where tables are cut.
 #include "compaction/outputs.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Outputs, KeepsAllVersionsOfAKeyInOneTable) {
   EXPECT_EQ(made[0]->tombstones, 99u) << "older versions are what a full compaction drops";
 }
 
-// "a..g) m..p]", and the range tombstones of each table.
+// Prints the bounds of each table, "a..g) m..p]", and its range tombstones.
 std::string Print(testing::Tables& tables, const std::vector<format::FileMetaPtr>& made) {
   std::string text;
   for (const auto& meta : made) {
@@ -118,7 +118,8 @@ TEST(Outputs, OfRangeTombstonesAloneAreATable) {
   EXPECT_EQ(made[0]->masked_bytes, 100u);
 }
 
-// The shares that tables claim for themselves lie side by side and fill what the merge settled, gaps between keys included.
+// The compacted ranges of the output tables are adjacent and fill the compacted ranges of the compaction,
+// with the gaps between keys.
 TEST(Outputs, ShareWhatTheMergeSettles) {
   testing::Tables tables;
   Outputs outputs(tables.factory,
@@ -173,8 +174,7 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   tables.factory.blob_value_bytes_min = 100;
   Outputs outputs(tables.factory, {});
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
-  ASSERT_OK(
-      outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // it came from a value file
+  ASSERT_OK(outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // came from a blob file
   ASSERT_OK(outputs.Finish());
   EXPECT_EQ(outputs.TakeBlobFiles().at(0)->records, 1u);
   const auto entries = tables.Read(outputs.Take().at(0));
@@ -239,8 +239,8 @@ TEST(Outputs, WritesTablesAndBlobFilesOverSpareOnes) {
   EXPECT_OK(reader->CheckIntegrity());
 }
 
-// In the midst of a value file, of which a piece is full; at a release; for tables behind the last entry, one of them of range
-// tombstones alone.
+// The write may fail in the middle of a blob file (when a piece of it is full), at a release, or for tables
+// behind the last entry. One of those tables holds only range tombstones.
 TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
   for (uint64_t nth = 1;; ++nth) {
     SCOPED_TRACE(nth);

@@ -1,5 +1,5 @@
-// Goal: a job knows the range tombstones of its inputs as far as their slices show, passes on what may still hide something, and
-// leaves tables unread only if nobody needs anything of them.
+// Goal: a job knows the range tombstones of its inputs within the bounds of their virtual tables. It writes
+// the tombstones that may still mask an entry. It skips a table only if no reader needs an entry of it.
 #include "compaction/range_inputs.h"
 
 #include <gtest/gtest.h>

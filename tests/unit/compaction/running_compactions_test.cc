@@ -1,4 +1,4 @@
-// Goal: two running plans never interleave, and a plan made on an old Version is refused.
+// Goal: two running compactions never interleave, and a pick that was made from an old Version is refused.
 #include "compaction/running_compactions.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,8 @@ TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
   EXPECT_TRUE(running_.running().empty());
 }
 
-// A plan was made when no run below held a key of its own. A job that ended since moved one there: the plan's tombstones are needed.
+// At the time of the pick no older run holds a key of the pick. Then a job that ends moves such a key into an
+// older run: the tombstones of the pick are needed again.
 TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
   const auto run = [](uint64_t position, const std::string& smallest, const std::string& largest) {
     auto meta = std::make_shared<format::FileMeta>();

@@ -1,4 +1,4 @@
-// Tables in memory, and what makes, opens and reads them: for the tests of compaction/ and read/.
+// Tables in memory, with the objects that write, open and read them: for the tests of compaction/ and read/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class Tables {
     values = std::make_unique<blob::Cache>(&files, "dir", order, &blocks, 100);
   }
 
-  // From now on a file goes when the last one lets go of its description, as in a database.
+  // From now on a file is removed when the last pointer to its description is gone, as in a database.
   void RemoveWhatNobodyNames() {
     factory.track = [this](const format::FileMetaPtr& meta) { return Tracked(format::FileKind::kTable, *meta); };
     factory.track_values = [this](const format::BlobFilePtr& meta) {
@@ -34,7 +34,7 @@ class Tables {
     };
   }
 
-  // One table of entries in order.
+  // Writes one table; `entries` are in order.
   format::FileMetaPtr Write(const std::vector<OwnedEntry>& entries) {
     compaction::Outputs outputs(factory, {});
     for (const OwnedEntry& entry : entries) EXPECT_OK(outputs.Add(ViewOf(entry, order)));

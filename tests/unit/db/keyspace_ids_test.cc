@@ -1,4 +1,4 @@
-// Which keyspaces a write may go to, at any point of a group of commits. Method: by example.
+// Goal: the ids tell which keyspaces a write may use, at any point of a series of commits. Method: examples.
 #include "db/keyspace_ids.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using testing::StatusIs;
 
 class KeyspaceIdsTest : public ::testing::Test {
  protected:
-  // A change that writes to `used`, creates and drops.
+  // Checks a change that writes to `used`, creates and drops.
   Status Check(std::vector<kv::KeyspaceId> used, write::KeyspaceChanges changes = {}) {
     return ids_.Check({.keyspaces = used, .keyspace_changes = changes.empty() ? nullptr : &changes});
   }
@@ -40,7 +40,7 @@ TEST_F(KeyspaceIdsTest, IdsAreGivenOutAsFarAsTheyAreReservedAndOnlyOnce) {
   EXPECT_EQ(ids_.Allocate(), 0u);
   ids_.Reserve(7);
   EXPECT_EQ(ids_.Allocate(), 5u);
-  ids_.Reserve(6);  // an older raise, that was late
+  ids_.Reserve(6);  // an older Reserve that arrives late
   EXPECT_EQ(ids_.Allocate(), 6u);
   EXPECT_EQ(ids_.Allocate(), 0u);
   EXPECT_EQ(ids_.next(), 7u);
@@ -99,8 +99,8 @@ TEST_F(KeyspaceIdsTest, AGroupThatFailedLeavesNothing) {
   EXPECT_FALSE(ids_.IsLive(2));
 }
 
-// One of a group found the disk full. It was published with the others: what it would have made was there for writes that nobody would have
-// found again, and what another one had dropped came back with it.
+// Symptom: a member of a group that finds the disk full is published with the group. Writes may then go to
+// the keyspace that it failed to create, and a keyspace that another member dropped comes back.
 TEST_F(KeyspaceIdsTest, AMemberThatWasWithdrawnLeavesNothing) {
   ids_.Load({{1, "1"}, {2, "2"}}, 3);
   const write::KeyspaceChanges failed{.created = {3}, .created_names = {"three"}, .dropped = {1}};

@@ -1,4 +1,5 @@
-// Goal: what is moved aside is there afterwards under a name of its own, and stays there whatever fails.
+// Goal: a file that is moved to the lost directory has a name of its own there, and stays there whatever
+// fails.
 #include "db/lost_directory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A table is buried when its last holder lets go, once.
+// Goal: a table becomes obsolete once, when its last holder releases it.
 #include "db/obsolete_files.h"
 
 #include <gtest/gtest.h>

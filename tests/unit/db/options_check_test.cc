@@ -1,4 +1,5 @@
-// Options: what is left out is filled in, what contradicts itself is refused by name, and memory is never spent twice.
+// Goal: missing options get values, contradictory options are refused by name, and memory is never assigned
+// twice.
 #include "db/options_check.h"
 
 #include <gtest/gtest.h>

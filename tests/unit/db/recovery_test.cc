@@ -1,4 +1,5 @@
-// What a directory holds, and whether the tree's tables are there. The log's replay is tests/unit/wal's and tests/crash's.
+// Goal: recovery finds the files of a directory and checks that the tables of the tree are there.
+// tests/unit/wal and tests/crash test the replay of the WAL.
 #include "db/recovery.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +56,8 @@ TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
   EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kIOError));
 }
 
-// What an Env of LevelDB's named: tables that the tree knows and segments of this database, nothing else.
+// Recovery renames the files that a LevelDB Env has named, if they are tables of the tree or segments of this
+// database. It leaves other files alone.
 TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
   manifest::Loaded loaded;
   loaded.database_id = 7;
@@ -96,8 +98,8 @@ TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
                                                               "/d/000015.seg", "/d/000016.log"));
 }
 
-// A log made to hurt: the frames' checks fit, but their records have sequences that others had before, or none that is left. A
-// memtable counts on versions that come in order.
+// A forged WAL: the checks of the frames fit, but their records repeat sequences or exceed the largest
+// sequence. A memtable relies on versions that arrive in order.
 TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
   for (const kv::Sequence first : {kv::Sequence{1}, kv::kSequenceMax - 2}) {
     testing::World world;
@@ -121,7 +123,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
       ASSERT_OK(log.status());
       for (int frame = 0; frame < 2; ++frame) {
         const std::string_view payload[] = {batch};
-        ASSERT_OK((*log)->Append(payload, 1));  // which is a lie
+        ASSERT_OK((*log)->Append(payload, 1));  // a false number of records
       }
       ASSERT_OK((*log)->MakeDurable());
     }

@@ -1,4 +1,5 @@
-// Files of dead tables are written again under another number; the pool can be emptied at any time, one by one.
+// Goal: files of obsolete tables are written again under another number. The pool can be emptied at any time,
+// file by file.
 #include "db/recycled_files.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ class SpareFilesTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(files_.CreateDirectory("/db")); }
 
-  // A table that nobody names any more.
+  // An obsolete table.
   ObsoleteFiles::ObsoleteFile Add(uint64_t number, uint64_t bytes) {
     auto file = files_.Open(format::TablePath("/db", kv::FileNumber{number}), {.access = Access::kCreate});
     EXPECT_OK(file.status());

@@ -1,4 +1,4 @@
-// Who needs which sequence: the list that jobs keep versions for.
+// Goal: the list of live sequences, for which jobs keep versions.
 #include "db/snapshots.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST_F(SnapshotsTest, KnowsItsOwnAndOutlivesItsHolder) {
   EXPECT_FALSE(snapshots_->Owns(theirs.get()));
   EXPECT_FALSE(snapshots_->Owns(nullptr));
   other = nullptr;
-  theirs = nullptr;  // its home was kept for this
+  theirs = nullptr;  // this snapshot keeps its list alive
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The SuperVersion and the MANIFEST: what a commit makes durable, and what a failed one leaves to the next.
+// Goal: a commit of the SuperVersion and the MANIFEST makes its changes durable, and a failed commit leaves
+// its changes to the next one.
 #include "db/version_set.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class ShapeTest : public ::testing::Test {
     EXPECT_OK(file.status());
     EXPECT_OK((*file)->WriteAt(0, std::string(5000, fill)));
   }
-  // A table, and a value file that it refers to, in files that were written and never synced.
+  // NewBlobFile and NewTable write files and do not sync them. The table refers to the blob file.
   format::BlobFilePtr NewBlobFile() {
     const kv::FileNumber number = version_set_.AllocateNumber();
     WriteFile(format::BlobFilePath("/d", number), 'v');
@@ -58,7 +59,7 @@ class ShapeTest : public ::testing::Test {
     return version_set_.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt,
                                [this](const VersionSet::WalStart& start) { released_ = start; });
   }
-  // Are the tables of the durable MANIFEST there, whole, after a power cut?
+  // Checks that after a power cut the tables of the durable MANIFEST are there and whole.
   void CheckPowerCut(size_t tables) {
     auto image = files_.Crash(CrashMode::kMin, CrashModel::kStrict, 1);
     ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(image.get(), "/d", order_));
@@ -137,7 +138,7 @@ TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
 }
 
-// Neither a flush nor a merge makes a tree that the next open would refuse.
+// Neither a flush nor a compaction installs a tree that the next open would refuse.
 TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();
@@ -161,7 +162,8 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   EXPECT_EQ(version_set_.Current()->version->files().size(), 2u);
 }
 
-// A reader that took its SuperVersion before a batch was put into several memtables may hold the first of them and not the last.
+// A SuperVersion from before a batch of several memtables may contain the first of these memtables and not
+// the last.
 TEST_F(ShapeTest, AViewFromBeforeALargeBatchIsTooOld) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();

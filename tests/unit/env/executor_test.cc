@@ -1,4 +1,5 @@
-// Goal: scheduled work runs once, at low priority, on as many threads as claimed; lines of a log stay lines.
+// Goal: each scheduled task runs once, at low priority, on the number of threads that was asked for. A log
+// message is one line.
 #include "env/executor.h"
 
 #include <pthread.h>
@@ -43,13 +44,13 @@ size_t MappedBytes() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Symptom: an open in a process that may have no more threads was std::terminate.
+// Symptom: Open in a process that may start no more threads ended in std::terminate.
 TEST(ThreadPool, DoesWithFewerThreadsOrThrows) {
   bool has_thrown = false, has_had_fewer = false;
   for (const size_t more_bytes : {size_t{1} << 20, size_t{200} << 20}) {
     const pid_t child = fork();
     if (child == 0) {
-      pthread_attr_t large_stacks;  // larger than those of ended threads that the C library keeps
+      pthread_attr_t large_stacks;  // larger than the stacks that the C library keeps for reuse
       if (pthread_attr_init(&large_stacks) != 0 || pthread_attr_setstacksize(&large_stacks, size_t{32} << 20) != 0 ||
           pthread_setattr_default_np(&large_stacks) != 0) {
         _exit(5);
@@ -88,7 +89,7 @@ TEST(ThreadPool, RunsAsManyAtOnceAsItClaims) {
       std::unique_lock lock(mutex);
       ++inside;
       changed.notify_all();
-      changed.wait(lock, [&] { return inside == 3; });  // only if all are here at once
+      changed.wait(lock, [&] { return inside == 3; });  // true only if all three run at once
     });
   }
   std::unique_lock lock(mutex);

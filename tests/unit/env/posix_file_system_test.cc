@@ -1,6 +1,6 @@
-// Goal: the real file system keeps env.h's word, and its traps stay closed. Method: a temporary directory; each trap is
-// set for real (a FIFO, a symlink, a full descriptor table, a second process); somebody who removes a file just before it is looked at, by
-// this program's own lstat in front of the C library's.
+// Goal: the real file system keeps the contract of env.h, also in the difficult cases. Method: a temporary
+// directory, and each difficult case made real: a FIFO, a symlink, a full descriptor table, a second process.
+// This program's own lstat, linked in front of the C library's, removes a file just before it is examined.
 #include "env/posix_file_system.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@
 #include "testing/temp_directory.h"
 
 namespace {
-int g_removals = 0;  // so many of the next looks come too late
+int g_removals = 0;  // the next calls of lstat that find the file removed
 }  // namespace
 
 extern "C" int lstat(const char* path, struct stat* out) noexcept {
@@ -183,7 +183,7 @@ TEST_F(PosixFileSystemTest, OutOfDescriptorsIsBusy) {
   EXPECT_THAT(status, StatusIs(Code::kBusy));
 }
 
-// Each act finds no descriptor, and one that is in idle use.
+// Each call runs when no descriptor is free, while an idle file holds one.
 TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceMore) {
   Create("a");
   std::vector<std::function<Status()>> acts = {
@@ -193,7 +193,8 @@ TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceM
       [&] { return fs_.SyncDirectory(directory_.path()); },
       [&] { return fs_.Lock(directory_ / "LOCK").status(); },
   };
-  // The undefined-behaviour sanitizer looks at a new object with virtual functions through a pipe: there is no descriptor for one.
+  // The undefined-behaviour sanitizer checks a new object with virtual functions through a pipe. No descriptor
+  // is free for the pipe.
   if (testing::kInstrumentedFactor > 1) acts.pop_back();
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -217,7 +218,7 @@ TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceM
   }
 }
 
-// The limit on the size of a file stands in for a full disk: the same code, the same short write before it.
+// A limit on the file size stands in for a full disk: same code, same short write before the error.
 TEST_F(PosixFileSystemTest, OutOfSpaceIsNoSpaceAfterWritingWhatFits) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
@@ -261,7 +262,7 @@ TEST_F(PosixFileSystemTest, LockIsBusyForAnotherProcess) {
     const auto lock = fs_.Lock(path);
     char byte = lock.has_value() ? 'y' : 'n';
     (void)!write(ready[1], &byte, 1);
-    (void)!read(done[0], &byte, 1);  // until the parent closes its end
+    (void)!read(done[0], &byte, 1);  // blocks until the parent closes its end
     _exit(0);
   }
   char byte = 0;
@@ -293,7 +294,8 @@ TEST_F(PosixFileSystemTest, LockRefusesWhatIsNoFile) {
   EXPECT_THAT(fs_.Lock(directory_ / "no" + "/LOCK"), StatusIs(Code::kNotFound));
 }
 
-// A database is removed while another program opens it: the lock is on a file that nobody else can find.
+// Another program removes the database while this one opens it. A lock on a file without a name would exclude no
+// other process.
 TEST_F(PosixFileSystemTest, LockIsOnTheFileOfItsNameOrBusy) {
   const std::string path = directory_ / "LOCK";
   for (const int removals : {1, 9}) {
@@ -378,7 +380,7 @@ TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
   EXPECT_THAT(sparse->Map(kBytes), StatusIs(Code::kInvalidArgument, HasSubstr("0 written")));
 }
 
-// A ring in a file that the kernel makes up would lose what was stored.
+// A mapped WAL buffer would lose data if the kernel generates the file's contents, as in /proc.
 TEST_F(PosixFileSystemTest, MapsNothingOfAFileSystemItDoesNotKnow) {
   const auto file = fs_.Open("/proc/self/status", {.access = Access::kRead});
   ASSERT_OK(file);
@@ -397,7 +399,7 @@ TEST_F(PosixFileSystemTest, MapsForReadingWhatOutlivesFileAndName) {
   EXPECT_EQ(std::string_view((*mapping)->data(), (*mapping)->size()), std::string_view(bytes).substr(0, 9'000));
 }
 
-// A load from behind the end of a mapped file kills the process: it must not come to one.
+// Reading a mapping beyond the end of its file kills the process, so MapForReading checks the size.
 TEST_F(PosixFileSystemTest, MapsForReadingOnlyWhatIsThere) {
   (void)Create("table", std::string(8192, 'm'));
   auto file = Open("table", {.access = Access::kRead});

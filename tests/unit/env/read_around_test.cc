@@ -1,4 +1,5 @@
-// Goal: each piece of a file is asked for once; a few misses ask for a piece each, many for more and more at a time.
+// Goal: each piece of a file is requested once. At first a miss requests one piece; after many misses it
+// requests several.
 #include "env/read_around.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr uint64_t kPiece = ReadAround::kPieceBytes;
 
-// Takes down what it is asked to fetch.
+// Records the requests.
 class Asked final : public File {
  public:
   struct Request {

@@ -1,4 +1,5 @@
-// Goal: batches are the bytes of docs/formats/batch.md; a reader shows all of them or says where they are wrong.
+// Goal: batches have the bytes of docs/formats/batch.md. A reader shows all records or names the place of the
+// error.
 #include "format/batch.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +16,8 @@
 namespace mergedb::format {
 namespace {
 
-// The example of docs/formats/batch.md: PUT, 5 bytes of key, 10 of value; DELETE, 6 bytes of key; RANGE_DELETE, 6 bytes of
-// begin, 3 of end.
+// The example of docs/formats/batch.md: PUT, 5 bytes of key, 10 of value; DELETE, 6 bytes of key; RANGE_DELETE,
+// 6 bytes of begin, 3 of end.
 constexpr char kGolden[] =
     "01050a"
     "6170706c65"
@@ -196,7 +197,7 @@ TEST(BatchReader, LengthsThatWouldOverflowAreCorruption) {
   EXPECT_TRUE(Read(bytes, &status).empty());
   EXPECT_TRUE(status.IsCorruption());
   bytes = "\x01";
-  base::AppendVarint64(&bytes, uint64_t{1} << 32);  // does not fit 32 bits: not length 0
+  base::AppendVarint64(&bytes, uint64_t{1} << 32);  // does not fit in 32 bits; must not be read as length 0
   bytes += std::string(3, '\0');
   EXPECT_TRUE(Read(bytes, &status).empty());
   EXPECT_TRUE(status.IsCorruption());

@@ -1,5 +1,5 @@
-// Goal: references, records and footers come back as they were; their bytes are those of docs/formats/blob.md; a record
-// passes nowhere but where it was written; other bytes are errors.
+// Goal: blob indexes, records and footers decode to themselves; their bytes are those of docs/formats/blob.md; a
+// record is valid only at the place where it was written; other bytes are errors.
 #include "format/blob_file.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(BlobFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     EXPECT_TRUE(OpenRecord(damaged, kPlace, true, &record).IsCorruption()) << bit;
-    (void)OpenRecord(damaged, kPlace, false, &record);  // no memory error, whatever it says
+    (void)OpenRecord(damaged, kPlace, false, &record);  // only to detect memory errors
   }
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_TRUE(OpenRecord(std::string_view(bytes).substr(0, length), kPlace, true, &record).IsCorruption()) << length;

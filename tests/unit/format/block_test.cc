@@ -1,5 +1,7 @@
-// Goal: a block gives back what was put in, finds by binary search what a linear one finds, and takes any bytes without harm.
-// Method: an example in hex; random blocks against a sorted vector; every truncation and every changed byte of small ones.
+// Goal: a block returns its entries, its binary search agrees with a linear search, and any input bytes are
+// harmless.
+// Method: an example in hex; random blocks compared with a sorted vector; every truncation and changes of every
+// byte of small blocks.
 #include "format/block.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +107,7 @@ void ExpectSameSeeks(const kv::Order& order, const std::string& raw, const std::
   }
 }
 
-// What tests of format promise for ever: docs/formats/table.md explains these bytes one by one.
+// FORMAT golden: docs/formats/table.md explains these bytes one by one.
 TEST(Block, HasTheseBytes) {
   const std::string raw =
       Build({{"apple", kv::MakeTag(7, kv::Kind::kPut), "red"}, {"apricot", kv::MakeTag(9, kv::Kind::kDelete), ""}});
@@ -207,7 +209,7 @@ TEST(BlockBuilder, CountsSharedPrefixesOnce) {
   EXPECT_LT(builder.Finish().size(), 4096u);
 }
 
-// Whatever passes the check can be read to the last byte; the sanitizers watch.
+// Reads all of a block that passes CheckBlock. The sanitizers detect an access out of bounds.
 void ReadAll(const std::string& raw) {
   if (!CheckBlock(raw).ok()) return;
   const Block block(raw);
@@ -244,7 +246,8 @@ TEST(Block, IsSafeOnEveryChangedByte) {
   }
 }
 
-// The columns are compared many offsets at a time: of every place the check must know, at the ends and across those strides.
+// CheckBlock compares many offsets at a time. It must detect damage at every place, also at the borders between
+// these groups.
 TEST(Block, NoticesADescendingOffsetOrAnUnknownKindAtEveryPlace) {
   constexpr uint32_t kRows = 150;
   for (const size_t value_bytes : {8, 600}) {      // offsets of 2 and of 4 bytes
@@ -263,7 +266,7 @@ TEST(Block, NoticesADescendingOffsetOrAnUnknownKindAtEveryPlace) {
       const size_t column = (kRows + 1) * width;
       const size_t value_offsets = raw.size() - kBlockTailBytes - column;
       for (const size_t offsets : {value_offsets, value_offsets - column}) {
-        // All but the last: that one says how long the region is.
+        // All but the last offset, which is the size of the region.
         for (uint32_t i = 0; i < kRows; ++i) {
           std::string bad = raw;
           std::memset(bad.data() + offsets + i * width, 0xff, width);

@@ -1,4 +1,4 @@
-// Goal: the filter never denies a key that it was given, seldom passes another, and its bits stay where they are for ever.
+// Goal: the filter never denies a key that was added, seldom passes another key, and its format never changes.
 #include "format/bloom.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(Bloom, PassesEverythingBeforeItIsDecoded) {
 TEST(Bloom, RefusesBytesThatAreNoFilter) {
   const std::string bytes = EncodeBloom(Hashes(100, "key"), 10);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    if (size == 65) continue;  // one line, and a byte of another as the number of probes
+    if (size == 65) continue;  // one line, and a byte that is a valid number of probes
     EXPECT_TRUE(Bloom().Decode(bytes.substr(0, size)).IsCorruption()) << size;
   }
   for (const int probes : {0, 17, 255}) {

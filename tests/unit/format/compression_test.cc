@@ -1,4 +1,4 @@
-// Goal: each codec gives back what it was given, and takes any bytes without harm or unbounded memory.
+// Goal: each codec decompresses to the original bytes, and accepts any input without harm or unbounded memory.
 #include "format/compression.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Compression, IsSafeOnEveryChangedByte) {
     for (size_t at = 4; at < compressed.size(); ++at) {
       std::string damaged = compressed;
       damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
-      const std::unique_ptr<char[]> back(new char[raw.size()]);  // the sanitizer sees a byte too many
+      const std::unique_ptr<char[]> back(new char[raw.size()]);  // exact size: the sanitizer detects an overflow
       (void)Decompress(codec, damaged, back.get(), raw.size());
     }
   }

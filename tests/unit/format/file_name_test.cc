@@ -1,4 +1,4 @@
-// Goal: one name for each file and one file for each name; everything else is foreign.
+// Goal: each file has one name and each name is of one file. All other names are foreign.
 #include "format/file_name.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: the index leads to the first block that may hold a key, whatever the keys look like; damaged ones are refused or harmless.
-// Method: lists of blocks, each with a first and a last key, against a linear search.
+// Goal: the index finds the first block that may hold a key, for any keys. A damaged index is refused or does no
+// harm.
+// Method: lists of blocks, each with a first and a last key, compared with a linear search.
 #include "format/index.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ Index Open(const std::vector<Span>& blocks, const kv::Order& order) {
   return index;
 }
 
-// Blocks of one to three keys each out of a sorted list; sometimes a key goes on into the next block.
+// Splits a sorted list into blocks of one to three keys. Some keys continue in the next block.
 std::vector<Span> RandomBlocks(base::Random* random, const kv::Order& order, size_t keys, const std::string& shared) {
   std::set<std::string> sorted;
   for (size_t i = 0; i < keys; ++i) {
@@ -74,7 +75,8 @@ void ExpectFinds(const kv::Order& order, const std::vector<Span>& blocks, const 
   uint32_t expected = 0;  // the first block whose last key is not before `key`
   while (expected < blocks.size() && order.CompareKeys(blocks[expected].last, key) < 0) ++expected;
   const uint32_t found = index.Find(order, key);
-  // A fence may stand above its block's last key; then the search begins one block early, never late.
+  // A fence may be larger than the last key of its block. Then the search begins one block too early, never too
+  // late.
   ASSERT_LE(found, expected) << base::Escape(key);
   ASSERT_GE(found + 1, expected) << base::Escape(key);
   if (expected < blocks.size() && order.CompareKeys(blocks[expected].first, key) <= 0) {
@@ -155,8 +157,8 @@ TEST(Index, RefusesEveryTruncation) {
   EXPECT_TRUE(Index().Decode(bytes, DataBytes(3) + 1, Bytewise()).IsCorruption());
 }
 
-// Symptom: with two fences exchanged an index opened, and keys that were there were absent. Cause: only the first 8 bytes of
-// fences had to ascend, and under other comparators nothing. Found by fuzz/index_fuzz.cc.
+// Symptom: an index with two exchanged fences opened, and existing keys were absent. Cause: the check compared
+// only the first 8 bytes of fences, and nothing under other comparators. Found by fuzz/index_fuzz.cc.
 TEST(Index, RefusesFencesThatDescend) {
   const Backwards backwards;
   const kv::Order other(&backwards);
@@ -167,7 +169,7 @@ TEST(Index, RefusesFencesThatDescend) {
   const size_t first_fence = bytes.find("aaaaaaaa");
   ASSERT_LT(first_fence + 9, bytes.size());
   std::string changed = bytes;
-  changed[first_fence + 8] = '9';  // its first 8 bytes are as they were
+  changed[first_fence + 8] = '9';  // the first 8 bytes are unchanged
   EXPECT_TRUE(Index().Decode(changed, DataBytes(3), Bytewise()).IsCorruption());
 }
 

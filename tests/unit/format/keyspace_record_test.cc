@@ -1,4 +1,5 @@
-// Goal: the catalog's records come back as they were written, and whatever else is an error. Method: goldens, damaged bytes.
+// Goal: keyspace records decode to the values that were encoded, and all other bytes are errors. Method:
+// goldens, damaged bytes.
 #include "format/keyspace_record.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 
 namespace mergedb::testing {
 
-// name -> bytes
+// Returns file name -> bytes.
 inline std::map<std::string, std::string> LevelDbGolden(const std::string& name) {
   std::ifstream file(std::string(MERGEDB_SOURCE_DIR) + "/tests/golden/leveldb/" + name + ".txt");
   EXPECT_TRUE(file) << name;

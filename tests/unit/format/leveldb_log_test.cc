@@ -1,5 +1,6 @@
-// Goal: LevelDB's logs are read to their last whole record, a cut tail is a clean end, damage costs the rest of its block and is
-// told; what is written is what LevelDB writes. Method: bytes that LevelDB wrote; then random records, cut and damaged.
+// Goal: a LevelDB log is read to its last whole record; a cut tail is a clean end; damage costs the rest of its
+// block and is reported; written logs have LevelDB's bytes. Method: bytes that LevelDB wrote; then random
+// records, cut and damaged.
 #include "format/leveldb_log.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +78,7 @@ TEST(LevelDbLog, SplitsRecordsOverBlocks) {
   EXPECT_EQ(found.damaged_bytes, 0u);
 }
 
-// Where exactly a header fits LevelDB writes an empty first part.
+// If exactly a header fits in the block, LevelDB writes an empty first fragment.
 TEST(LevelDbLog, FillsABlockToItsLastByte) {
   for (size_t left = 0; left < 20; ++left) {
     const std::vector<std::string> records = {std::string(kLogBlockBytes - 7 - left, 'a'), "second"};
@@ -110,25 +111,25 @@ TEST(LevelDbLog, DamageCostsTheRestOfItsBlockAndIsTold) {
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.Uniform(8)));
     const ReadBack found = Read(bytes);
     const bool is_told = found.damaged_bytes > 0;
-    // What is passed over lies in the damaged block, with the records that begin or end in it; all else is there.
+    // Only records in the damaged block, or that begin or end there, may be missing.
     EXPECT_GE(found.records.size(), records.size() - 2 - kLogBlockBytes / 500) << at;
     size_t next = 0;
     for (const std::string& record : found.records) {
       while (next < records.size() && records[next] != record) ++next;
       ASSERT_LT(next++, records.size()) << "a record that was never written, byte " << at;
     }
-    // The last block cannot tell damage of a length from a cut tail; zeros between fragments say nothing.
+    // In the last block a damaged length looks like a cut tail. Damage to zeros between fragments costs nothing.
     if (at < whole.size() / kLogBlockBytes * kLogBlockBytes) {
       EXPECT_TRUE(is_told || found.records.size() == records.size()) << at;
     }
   }
 }
 
-// A write that was lost reads as zeros.
+// The pages of a lost write read as zeros.
 TEST(LevelDbLog, ZerosBeforeOtherBytesAreDamage) {
   constexpr size_t kPage = 4096;
   std::vector<std::string> records;
-  // 8 fragments a page.
+  // 8 fragments per page.
   for (int i = 0; i < 200; ++i) records.push_back(std::to_string(1000 + i) + std::string(501, 'r'));
   const std::string whole = Write(records);
   for (size_t page = 0; (page + 1) * kPage < whole.size(); ++page) {
@@ -139,7 +140,7 @@ TEST(LevelDbLog, ZerosBeforeOtherBytesAreDamage) {
     EXPECT_EQ(found.damaged_bytes, block_end - page * kPage) << page << " " << found.why;
     EXPECT_EQ(found.records.size(), records.size() - (block_end - page * kPage) / 512) << page;
   }
-  // Whole blocks.
+  // Whole blocks of zeros.
   std::string bytes = whole;
   bytes.replace(10 * 512, 2 * kLogBlockBytes, 2 * kLogBlockBytes, '\0');
   EXPECT_EQ(Read(bytes).damaged_bytes, 3 * kLogBlockBytes - 10 * 512);
@@ -157,7 +158,7 @@ TEST(LevelDbLog, NoRecordGoesOnBehindZeros) {
   }
 }
 
-// Space that a writer took beforehand.
+// A writer may allocate space beyond the end of the log.
 TEST(LevelDbLog, ZerosAtTheEndAreNoDamage) {
   const std::vector<std::string> records = {"one", std::string(40'000, '2'), "three"};
   for (const size_t zeros : {1, 6, 7, 4096, 100'000}) {
@@ -175,7 +176,7 @@ TEST(LevelDbLog, ReadErrorsAreToldApart) {
   EXPECT_THAT(reader.status(), testing::StatusIs(Code::kIOError));
 }
 
-// ---- batches and edits, the records ------------------------------------------------------------------------------------
+// ---- records: write batches and version edits -------------------------------------------------------------
 
 TEST(LevelDbBatch, ReadsWhatLevelDbWrote) {
   const auto files = testing::LevelDbGolden("raw");
@@ -267,7 +268,7 @@ TEST(LevelDbEdit, WhatAnEditRemovesAndAddsIsThere) {
 TEST(LevelDbEdit, RefusesWhatIsCutOrUnknown) {
   for (const std::string& record : Read(testing::LevelDbGolden("raw").at("MANIFEST-000002")).records) {
     for (size_t size = 0; size < record.size(); ++size) {
-      const auto cut = DecodeVersionEdit(record.substr(0, size));  // between two facts it is an edit
+      const auto cut = DecodeVersionEdit(record.substr(0, size));  // a cut between two fields is valid
       if (cut) { EXPECT_EQ(EncodeVersionEdit(*cut).size(), size); }
     }
     EXPECT_THAT(DecodeVersionEdit(record + '\x08'), testing::StatusIs(Code::kCorruption));

@@ -1,4 +1,5 @@
-// Goal: LevelDB's names are read as LevelDB reads them, and written as it writes them; CURRENT tells its databases from ours.
+// Goal: LevelDB's file names are parsed and printed as LevelDB does. CURRENT tells a LevelDB database from one
+// of mergedb.
 #include "format/leveldb_name.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: tables that LevelDB wrote are read, by walks and searches in both directions; what is written is byte for byte what LevelDB
-// writes; any damage is an error or changes nothing. Method: LevelDB's bytes; then random tables, blocks and damages.
+// Goal: tables that LevelDB wrote are read, by scans and seeks in both directions; written tables are byte for
+// byte those of LevelDB; any damage is an error or changes nothing. Method: LevelDB's bytes; then random tables,
+// blocks and damage.
 #include "format/leveldb_table.h"
 
 #include <gtest/gtest.h>
@@ -211,7 +212,7 @@ TEST(LevelDbTable, ShortKeysOfTheIndexLieBetweenBlocks) {
   EXPECT_EQ(key, "\xff\xff");
 }
 
-// Whatever one flipped bit or cut makes of a table, reading it ends, with an error or with rows that were written.
+// With one bit flipped, reading a table ends with an error or with unchanged rows. A cut table does not open.
 TEST(LevelDbTable, DamageIsAnErrorOrChangesNothing) {
   for (const char* golden : {"raw", "snappy"}) {
     const std::string whole = TableOf(golden);
@@ -232,7 +233,7 @@ TEST(LevelDbTable, DamageIsAnErrorOrChangesNothing) {
   }
 }
 
-// The same with checksums that are right: no crash, no hang.
+// Damaged blocks, read without their checksum: no crash, no endless loop.
 TEST(LevelDbTable, HostileBlocksEnd) {
   base::Random random(3);
   const Rows rows = RandomRows(&random, 40, true);
@@ -256,7 +257,7 @@ TEST(LevelDbTable, HostileBlocksEnd) {
 }
 
 TEST(LevelDbTable, ClaimsOfSizeAreNotBelieved) {
-  std::string stored("\xff\xff\xff\xff\x0f", 5);  // snappy: 4 GiB
+  std::string stored("\xff\xff\xff\xff\x0f", 5);  // snappy: claims 4 GiB
   stored.push_back(1);
   EXPECT_THAT(OpenBlock(stored + std::string(4, 0), false), testing::StatusIs(Code::kCorruption));
   EXPECT_THAT(
@@ -297,7 +298,7 @@ TEST(LevelDbTable, SkipsBlocksThatCannotBeRead) {
   EXPECT_EQ(saved.back(), rows.back());
 }
 
-// Every block that cannot be read is told of once, and then there is an end.
+// Each block that cannot be read is reported once. Then the iteration ends.
 TEST(LevelDbTable, SkippingEndsWhereTheIndexDoes) {
   base::Random random(9);
   const Rows rows = RandomRows(&random, 200, true);
@@ -332,7 +333,7 @@ TEST(LevelDbTable, SkippingEndsWhereTheIndexDoes) {
   }
 }
 
-// ---- filters -----------------------------------------------------------------------------------------------------------
+// ---- filters ----------------------------------------------------------------------------------------------
 
 TEST(LevelDbFilter, NoKeyIsLost) {
   for (const int bits : {0, 1, 5, 10, 44, 100}) {
@@ -347,7 +348,7 @@ TEST(LevelDbFilter, NoKeyIsLost) {
   }
 }
 
-// 10 bits a key, at least 8 bytes, and 6 probes. (That the bits are LevelDB's is seen in its tables, above.)
+// 10 bits per key, at least 8 bytes, and 6 probes. The tests of LevelDB's tables, above, check the bits.
 TEST(LevelDbFilter, HasTheSizeThatLevelDbGivesIt) {
   std::string filter;
   BloomPolicy(10).AppendFilter({"hello", "world"}, &filter);
@@ -370,7 +371,7 @@ TEST(LevelDbFilter, MalformedBlocksPassEverything) {
   for (int round = 0; round < 5'000; ++round) {
     std::string bytes = whole.substr(0, random.Uniform(whole.size() + 1));
     if (!bytes.empty()) bytes[random.Uniform(bytes.size())] = static_cast<char>(random.Uniform(256));
-    const std::string copy(bytes);  // exactly so long, for the sanitizer
+    const std::string copy(bytes);  // exact size, for the sanitizer
     (void)FilterBlock(kBloom, copy).MayContain(random.Uniform(30'000), "key");
   }
   EXPECT_TRUE(FilterBlock(kBloom, "").MayContain(0, "key"));

@@ -1,5 +1,5 @@
-// Goal: the range tombstones of a table are the bytes of docs/formats/table.md, come back as they were, and other bytes are
-// errors that say where.
+// Goal: the range tombstones of a table have the bytes of docs/formats/table.md and decode to the same list;
+// other bytes are errors that name the place.
 #include "format/range_tombstones.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(RangeTombstonesFormat, StoredBytesStillDecode) {
   kv::RangeTombstones back;
   const Status status = DecodeRangeTombstones(bytes, kOrder, &back);
   ASSERT_TRUE(status.ok()) << status.ToString();
-  bytes.assign(bytes.size(), 'x');  // it has a copy
+  bytes.assign(bytes.size(), 'x');  // the decoded list has its own copy
   ASSERT_EQ(back.size(), 4u);
   EXPECT_EQ(back.tombstones(), 5u);
   EXPECT_EQ(back.begin(1), "banana");

@@ -1,4 +1,4 @@
-// Goal: trailer, footer and properties: their bytes, and that no damage to them goes unnoticed.
+// Goal: trailer, footer and properties have the documented bytes, and all damage to them is detected.
 #include "format/table_layout.h"
 
 #include <gtest/gtest.h>

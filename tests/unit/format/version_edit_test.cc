@@ -1,5 +1,5 @@
-// Goal: every VersionEdit comes back as it was; its bytes are those of docs/formats/manifest.md; other bytes are errors that
-// say where, and never more.
+// Goal: every VersionEdit decodes to itself; its bytes are those of docs/formats/manifest.md; other bytes are
+// errors that name the place, and do no other harm.
 #include "format/version_edit.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(VersionEdit, StoredBytesStillDecode) {
   EXPECT_TRUE(*edit == FullEdit()) << PrintVersionEdit(*edit);
 }
 
-// A file with range tombstones: tag 13, and a fact behind the description. Also in docs/formats/manifest.md.
+// A file with range tombstones has tag 13 and a fact after its description. Also in docs/formats/manifest.md.
 TEST(VersionEdit, AFileWithRangeTombstonesHasAFactOfItsOwn) {
   FileMeta file = *NewFile();
   file.range_tombstones = 3;
@@ -240,7 +240,7 @@ TEST(VersionEdit, ExtremesComeBack) {
   EXPECT_TRUE(*decoded == edit) << PrintVersionEdit(*decoded);
 }
 
-// There must always be a next number and a next position.
+// Each number and each position must have a successor.
 TEST(VersionEdit, RefusesNumbersWithoutASuccessor) {
   VersionEdit edit;
   edit.next_file = kv::FileNumber{kFileNumberMax + 1};
@@ -305,7 +305,7 @@ TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
     const std::string field = FromHexOrDie(golden);  // tags and lengths are one byte each
     const auto tag = static_cast<uint8_t>(field[0]);
     const std::string payload = field.substr(2);
-    if (tag == 21) continue;  // says something of an add before it: see below
+    if (tag == 21) continue;  // refers to an earlier add: tested below
     const bool is_list =
         tag == 5 || tag == 11 || tag == 65 || tag == 24;  // any payload is a name, any varints or strings a list
     for (size_t length = 0; length < payload.size() && !is_list; ++length) {
@@ -377,7 +377,7 @@ TEST(VersionEdit, ValueSharesAreOfATableBeforeThemAndInOrder) {
       << "more bytes of records than the file has";
 }
 
-// A table whose middle a compaction took is shown at both sides of the table that replaced its middle.
+// A compaction took the middle of a table. Two virtual tables, on both sides of the new table, show the rest.
 TEST(VersionEdit, SharesOfATableAreThoseOfAllItsAdds) {
   FileMeta middle = *NewFile();
   middle.number = kv::FileNumber{13};
@@ -400,15 +400,15 @@ TEST(VersionEdit, AddsOfATableWithSharesSayTheSameOfIt) {
   EXPECT_TRUE(DecodeStatus(EncodeVersionEdit(edit)).IsCorruption());
 }
 
-// Symptom: a MANIFEST of 7 MB kept every open, verify and repair busy for minutes. Cause: each field of shares walked
-// all adds, and each add of its table copied the shares.
+// Symptom: a MANIFEST of 7 MB kept every open, verify and repair busy for minutes. Cause: for each field of
+// shares the decoder looped over all adds, and each add of the same table copied the shares.
 TEST(VersionEdit, HostileSharesCostNoMoreThanTheirBytes) {
   constexpr uint64_t kAdds = 50'000;
   const auto add = [](uint64_t number) {
     FileMeta plain{.number = kv::FileNumber{number}, .entries = 1, .smallest = "a", .largest = "b"};
     return VersionEdit::Add{.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(plain), .bounds = {}};
   };
-  VersionEdit tables, slices;  // many tables; one table in many slices
+  VersionEdit tables, slices;  // many tables; one table in many virtual tables
   for (uint64_t number = 1; number <= kAdds; ++number) {
     tables.adds.push_back(add(number));
     slices.adds.push_back(add(7));
@@ -445,7 +445,7 @@ TEST(VersionEdit, FlippedAndRandomBytesNeverDoMoreThanFail) {
     }
     if (random.OneIn(4)) hostile.resize(random.Uniform(hostile.size()));
     const auto edit = DecodeVersionEdit(hostile);
-    if (edit) {  // then it is an VersionEdit like any other
+    if (edit) {  // then it is a valid VersionEdit
       const auto again = DecodeVersionEdit(EncodeVersionEdit(*edit));
       ASSERT_TRUE(again) << again.status().ToString();
       ASSERT_TRUE(*again == *edit);

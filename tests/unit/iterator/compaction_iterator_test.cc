@@ -1,4 +1,5 @@
-// Goal: whoever could read before a compaction reads the same after it, and nothing that nobody can read is kept.
+// Goal: every reader reads the same before and after a compaction, and no version is kept that no reader can
+// read.
 #include "iterator/compaction_iterator.h"
 
 #include <gtest/gtest.h>
@@ -53,12 +54,12 @@ TEST(CompactionIterator, KeepsAReferenceLikeThePutThatItIs) {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), "r"};
   };
   EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottom = true}), "a#0,PUT_REF=r ");
-  // One change in two places, its value in a file in one of them: one of the two is enough.
+  // The same change twice, once with its value in a blob file: one of the two is kept.
   EXPECT_EQ(Collapse({ref("a", 5), Put("a", 5)}, {}), "a#5,PUT_REF=r ");
 }
 
 TEST(CompactionIterator, RefusesAKindThatItCannotFold) {
-  // Even where a newer version hides it.
+  // Also if a newer version hides it.
   CompactionIteratorCounts counts;
   const auto collapsing = NewCompactionIterator(
       kOrder, {}, Input({Put("a", 9), {"a", kv::MakeTag(2, kv::Kind::kRangeDelete), "v"}}), &counts);
@@ -69,7 +70,7 @@ TEST(CompactionIterator, RefusesAKindThatItCannotFold) {
   EXPECT_EQ(collapsing->status().code(), Code::kNotSupported);
 }
 
-// "r:x" refers to the value "x"; "bad" leads nowhere.
+// "r:x" is a blob index of the value "x"; "bad" cannot be resolved.
 class Values final : public kv::ValueSource {
  public:
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
@@ -93,7 +94,8 @@ TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   };
   EXPECT_EQ(Collapse(entries("r:ab"), {.values = &values}), "a#9,PUT=abc ");
   EXPECT_EQ(Collapse(entries("r:ab"), {.is_bottom = true, .values = &values}), "a#0,PUT=abc ");
-  // Never the reference's own bytes: where the value cannot be had both stay, as they are.
+  // The bytes of a blob index are never used as a value. If the value cannot be read, operand and base stay as
+  // they are.
   const std::string operand = merge::Append("c");
   for (const auto& reference : {"r:ab", "bad"}) {
     const CompactionIteratorOptions options{.values = std::string_view(reference) == "bad" ? &values : nullptr};
@@ -137,7 +139,7 @@ TEST(CompactionIterator, AddsCountersToWhateverIsBelowThem) {
             "k#0,MERGED=" + ten + " ");
   EXPECT_EQ(Collapse(above(Delete("k", 7)), {}), "k#9,MERGED=" + six + " ");
   EXPECT_EQ(Collapse(above(Put("k", 7, "abc")), {}), "k#9,MERGE=" + merge::AddU64(6) + " k#7,PUT=abc ");
-  // Operands of another type go on from the sum.
+  // Only operands of the same type are combined.
   const std::string appended = merge::Append("x");
   EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, appended),
                       Merge("k", 6, appended)},
@@ -163,7 +165,7 @@ TEST(CompactionIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
 }
 
 // Symptom: a snapshot saw an older version under the newer version's spelling of the key.
-// Cause: what was folded took the spelling of the key's first stripe.
+// Cause: a folded entry took the spelling of the key's first stripe.
 TEST(CompactionIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
   struct Caseless final : Comparator {
     int Compare(std::string_view a, std::string_view b) const override { return strncasecmp(a.data(), b.data(), 1); }
@@ -224,13 +226,14 @@ TEST(CompactionIterator, SeeksToWhatAFullWalkWouldShow) {
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("a", 5), Put("a", 2), Put("b", 4), Put("b", 3)};
   CompactionIteratorCounts counts;
   const auto collapsing = NewCompactionIterator(kOrder, {.snapshots = {4}}, Input(entries), &counts);
-  collapsing->Seek("a", kv::SeekTag(6));  // version 5 is hidden by 9
+  collapsing->Seek("a", kv::SeekTag(6));  // version 9 hides version 5
   EXPECT_EQ(PrintRest(*collapsing), "a#2,PUT= b#4,PUT= ");
   collapsing->Seek("b", kv::SeekTag(3));
   EXPECT_EQ(PrintRest(*collapsing), "");
 }
 
-// What a reader at `sequence` sees, without the tags: those of the bottom become zero.
+// The keys and values that a reader at `sequence` sees. Tags are left out: a bottommost compaction sets
+// sequences to 0.
 std::string ReadAt(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
   const auto visible = NewUserIterator(kOrder, {.sequence = sequence}, std::move(input));
   std::string out;
@@ -248,7 +251,7 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     const size_t keys = 1 + random.Uniform(20);
     std::vector<OwnedEntry> entries =
         random.OneIn(2) ? RandomHistory(random, 150, keys) : RandomMergeHistory(random, 150, keys);
-    for (int i = 0; i < 5; ++i) entries.push_back(entries[random.Uniform(150)]);  // replayed twice
+    for (int i = 0; i < 5; ++i) entries.push_back(entries[random.Uniform(150)]);  // as if replayed twice
     SortEntries(&entries, kOrder);
     std::set<kv::Sequence> snapshots;
     for (uint64_t i = random.Uniform(5); i > 0; --i) snapshots.insert(random.Uniform(152));
@@ -272,7 +275,7 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     for (const kv::Sequence sequence : snapshots) {
       EXPECT_EQ(ReadAt(sequence, Input(kept)), ReadAt(sequence, Input(entries))) << "at " << sequence;
     }
-    if (!is_bottom) {  // over older data, a tombstone still hides it
+    if (!is_bottom) {  // a kept tombstone still hides older data
       std::vector<OwnedEntry> older;
       for (size_t i = 0; i < 20; ++i) older.push_back(Put("some/directory/" + std::to_string(i), 0, "older"));
       std::vector<OwnedEntry> before = entries, after = kept;

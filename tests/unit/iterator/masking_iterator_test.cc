@@ -1,5 +1,6 @@
-// Goal: of a merge a reader gets what no range tombstone that it sees covers, in both directions, whatever was skipped.
-// Method: a few cases by hand, then random histories cut into sources, walked at random beside a loop over everything.
+// Goal: the iterator shows the merged entries that no range tombstone visible to the reader masks, in both
+// directions, also after it skipped ranges. Method: examples, then random histories split into sources, with
+// random moves compared with a loop over everything.
 #include "iterator/masking_iterator.h"
 
 #include <gtest/gtest.h>
@@ -110,7 +111,7 @@ TEST(MaskingIterator, OutsideOfItsBoundsItSpendsNoTime) {
   input.children.push_back(Input(entries));
   input.masks.push_back({.source = std::make_unique<ListSource>(
                              kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
-                         .first_older = 1});  // the tombstones are the child's own: it is walked
+                         .first_older = 1});  // the child may be newer: the iterator steps through it
   input.lower = "1500";
   input.upper = "2004";
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
@@ -129,7 +130,7 @@ TEST(MaskingIterator, ReportsTombstonesThatCannotBeRead) {
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
 }
 
-// Throws once, when its last answer is half overwritten.
+// Throws at key `throws_at`, after it has overwritten its last answer.
 class ThrowingSource final : public MaskSource {
  public:
   ThrowingSource(std::vector<kv::RangeTombstone> tombstones, const std::string* throws_at)
@@ -145,8 +146,8 @@ class ThrowingSource final : public MaskSource {
   const std::string& throws_at_;
 };
 
-// Symptom: after a read that had no memory, a seek of the same cursor showed deleted keys. Cause: the source's answer was overwritten
-// and still counted as known.
+// Symptom: after a read that ran out of memory, a seek of the same cursor showed deleted keys. Cause: the
+// source's answer was overwritten and still counted as known.
 TEST(MaskingIterator, AsksAgainAfterASourceThatThrew) {
   std::string throws_at = "d";
   MaskingInput input;
@@ -165,7 +166,7 @@ TEST(MaskingIterator, AsksAgainAfterASourceThatThrew) {
   EXPECT_EQ(PrintAll(*uncovered), "a#1,PUT= f#4,PUT= ");
 }
 
-// Its entries are out of order: each search ends at the first one.
+// Every seek ends at the first entry, as if the entries were out of order.
 class Disordered final : public kv::Iterator {
  public:
   explicit Disordered(std::vector<OwnedEntry> entries) : entries_(std::move(entries)) {}
@@ -187,7 +188,8 @@ class Disordered final : public kv::Iterator {
   int moves_ = 0;
 };
 
-// Symptom: a move did not return. Cause: the child was moved past the same covered stretch again and again.
+// Symptom: a move did not return. Cause: the iterator moved the child past the same masked range again and
+// again.
 TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
   for (const bool is_merged : {false, true}) {
     SCOPED_TRACE(is_merged);
@@ -218,12 +220,12 @@ TEST(MaskingIterator, WithoutTombstonesIsAMerge) {
 }
 
 struct History {
-  std::deque<std::string> keys;  // of the tombstones
+  std::deque<std::string> keys;  // the bounds of the tombstones
   std::vector<Source> sources;   // newest first
   std::vector<OwnedEntry> shown;
 };
 
-// Changes 1, 2, ... some of them range deletes; sources are stretches of them.
+// Changes 1, 2, ..., of which some are range deletes. Each source holds consecutive changes.
 History RandomCase(base::Random& random, const kv::Order& order, kv::Sequence sequence) {
   History history;
   std::vector<OwnedEntry> entries;
@@ -254,7 +256,7 @@ History RandomCase(base::Random& random, const kv::Order& order, kv::Sequence se
   return history;
 }
 
-// How many entries lie ready behind shown[at]: each is the one that follows there.
+// Checks that the entries of LookAhead follow shown[at]. Returns their number.
 size_t LookAhead(kv::Iterator& uncovered, const std::vector<OwnedEntry>& shown, size_t at, const kv::Order& order) {
   std::vector<kv::Entry> ahead(20);
   ahead.resize(uncovered.LookAhead(ahead));
@@ -279,7 +281,7 @@ TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
     const History history = RandomCase(random, order, sequence);
     const auto& shown = history.shown;
     const auto uncovered = Uncovered(history.sources, sequence, comparator);
-    size_t at = shown.size();  // or wrapped below 0: nowhere
+    size_t at = shown.size();  // shown.size() or more, also wrapped below 0: not valid
     for (int step = 0; step < 400; ++step) {
       const uint64_t choice = random.Uniform(at < shown.size() ? 24 : 4);
       if (choice == 0) {

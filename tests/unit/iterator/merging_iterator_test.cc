@@ -1,5 +1,5 @@
-// Goal: a merge of K iterators shows what one sorted vector of all their entries would, in both directions, with equal
-// entries side by side, and stops at the first child that fails.
+// Goal: a merging iterator over K children shows one sorted vector of all their entries, in both directions,
+// with equal entries side by side, and stops at the first child that fails.
 #include "iterator/merging_iterator.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::unique_ptr<kv::Iterator> MergeOf(const std::vector<std::vector<OwnedEntry>>
   return NewMergingIterator(kv::Order(comparator), std::move(children));
 }
 
-// Deals entries out to `width` children: by chance, in stretches, or nearly all to one.
+// Distributes the entries to `width` children: one by one, in long sequences, or nearly all to one child.
 std::vector<std::vector<OwnedEntry>> Deal(const std::vector<OwnedEntry>& entries, size_t width, base::Random& random) {
   std::vector<std::vector<OwnedEntry>> runs(width);
   const uint64_t stretch = 1 + random.Uniform(20);
@@ -113,7 +113,7 @@ TEST(MergingIterator, ShowsEqualEntriesNewerChildFirstAndMirrored) {
   EXPECT_EQ(backward, "oldmidnew");
 }
 
-// A turn at each entry and back shows the neighbours on both sides, also among equal entries.
+// A change of direction at any entry shows the right neighbour, also among equal entries.
 TEST(MergingIterator, TurnsAroundAmongEqualEntries) {
   const std::vector<std::vector<OwnedEntry>> runs = {
       {Put("b", 2, "0"), Put("k", 5, "1")}, {Put("k", 5, "2"), Put("m", 3, "4")}, {Put("a", 1, "-"), Put("k", 5, "3")}};
@@ -132,7 +132,8 @@ TEST(MergingIterator, TurnsAroundAmongEqualEntries) {
   }
 }
 
-// The tree is centred on bytes that all heads share; keys leave that centre one by one, in both directions.
+// Ranks are taken after the bytes that all heads share. Here those bytes change during the scan, in both
+// directions.
 TEST(MergingIterator, MergesKeysWhoseSharedBytesChangeOnTheWay) {
   std::vector<OwnedEntry> entries;
   for (int i = 0; i < 1000; ++i) {

@@ -1,5 +1,6 @@
-// Goal: a compaction loses to range tombstones what nobody sees any more, and nothing else. Method: the picture of the header,
-// then random tombstones and snapshots beside a loop over everything.
+// Goal: the filter drops the versions that range tombstones hide from every reader, and no others. Method: the
+// example in the header of range_tombstone_filter.h, then random tombstones and snapshots, compared with a loop
+// over everything.
 #include "iterator/range_tombstone_filter.h"
 
 #include <gtest/gtest.h>

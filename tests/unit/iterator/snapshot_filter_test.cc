@@ -1,5 +1,5 @@
-// What an iterator held as of a sequence. Method: every sequence, walk and seek over random versions, beside the list of them
-// without those that are newer.
+// Goal: the filter shows its input as of a sequence. Method: at every sequence, scans in both directions and
+// seeks over random versions, compared with the list without the newer versions.
 #include "iterator/snapshot_filter.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the stream tests read from: a vector with a cursor under StrictIterator, so that a view kept across a move or a
-// step without an entry shows; and random histories of a few keys, cut into runs as a database would.
+// Inputs of the iterator tests: a vector with a cursor, under StrictIterator, which detects a view that is used
+// after a move, and a move while not valid; and random histories of a few keys.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class VectorIterator final : public kv::Iterator {
   }
   void Next() override { GoTo(at_ + 1); }
   void Prev() override { GoTo(at_ - 1); }
-  // To the end of a piece of kPiece entries, as tables do in blocks.
+  // Up to the end of a piece of kPiece entries, as table iterators look ahead up to the end of a block.
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t count = 0;
     for (size_t i = at_ + 1; count < ahead.size() && i < entries_.size() && i % kPiece != 0 && i != gap_; ++i) {
@@ -83,7 +83,7 @@ inline std::string Print(const kv::Entry& entry) {
   return kv::PrintKey(entry.key, entry.tag) + "=" + std::string(entry.value);
 }
 
-// "a#3,PUT=x b#1,DELETE= ..." from where it stands to its end.
+// Prints from the current entry to the end: "a#3,PUT=x b#1,DELETE= ...".
 inline std::string PrintRest(kv::Iterator& iterator) {
   std::string out;
   for (; iterator.Valid(); iterator.Next()) out += Print(iterator.entry()) + " ";
@@ -101,7 +101,7 @@ inline void SortEntries(std::vector<OwnedEntry>* entries, const kv::Order& order
   });
 }
 
-// Of RandomMergeHistory: the value that a key has after `change`, by the obvious rule.
+// Applies a change of one of the histories below to the model: key -> value.
 inline void ApplyChange(const OwnedEntry& change, std::map<std::string, std::string>* model) {
   switch (kv::KindOf(change.tag)) {
     case kv::Kind::kPut: (*model)[change.key] = change.value; return;
@@ -113,7 +113,7 @@ inline void ApplyChange(const OwnedEntry& change, std::map<std::string, std::str
   (*model)[change.key] += has_comma && !is_first ? ",x" : has_comma ? "x" : "y";
 }
 
-// The same as below with appends of two kinds, which combine with their own kind only.
+// As RandomHistory, with append operands of two types. Operands combine only with their own type.
 inline std::vector<OwnedEntry> RandomMergeHistory(base::Random& random, size_t count, size_t keys) {
   std::vector<OwnedEntry> history;
   std::string key;
@@ -128,7 +128,7 @@ inline std::vector<OwnedEntry> RandomMergeHistory(base::Random& random, size_t c
   return history;
 }
 
-// Changes 1, 2, ... `count` to keys from a small set: in places many versions of one key in a row.
+// Changes 1, 2, ... `count` to a small set of keys. Some keys have many versions in a row.
 inline std::vector<OwnedEntry> RandomHistory(base::Random& random, size_t count, size_t keys) {
   std::vector<OwnedEntry> history;
   std::string key;

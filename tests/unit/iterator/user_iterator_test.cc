@@ -1,5 +1,5 @@
-// Goal: a reader at a sequence sees, between its bounds and in both directions, just what a map replayed up to that
-// sequence holds.
+// Goal: a reader at a sequence sees, between its bounds and in both directions, exactly a map to which all
+// changes up to that sequence were applied.
 #include "iterator/user_iterator.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ TEST(UserIterator, StaysBetweenItsBounds) {
   EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
 }
 
-// Passes over key `gone` from the first seek to it on, as where its block could be read once and cannot any more and is passed over.
+// Skips key `gone` from the first seek to that key on, as if its block could be read once and then failed and
+// was skipped.
 class ForgettingIterator final : public kv::Iterator {
  public:
   ForgettingIterator(std::vector<OwnedEntry> entries, std::string gone)
@@ -94,8 +95,8 @@ class ForgettingIterator final : public kv::Iterator {
   bool is_gone_ = false;
 };
 
-// Symptom: Prev showed a later key again. Cause: a key of many versions is sought from above, and where the seek found another key that
-// one was shown.
+// Symptom: Prev showed a later key again. Cause: going backward, the iterator seeks to a key with many versions.
+// If the seek found another key, the iterator showed that key.
 TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   std::vector<OwnedEntry> entries = {Put("a", 1)};
   for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
@@ -104,7 +105,7 @@ TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
 }
 
-// The n-th move throws, after the entry shown was freed.
+// The n-th move throws. Before that, the memory of the entry shown is freed.
 class Throwing final : public kv::Iterator {
  public:
   Throwing(std::vector<OwnedEntry> entries, const int* left) : input_(Input(std::move(entries))), left_(*left) {
@@ -135,7 +136,7 @@ class Throwing final : public kv::Iterator {
   void Move(Function move) {
     if (--const_cast<int&>(left_) == 0) {
       input_->SeekToFirst();
-      throw std::bad_alloc();  // valid_ and entry_ stay
+      throw std::bad_alloc();  // valid_ and entry_ keep their old values
     }
     move();
     valid_ = input_->Valid();
@@ -146,7 +147,7 @@ class Throwing final : public kv::Iterator {
   const int& left_;
 };
 
-// Symptom: after a move that threw the cursor was valid and showed memory that was freed, or went on with entries left out.
+// Symptom: after a move that threw, the cursor was valid and showed freed memory, or it skipped entries.
 TEST(UserIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
   std::vector<OwnedEntry> entries;
   for (char key = 'a'; key < 'f'; ++key) {
@@ -198,15 +199,15 @@ TEST(UserIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
   }
 }
 
-// An order that takes two spellings for one key.
+// A comparator under which two spellings are one key.
 class FoldingComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return (a.front() | 0x20) - (b.front() | 0x20); }
   std::string_view Name() const override { return "test.folding"; }
 };
 
-// Symptom: a scan backward shows "K", one forward "k". Cause: going backward the key was kept when its oldest version came by, and
-// the newest one's value was put beside it.
+// Symptom: a backward scan showed "K", a forward scan "k". Cause: going backward, the iterator kept the key of
+// the oldest version and the value of the newest one.
 TEST(UserIterator, ShowsTheNewestSpellingInBothDirections) {
   const FoldingComparator folding;
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("k", 7, "new"), Put("K", 5, "old"), Put("z", 1)};
@@ -227,7 +228,7 @@ TEST(UserIterator, ReportsWhatItsInputCannotRead) {
   const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3)};
   const auto visible = NewUserIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
-  // Backward, "c" might have newer versions in the gap: it may not be shown either.
+  // Backward, the gap might hold newer versions of "c", so "c" is not shown either.
   EXPECT_EQ(PrintBackward(*visible), "IOError: gap");
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
@@ -292,7 +293,7 @@ TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
 
 TEST(UserIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
   const auto clash = Merge("b", 3, merge::AddU64(1));
-  // The gap is behind the operand: whether it can be folded is not known.
+  // The gap is after the operand, so it is unknown whether the operand can be folded.
   const auto visible =
       NewUserIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
@@ -306,7 +307,7 @@ TEST(UserIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
   EXPECT_EQ(PrintBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
 }
 
-// "r:x" refers to the value "x"; "bad" leads nowhere.
+// "r:x" is a blob index of the value "x"; "bad" cannot be resolved.
 class Values final : public kv::ValueSource {
  public:
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
@@ -350,7 +351,7 @@ TEST(UserIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
   std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")),
                                      Ref("a", 38, "r:a")};
-  for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over backwards
+  for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over: Prev seeks
   entries.push_back(Merge("b", 5, merge::Append("y")));
   entries.push_back(Ref("b", 4, "r:x"));
   entries.push_back(Delete("c", 9));
@@ -409,7 +410,7 @@ TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
     const size_t keys =
-        random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // of many versions, or most of one
+        random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // many versions per key, or mostly one
     const std::vector<OwnedEntry> history =
         random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
     std::vector<OwnedEntry> entries = history;
@@ -432,7 +433,7 @@ TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
     for (int step = 0; step < 400; ++step) {
       if (at == model.end()) {
         choice = random.Uniform(4);
-      } else if (choice < 4 || random.OneIn(5)) {  // else on in one direction
+      } else if (choice < 4 || random.OneIn(5)) {  // otherwise the last direction again
         choice = random.Uniform(16);
       }
       if (choice == 0) {
@@ -466,7 +467,7 @@ TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
   }
 }
 
-// Counts what is looked at ahead.
+// Counts the entries that LookAhead gives.
 class Watched final : public kv::Iterator {
  public:
   explicit Watched(std::unique_ptr<kv::Iterator> input) : input_(std::move(input)) {
@@ -495,8 +496,8 @@ class Watched final : public kv::Iterator {
   const std::unique_ptr<kv::Iterator> input_;
 };
 
-// Symptom: scans of large values executed more than twice as many instructions. Cause: what lay ready were references, and all of it was
-// looked at again in each step.
+// Symptom: scans of large values executed more than twice as many instructions. Cause: the entries ahead were
+// blob indexes, and each step looked at all of them again.
 TEST(UserIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
   Values values;
   std::vector<OwnedEntry> references, plain;
@@ -519,7 +520,7 @@ TEST(UserIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
   EXPECT_LE(of_plain, 2000u);
 }
 
-// A queue: `hidden` keys that were deleted, then one that lives.
+// A queue: `hidden` deleted keys, then one live key.
 std::vector<OwnedEntry> QueueOf(int hidden) {
   std::vector<OwnedEntry> entries;
   for (int i = 0; i < hidden; ++i) {

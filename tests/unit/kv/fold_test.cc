@@ -1,5 +1,5 @@
-// Goal: what a key's operands amount to does not depend on how they were grouped; the vectors that other languages share
-// hold; a program's operator that misbehaves is an error of its key and nothing else.
+// Goal: the result of a key's operands does not depend on how they are grouped. The test vectors that other
+// languages share hold. If a program's operator misbehaves, only its key has an error.
 #include "kv/fold.h"
 
 #include <gtest/gtest.h>
@@ -53,9 +53,9 @@ TEST(Fold, AgreesWithTheVectorsThatOtherLanguagesShare) {
   }
 }
 
-// ---- grouping ----------------------------------------------------------------------------------------------------------
+// ---- grouping ---------------------------------------------------------------------------------------------
 
-// The truth: one operand after the other, nothing combined.
+// The expected result: the operands are applied one after the other, and no two are combined.
 std::string OneByOne(const ProgramOperators* operators, const Base& base, const std::vector<std::string>& operands) {
   Folded folded{base.kind, std::string(base.bytes)};
   const std::vector<std::string_view> views(operands.begin(), operands.end());
@@ -66,7 +66,7 @@ std::string OneByOne(const ProgramOperators* operators, const Base& base, const 
   return status.ok() ? "=" + std::string(shown) : std::string(CodeName(status.code()));
 }
 
-// Joins by "+", if it can: the texts in a row.
+// An associative operator: joins two texts with "+" between them.
 class Joiner final : public AssociativeMergeOperator {
  public:
   std::string_view Name() const override { return "test.joiner"; }
@@ -108,7 +108,7 @@ TEST(Fold, DoesNotDependOnTheGrouping) {
     Base base = random.OneIn(2) ? Base{} : Base{Kind::kPut, base_bytes};
     const std::string expected = OneByOne(&Programs(), base, operands);
 
-    // Prefixes are applied to the base, neighbours are combined, in any order.
+    // In random order: apply a prefix to the base, or combine neighbours.
     Folded folded;
     for (int step = 0; step < 6 && !operands.empty(); ++step) {
       const size_t first = random.Uniform(operands.size());
@@ -169,7 +169,7 @@ TEST(Chain, KeepsTheTagOfTheNewest) {
   EXPECT_EQ(operands[1].bytes, merge::Append("wx"));
 }
 
-// Row H2.
+// Numbers are combined at once and texts when there are many, so the chain stays short.
 TEST(Chain, OfAMillionOperandsTakesNoMoreThanTheirSum) {
   Chain sums(nullptr), texts(nullptr);
   for (uint64_t i = 0; i < 1'000'000; ++i) {
@@ -196,7 +196,7 @@ TEST(Chain, OfOperandsThatDoNotCombineIsBounded) {
   EXPECT_NE(status.ToString().find("test.counter"), std::string::npos);
 }
 
-// ---- programs' operators: row H1 ---------------------------------------------------------------------------------------
+// ---- programs' operators ----------------------------------------------------------------------------------
 
 class Misbehaving final : public MergeOperator {
  public:

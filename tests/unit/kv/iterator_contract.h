@@ -1,5 +1,5 @@
-// One suite for every kv::Iterator: block, table, memtable, run, merge. It holds the rules R1-R7 of src/kv/iterator.h
-// against the dumbest reference there is, a sorted vector.
+// One test suite for every kv::Iterator: of blocks, tables, memtables and runs, and the merging iterator. It
+// checks the rules R1-R7 of src/kv/iterator.h against a sorted vector.
 //
 //     TEST(BlockIterator, KeepsTheContract) {
 //       CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> OpenIterator {
@@ -8,9 +8,10 @@
 //       }});
 //     }
 //
-// Method: sets of entries from empty to a few hundred (shared prefixes, many versions of a key, empty and long keys and
-// values, bytes 00 and ff), then every seek that can tell two positions apart, then seeded random walks.
-// A damaged build (optional) says what R6 means: right entries, then an error, never a gap.
+// Method: sets of entries from none to a few hundred (shared prefixes, many versions of a key, empty and long
+// keys and values, bytes 00 and ff); then every seek that can tell two positions apart; then seeded random
+// moves.
+// A damaged build (optional) checks R6: correct entries, then an error, never a gap.
 #pragma once
 
 #include <algorithm>
@@ -42,15 +43,15 @@ inline kv::Entry ViewOf(const OwnedEntry& owned, const kv::Order& order) {
 using OpenIterator = std::function<std::unique_ptr<kv::Iterator>()>;
 
 struct IteratorContract {
-  // Gets entries in order, none equal; gives what opens iterators over them, as often as asked. Keep alive what those
-  // iterators need by capturing it.
+  // Gets distinct entries in order. Returns a function that opens iterators over them; the suite calls it
+  // several times. The function must capture all that the iterators need.
   std::function<OpenIterator(const std::vector<OwnedEntry>&)> build = {};
-  // The same, with part of the entries unreadable. Checked for R6 if given.
+  // Optional. The same, with part of the entries unreadable, to check R6.
   std::function<OpenIterator(const std::vector<OwnedEntry>&)> build_damaged = {};
   const Comparator* comparator = BytewiseComparator();
   bool can_reverse = true;        // SeekToLast and Prev work
-  bool one_version_each = false;  // the implementation holds one version of a key at most
-  bool accepts_empty = true;      // build may be asked for no entries at all
+  bool one_version_each = false;  // the implementation holds at most one version of a key
+  bool accepts_empty = true;      // build accepts an empty vector
   size_t key_bytes_max = 300;
   size_t value_bytes_max = 10'000;
   uint64_t seed = 20'240'131;
@@ -58,7 +59,8 @@ struct IteratorContract {
 
 namespace contract_internal {
 
-// What the iterator should show: a position in the vector; nullopt is nowhere.
+// The entry that the iterator should show: an index into the vector, or nullopt if the iterator should not be
+// valid.
 class Reference {
  public:
   Reference(std::vector<OwnedEntry> entries, const Comparator* comparator)
@@ -85,7 +87,7 @@ class Reference {
 
 inline std::string Describe(const kv::Entry& entry) { return kv::PrintKey(entry.key.substr(0, 40), entry.tag); }
 
-// R2, R3: valid exactly if something is expected, then showing just that.
+// R2, R3: if an entry is expected, the iterator is valid and shows that entry. Otherwise it is not valid.
 [[nodiscard]] inline ::testing::AssertionResult Shows(const kv::Iterator& it, const Reference& reference,
                                                       std::optional<size_t> expected) {
   if (!it.status().ok()) return ::testing::AssertionFailure() << "failed: " << it.status().ToString();
@@ -140,7 +142,7 @@ inline std::vector<OwnedEntry> RandomEntries(base::Random& random, size_t count,
     const auto next = sorted.lower_bound({.key = key, .tag = kv::kTagMax, .value = ""});
     const bool has_key = next != sorted.end() && order.SameKey(next->key, key);
     if (has_key && contract.one_version_each) continue;
-    // Two kinds under one sequence do not occur in a database.
+    // A database has no two kinds under one sequence of a key.
     const auto same = sorted.lower_bound({.key = key, .tag = kv::SeekTag(sequence), .value = ""});
     if (same != sorted.end() && order.SameKey(same->key, key) && kv::SequenceOf(same->tag) == sequence) continue;
     sorted.insert(std::move(entry));
@@ -176,7 +178,7 @@ inline void CheckFullWalks(const OpenIterator& open, const Reference& reference,
   }
 }
 
-// Every place where two targets may lead to different entries: on each entry, just before it and just behind it.
+// Seek targets around each entry: at it, just before it and just after it.
 inline std::vector<std::pair<std::string, kv::Tag>> Targets(const Reference& reference, base::Random& random,
                                                             size_t key_bytes_max) {
   std::vector<std::pair<std::string, kv::Tag>> targets = {
@@ -214,7 +216,7 @@ inline void CheckSeeks(const OpenIterator& open, const Reference& reference, bas
   }
 }
 
-// What lies ahead of the iterator is what follows in the reference: up to `places` entries of it.
+// LookAhead gives up to `places` entries. They are the ones that follow in the reference.
 [[nodiscard]] inline ::testing::AssertionResult LooksAhead(kv::Iterator& it, const Reference& reference, size_t at,
                                                            size_t places, size_t* ready) {
   std::vector<kv::Entry> ahead(places);
@@ -233,7 +235,7 @@ inline void CheckSeeks(const OpenIterator& open, const Reference& reference, bas
   return Shows(it, reference, at) << " (after LookAhead)";
 }
 
-// R7, from one end to the other in steps of any length.
+// R7: from the first entry to the last, in steps of random length.
 inline void CheckLookAhead(const OpenIterator& open, const Reference& reference, base::Random& random) {
   const auto it = open();
   it->SeekToFirst();
@@ -251,7 +253,7 @@ inline void CheckLookAhead(const OpenIterator& open, const Reference& reference,
   }
 }
 
-// Two iterators over the same thing, moved in turn: neither may disturb the other (R5).
+// Two iterators over the same entries, moved in turn. Neither may disturb the other (R5).
 inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference, base::Random& random,
                             const IteratorContract& contract) {
   struct Walker {
@@ -296,7 +298,7 @@ inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference
   }
 }
 
-// R6: what is shown is right and complete up to the error.
+// R6: the iterator shows the expected entry, or it has failed and is not valid.
 [[nodiscard]] inline ::testing::AssertionResult ShowsOrFails(const kv::Iterator& it, const Reference& reference,
                                                              std::optional<size_t> expected) {
   if (it.status().ok()) return Shows(it, reference, expected);
@@ -350,7 +352,7 @@ inline void CheckIteratorContract(const IteratorContract& contract) {
     if (count > 0 && contract.build_damaged) {
       CheckDamaged(contract.build_damaged(reference.entries()), reference, contract.can_reverse);
     }
-    if (::testing::Test::HasFailure()) return;  // the first failing size says it best
+    if (::testing::Test::HasFailure()) return;  // stop at the smallest size that fails
   }
 }
 

@@ -1,4 +1,4 @@
-// Goal: the iterator of nothing keeps the contract's rules R1, R2 and R6.
+// Goal: the empty iterator keeps rules R1, R2 and R6 of the contract.
 #include "kv/iterator.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: patches that were combined do what they did one after the other, and hostile texts are errors, quickly.
-// The RFC's own examples are among the vectors of fold_test.cc.
+// Goal: a combined patch has the effect of its parts, one applied after the other. Malformed texts are errors,
+// found quickly.
+// The examples of the RFC are among the vectors of fold_test.cc.
 #include "kv/json_patch.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ TEST(JsonPatch, CombinedInAnyWayDoesTheSame) {
     const std::string target = testing::RandomJson(random, 3);
     ASSERT_EQ(Apply(target, combined), Apply(target, patches)) << target;
     ASSERT_EQ(Apply(std::nullopt, combined), Apply(std::nullopt, patches));
-    // And a prefix first.
+    // The first patch may also be applied on its own.
     const std::string prefix = Apply(target, {patches.front()});
     ASSERT_EQ(Apply(prefix, {patches.begin() + 1, patches.end()}), Apply(target, patches));
   }

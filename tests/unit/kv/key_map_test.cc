@@ -1,5 +1,5 @@
-// Goal: the map keeps keyspaces apart and each in order, whatever the keys are; every key comes back. Method: examples of the
-// bytes, then all pairs of a set of keys around the marker.
+// Goal: the map separates the keyspaces, keeps the keys of each in order, and maps each tree key back to its
+// key. Method: examples in bytes, then all pairs of a set of keys around the marker.
 #include "kv/key_map.h"
 
 #include <gtest/gtest.h>

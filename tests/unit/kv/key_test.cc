@@ -1,4 +1,4 @@
-// Goal: tags order versions newest first, and the text of a key goes both ways, whatever bytes the key holds.
+// Goal: tags order versions newest first. A printed key parses back to the same key, whatever bytes it holds.
 #include "kv/key.h"
 
 #include <gtest/gtest.h>

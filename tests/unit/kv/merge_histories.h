@@ -1,4 +1,4 @@
-// Random operands and chains of them, for the tests of merging.
+// Random operands and lists of operands, for the tests of merge operators.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::string RandomBytes(base::Random& random, size_t bytes_max) {
   return bytes;
 }
 
-// Small ones, and such as overflow.
+// Small numbers, and numbers that overflow when added.
 inline int64_t RandomNumber(base::Random& random) {
   switch (random.Uniform(6)) {
     case 0: return INT64_MAX - static_cast<int64_t>(random.Uniform(3));
@@ -39,12 +39,12 @@ inline std::string RandomJson(base::Random& random, int depth) {
   return text + "}";
 }
 
-inline constexpr int kOperandShapes = 24;  // of RandomOperand
+inline constexpr int kOperandShapes = 24;  // the shapes of RandomOperand
 
-// `shape` chooses the type, and the parameters that operands of one type must share to be combined.
+// `shape` chooses the type of the operand and the parameters that two operands must share to be combined.
 inline std::string RandomOperand(base::Random& random, int shape) {
   const int64_t number = RandomNumber(random);
-  const auto real = static_cast<double>(static_cast<int64_t>(random.Uniform(2000)) - 1000);  // sums of which are exact
+  const auto real = static_cast<double>(static_cast<int64_t>(random.Uniform(2000)) - 1000);  // their sums are exact
   const std::string bytes = RandomBytes(random, 9);
   switch (shape) {
     case 0: return merge::AddU64(static_cast<uint64_t>(number));
@@ -74,8 +74,7 @@ inline std::string RandomOperand(base::Random& random, int shape) {
   }
 }
 
-// Operands that make sense one after the other: of one shape mostly, or of shapes that work on the same values; now and
-// then anything.
+// Operands for one key: mostly of one shape or of shapes for the same kind of value, sometimes of any shape.
 inline std::vector<std::string> RandomOperands(base::Random& random, size_t count) {
   static const std::vector<std::vector<int>> families = {
       {0, 4, 8}, {1, 5, 9}, {2, 5, 9}, {3, 6, 10}, {7, 11, 12, 13, 14}, {15, 16, 17, 18}, {19, 20}, {21}, {22, 15, 7}};
@@ -91,7 +90,7 @@ inline std::vector<std::string> RandomOperands(base::Random& random, size_t coun
   return operands;
 }
 
-// What such operands may stand on: nothing, a number's bytes, a JSON text, or anything.
+// A base for such operands: the bytes of a number, a JSON text, or random bytes.
 inline std::string RandomBaseBytes(base::Random& random) {
   switch (random.Uniform(4)) {
     case 0: return merge::FromI64(RandomNumber(random));

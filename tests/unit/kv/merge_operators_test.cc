@@ -1,5 +1,6 @@
-// Goal: each type obeys the algebra that folding rests on. Of operands that combine: (a b) c = a (b c), and what two do one
-// after the other, on any value, is what their combination does. Identities are identities. Vectors: fold_test.cc.
+// Goal: each operator type obeys the laws that folding depends on. For operands that combine: (a b) c = a (b c),
+// and their combination has the effect of both, one after the other, on any value. Identity operands change
+// nothing. Vectors: fold_test.cc.
 #include "kv/merge_operators.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace {
 
 using testing::RandomOperand;
 
-// What `operands` make of `base`, as a reader sees it; an error as its code.
+// The value that a reader sees after `operands` are applied to `base`, or the code of the error.
 std::string Result(const Base& base, const std::vector<std::string>& operands) {
   Value value;
   if (!DecodeBase(base, &value).ok()) return "bad base";
@@ -49,7 +50,7 @@ TEST(MergeOperators, CombiningIsAssociativeAndDoesWhatBothDo) {
       ASSERT_TRUE(Combine(ab, c, &left) && Combine(a, bc, &right));
       ASSERT_EQ(left, right);
       std::string bytes = testing::RandomBaseBytes(random);
-      if (shape == 3 && bytes.size() == 8) bytes = merge::FromF64(2.5);  // sums that need no rounding
+      if (shape == 3 && bytes.size() == 8) bytes = merge::FromF64(2.5);  // sums need no rounding
       for (const Base& base : {Base{}, Base{Kind::kPut, bytes}}) {
         const std::string one_by_one = Result(base, {a, b, c});
         ASSERT_EQ(Result(base, {left}), one_by_one);
@@ -82,10 +83,10 @@ TEST(MergeOperators, IdentitiesChangeNothing) {
   for (const auto& [shape, identity] : identities) {
     for (int round = 0; round < 100; ++round) {
       std::string a = RandomOperand(random, shape);
-      if (shape == 20) a = merge::Last(1 + random.Uniform(5), "x");  // the identity is as old as can be
-      if (shape == 21) a = merge::JsonPatch("{\"a\":{\"b\":1}}");    // of what is an object
+      if (shape == 20) a = merge::Last(1 + random.Uniform(5), "x");  // the identity is older than any other
+      if (shape == 21) a = merge::JsonPatch("{\"a\":{\"b\":1}}");    // the identity patches an object
       EXPECT_EQ(Result({}, {identity, a}), Result({}, {a})) << merge::Print(identity) << " and " << merge::Print(a);
-      if (shape == 20) continue;  // on the right it is a version of its own
+      if (shape == 20) continue;  // as the newer operand it is a version of its own
       EXPECT_EQ(Result({}, {a, identity}), Result({}, {a})) << merge::Print(a) << " and " << merge::Print(identity);
     }
   }

@@ -1,4 +1,4 @@
-// Goal: operands are the bytes that docs/formats/merge.md says, and bytes that are no operand are refused, whatever they are.
+// Goal: operands have the bytes of docs/formats/merge.md, and all other bytes are refused.
 #include "kv/operand.h"
 
 #include <gtest/gtest.h>

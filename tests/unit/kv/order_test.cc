@@ -1,4 +1,5 @@
-// Goal: keys in the comparator's order, versions newest first, and the prefix shortcut never changes the answer.
+// Goal: keys are in the comparator's order, versions newest first, and the prefix shortcut never changes the
+// result.
 #include "kv/order.h"
 
 #include <gtest/gtest.h>

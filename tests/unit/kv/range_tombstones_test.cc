@@ -1,5 +1,5 @@
-// Range tombstones cut into fragments: what covers a key, and how far. Method: small cases by hand, then random overlapping
-// ranges under random snapshots beside a loop over all of them.
+// Fragments of range tombstones: which tombstone masks a key, and up to which border. Method: small examples,
+// then random overlapping ranges and snapshots, compared with a loop over all tombstones.
 #include "kv/range_tombstones.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ const Order kOrder(BytewiseComparator());
 
 using Keys = RangeTombstones::Keys;
 
-// "[a..d)9,5 [d..m)5"
+// For example "[a..d)9,5 [d..m)5".
 std::string Print(const RangeTombstones& list) {
   std::string text;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -67,7 +67,7 @@ TEST(RangeTombstones, SayHowFarTheAnswerHolds) {
   EXPECT_EQ(Print(list.Find(kOrder, "e", kSequenceMax)), "9 [d..f) of [b..f)");
   EXPECT_EQ(Print(list.Find(kOrder, "f", kSequenceMax)), "0 [f..k)");
   EXPECT_EQ(Print(list.Find(kOrder, "z", kSequenceMax)), "0 [m..-)");
-  // At sequence 6 there is no #9.
+  // Sequence 6 does not see #9.
   EXPECT_EQ(Print(list.Find(kOrder, "b", 6)), "5 [b..d) of [b..d)");
   EXPECT_EQ(Print(list.Find(kOrder, "e", 6)), "0 [d..f)");
   EXPECT_EQ(Print(RangeTombstones().Find(kOrder, "e", 6)), "0 [-..-)");
@@ -123,7 +123,7 @@ TEST(RangeTombstones, BuilderRefusesWhatIsOutOfOrder) {
   EXPECT_EQ(Print(builder.Finish(kOrder, nullptr, 0)), "[b..e)5,3");
 }
 
-// Nested: everything lies on top of everything else.
+// Nested ranges: each one lies within all earlier ones.
 TEST(RangeTombstones, OnTopOfEachOtherDoNotMultiply) {
   std::vector<std::string> keys;
   for (int i = 0; i < 4000; ++i) keys.push_back(std::to_string(10000 + i));
@@ -148,7 +148,7 @@ void CompareWithALoop(const Order& order, base::Random& random) {
   std::sort(snapshots.begin(), snapshots.end());
   const auto list = RangeTombstones::Fragment(order, tombstones, Stripes(snapshots), Keys::kViews);
   snapshots.push_back(kSequenceMax);
-  for (const Sequence at : snapshots) {  // who reads at other sequences is not promised anything
+  for (const Sequence at : snapshots) {  // fragments are exact only at these sequences
     for (int i = 0; i < 60; ++i) {
       const std::string key = draw();
       Sequence expected = 0;
@@ -159,7 +159,7 @@ void CompareWithALoop(const Order& order, base::Random& random) {
       ASSERT_EQ(list.MaskingSequence(order, key, at), expected) << key << " at " << at << " in " << Print(list);
       const Mask mask = list.Find(order, key, at);
       ASSERT_EQ(mask.sequence, expected);
-      // The same answer all through the span, and something over every key of the group.
+      // The mask holds for each key up to the borders. Each key of the group is masked by some tombstone.
       for (const std::string& other : keys) {
         const bool is_in_span = (!mask.lower || order.CompareKeys(other, *mask.lower) >= 0) &&
                                 (!mask.upper || order.CompareKeys(other, *mask.upper) < 0);

@@ -1,4 +1,5 @@
-// Goal: databases that share a cache never see each other's blocks, whatever ids the cache gave away in between.
+// Goal: databases that share a cache never see each other's blocks, whatever ids the cache hands out in
+// between.
 #include "leveldb/block_keeper.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +35,8 @@ TEST(BlockKeeper, FindsWhatItsOwnDatabaseInserted) {
   EXPECT_TRUE(second.Find(7, 8192));
 }
 
-// Symptom: one database showed a block of another. Cause: of the cache's id, which counts tables and a program's own
-// uses too, 24 bits were kept.
+// Symptom: one database shows a block of another. Cause: the keeper keeps 24 bits of the cache's id, which
+// also counts tables and the program's own uses.
 TEST(BlockKeeper, TellsDatabasesApartAfterManyIds) {
   const std::unique_ptr<Cache> cache(NewLRUCache(1 << 20));
   BlockKeeper first(cache.get());

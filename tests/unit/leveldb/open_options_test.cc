@@ -1,4 +1,4 @@
-// Goal: what LevelDB's options become. Method: translate, without a database.
+// Goal: LevelDB's options become the right mergedb options. Method: translation, without a database.
 #include "leveldb/open_options.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ mergedb::Options Translated(const Options& options) {
   return ToCore(options, &borrowed);
 }
 
-// With less, the engine warmed less of the page cache: cold gets through the face took half as long again as without it.
+// With fewer memory bytes the engine warms less of the page cache: cold gets through the LevelDB interface
+// take 1.5 times as long.
 TEST(OpenOptions, ACacheOfOursCountsAsMemory) {
   constexpr size_t kMiB = size_t{1} << 20;
   Options options;

@@ -1,5 +1,6 @@
-// Goal: what LevelDB's face cannot do, or finds damaged, comes out as the LevelDB status that a program looks for. Method: each of mergedb's
-// codes; the calls that an Env's files do not have; a table with one wrong byte or handle, with and without a cache.
+// Goal: if the LevelDB interface does not support a call, or finds damage, it returns the LevelDB status that
+// a program expects. Method: each status code of mergedb; the calls that the files of an Env do not support;
+// a table with one wrong byte or block handle, with and without a cache.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +121,7 @@ class TableRefusals : public ::testing::Test {
     table_.reset(made);
     return status;
   }
-  // The first key's value, or the error.
+  // Returns the first key's value, or the error.
   std::string First(bool verify_checksums) {
     ReadOptions reading;
     reading.verify_checksums = verify_checksums;
@@ -140,7 +141,7 @@ TEST_F(TableRefusals, AHandleThatReachesBehindTheFile) {
   constexpr size_t kFooterBytes = 48;
   std::string footer = bytes_.substr(bytes_.size() - kFooterBytes);
   ASSERT_TRUE(Open(bytes_).ok());
-  const Status status = Open(footer);  // alone: its handles are of blocks that are not there
+  const Status status = Open(footer);  // the footer alone: its handles name missing blocks
   EXPECT_TRUE(status.IsCorruption()) << status.ToString();
   EXPECT_EQ(table_, nullptr);
 }
@@ -161,7 +162,7 @@ TEST_F(TableRefusals, ABlockThatIsNotWhatWasWritten) {
 
 TEST_F(TableRefusals, AnIndexThatIsNotWhatWasWritten) {
   std::string damaged = bytes_;
-  const size_t index = damaged.rfind('l', damaged.size() - 48);  // "l": what stands between "key" and no more keys
+  const size_t index = damaged.rfind('l', damaged.size() - 48);  // "l": the separator behind "key"
   ASSERT_NE(index, std::string::npos);
   damaged[index] = 'm';
   EXPECT_TRUE(Open(damaged).ok());

@@ -1,5 +1,6 @@
-// Goal: an archive is a tar archive, byte for byte as the format says, and comes back whole or not at all. Method: files in memory; every
-// cut and every flipped header byte of one archive; every call to the file system failing in turn.
+// Goal: an archive is a valid tar archive, byte for byte, and unpacks whole or not at all. Method: files in
+// memory; every cut and every flipped header byte of one archive; every call to the file system fails in
+// turn.
 #include "lmdb/archive.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,8 @@ class ArchiveTest : public ::testing::Test {
     EXPECT_EQ(Read("/to/MANIFEST-000008"), "manifest");
     EXPECT_EQ(Read("/to/CURRENT"), "current");
   }
-  // Calls `run` with the n-th call of the kind failing, for n = 1, 2, ... until it makes fewer. How many that were.
+  // Calls `run` with the n-th call of `op` failing, for n = 1, 2, ... until `run` makes fewer calls. Returns
+  // their number.
   uint64_t FailEach(testing::Op op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look,
                     const std::function<Status()>& run) {
     for (uint64_t nth = 1;; ++nth) {
@@ -125,7 +127,7 @@ TEST_F(ArchiveTest, CutAnywhereItHasNoCurrent) {
 TEST_F(ArchiveTest, AChangedHeaderIsAnError) {
   Fill();
   const std::string archive = Pack();
-  constexpr size_t kBehindTheChecksum = 155;  // a space that nobody reads
+  constexpr size_t kBehindTheChecksum = 155;  // a space that no reader checks
   for (size_t at = 0; at < 512; ++at) {
     if (at == kBehindTheChecksum) continue;
     std::string changed = archive;
@@ -187,7 +189,8 @@ TEST_F(ArchiveTest, ASinkThatFailsEndsItAtOnce) {
   }
 }
 
-// CURRENT is there only with all of what it names, and the next call, without failures, makes it whole.
+// CURRENT is there only if all files that it names are there. The next call, without failures, completes the
+// database.
 TEST_F(ArchiveTest, ACallThatFailsLeavesNoDatabaseThatIsNotWhole) {
   Fill();
   Write("/archive", Pack());
@@ -222,7 +225,8 @@ TEST_F(ArchiveTest, WhatWasLeftFromBeforeMustGo) {
   };
   EXPECT_EQ(FailEach(testing::Op::kRemove, look, [&] { return Unpack(&files_, "/archive", "/to"); }), 1u);
   ExpectWhole();
-  // Its size: the archive's own, which is an error, or that of what is there, whose name is then found taken.
+  // The failed call is the size of the archive (an error), or the size of an existing file (its name then
+  // counts as taken).
   for (uint64_t nth = 1; nth <= 2; ++nth) {
     files_.AddFault({.op = testing::Op::kSizeOf, .nth = nth});
     EXPECT_FALSE(Unpack(&files_, "/archive", "/to").ok()) << nth;

@@ -1,5 +1,6 @@
-// Goal: the id and the counts of a transaction are those of the state that it sees, whatever other transactions commit,
-// drop and open meanwhile. Method: other transactions run at a chosen moment of a commit, on threads of their own.
+// Goal: the id and the counts of a transaction belong to the state that it sees, whatever other transactions
+// commit, drop and open meanwhile. Method: other transactions run at a chosen moment of a commit, on threads
+// of their own.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@
 namespace mergedb {
 namespace {
 
-// While it lives, its thread calls `act` once: when the thread is about to lock `mutex` and `is_due` is true.
+// While the object lives, its thread calls `act` once: when the thread is about to lock `mutex` and `is_due`
+// is true.
 class Interrupter final : public base::ThreadScheduler {
  public:
   Interrupter(base::Mutex& mutex, std::function<bool()> is_due, std::function<void()> act)
@@ -55,7 +57,7 @@ class Interrupter final : public base::ThreadScheduler {
 class LmdbCounts : public LmdbEnvironment {
  protected:
   static std::string Key(int i) { return "key" + std::to_string(100 + i); }
-  // With known counts.
+  // MDB_NOOVERWRITE keeps the counts known.
   static void PutSome(MDB_txn* txn, MDB_dbi dbi, int items) {
     for (int i = 0; i < items; ++i) EXPECT_EQ(Put(txn, dbi, Key(i), "value", MDB_NOOVERWRITE), 0);
   }
@@ -84,7 +86,8 @@ class LmdbCounts : public LmdbEnvironment {
   }
   static void OnAnotherThread(const std::function<void()>& act) { std::thread(act).join(); }
 
-  // Commits `txn`. Another thread calls `act` when readers see the data and the face has not published the commit yet.
+  // Commits `txn`. Another thread calls `act` when readers see the data and the LMDB interface has not
+  // published the commit yet.
   void CommitAround(MDB_txn* txn, const std::function<void()>& act) {
     const auto sequence = [this] { return env_->db->GetSnapshot()->sequence(); };
     Interrupter interrupter(
@@ -144,7 +147,7 @@ TEST_F(LmdbCounts, OfTheEnvironmentAreThoseOfACommitThatCanBeSeen) {
   });
 }
 
-// Making a named database takes a sequence before the commit.
+// The creation of a named database takes a sequence before the commit.
 TEST_F(LmdbCounts, AReaderThatBeginsBehindANewNameDoesNotSeeTheCommit) {
   Fill(nullptr, 20);
   MDB_txn* txn = Begin();

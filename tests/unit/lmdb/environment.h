@@ -1,4 +1,5 @@
-// What the tests of LMDB's face share that look behind it: an environment in a real directory, and calls that succeed.
+// Shared by the tests of the LMDB interface that also use its internals: an environment in a real directory,
+// and calls that must succeed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ class LmdbEnvironment : public ::testing::Test {
     EXPECT_EQ(mdb_txn_begin(env, nullptr, flags, &txn), 0);
     return txn;
   }
-  // The main one: nullptr.
+  // If `name` is null, opens the main database.
   static MDB_dbi OpenDbi(MDB_txn* txn, const char* name) {
     MDB_dbi dbi = 0;
     EXPECT_EQ(mdb_dbi_open(txn, name, name == nullptr ? 0 : MDB_CREATE, &dbi), 0);

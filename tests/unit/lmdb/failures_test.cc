@@ -1,5 +1,6 @@
-// Goal: what a call of LMDB's interface cannot do it says by the code that lmdb.h has for it, and goes no further. Method: real directories:
-// tables damaged under an open environment, places that are none, and what a transaction has dropped itself.
+// Goal: if a call of the LMDB interface fails, it returns the code that lmdb.h documents and does nothing
+// else. Method: real directories; tables that are damaged under an open environment, invalid paths, and
+// databases that the transaction itself has dropped.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -20,7 +21,7 @@ class LmdbFailures : public LmdbEnvironment {
     *entries = stat.ms_entries;
     return code;
   }
-  // Committed, and in tables of which no byte was read yet.
+  // Commits items; they are in tables of which no byte was read yet.
   void Fill(const char* name) {
     MDB_txn* txn = Begin();
     const MDB_dbi dbi = OpenDbi(txn, name);
@@ -28,7 +29,7 @@ class LmdbFailures : public LmdbEnvironment {
     EXPECT_EQ(mdb_txn_commit(txn), 0);
     EXPECT_TRUE(env_->db->Flush().ok());
   }
-  // Writes over the first byte of `what`, wherever that stands in a table.
+  // Overwrites the first byte of `what` in the tables.
   void Damage(const std::string& what) const { Replace(what, '?'); }
   void Replace(const std::string& what, char first) const {
     int found = 0;
@@ -46,11 +47,11 @@ class LmdbFailures : public LmdbEnvironment {
   }
 };
 
-// ---- what cannot be read
+// ---- unreadable items
 
 TEST_F(LmdbFailures, ItemsThatCannotBeReadCannotBeCountedNorAppendedTo) {
   Fill(nullptr);
-  mdb_env_close(env_);  // and what it remembers of counts
+  mdb_env_close(env_);  // drops the remembered counts too
   ASSERT_EQ(Open(home_, 0, &env_), 0);
   Damage("value of b");
   size_t entries = 0;
@@ -69,7 +70,7 @@ TEST_F(LmdbFailures, ItemsThatCannotBeReadCannotBeCountedNorAppendedTo) {
 
 TEST_F(LmdbFailures, NamesThatCannotBeReadKeepTheMainDatabase) {
   MDB_txn* txn = Begin();
-  OpenDbi(txn, "first name");  // the catalog is there before the items
+  OpenDbi(txn, "first name");  // the record of the name exists before the items
   ASSERT_EQ(mdb_txn_commit(txn), 0);
   Fill(nullptr);
   Damage("first name");
@@ -78,7 +79,7 @@ TEST_F(LmdbFailures, NamesThatCannotBeReadKeepTheMainDatabase) {
   EXPECT_EQ(mdb_txn_commit(txn), MDB_BAD_TXN) << "nothing of it";
 }
 
-// ---- cursors at what cannot be read
+// ---- cursors at unreadable items
 
 // 60 items of 1,000 bytes, some to a block. The block of "key130" is damaged until Mend.
 class LmdbCursorFailures : public LmdbFailures {
@@ -102,7 +103,7 @@ class LmdbCursorFailures : public LmdbFailures {
     LmdbFailures::TearDown();
   }
   void Mend() { Replace("?alue of 130", 'v'); }
-  // The key, or the text of the error.
+  // Returns the key, or the text of the error.
   std::string Move(MDB_cursor_op op, const std::string& key = "") {
     MDB_val k = Val(key), v;
     const int code = mdb_cursor_get(cursor_, &k, &v, op);
@@ -162,7 +163,8 @@ TEST_F(LmdbCursorFailures, ACursorBehindWhichNothingCanBeReadSaysSoAfterAnotherP
   EXPECT_EQ(Move(MDB_NEXT), Behind(last));
 }
 
-// The last put is of the key that follows the gap. The cursor has taken hold of the item behind before.
+// The last put writes a key into the gap. Before that put, the cursor has already moved to the item behind
+// the gap.
 TEST_F(LmdbCursorFailures, ACursorBehindWhichNothingCouldBeReadTakesHoldOfTheItemBehindLater) {
   const std::string last = GoBeforeTheDamage();
   ASSERT_EQ(mdb_cursor_del(cursor_, 0), 0);
@@ -182,7 +184,7 @@ TEST_F(LmdbCursorFailures, ACursorWhoseItemGoesAndBehindWhichNothingCanBeReadSay
   EXPECT_EQ(Move(MDB_NEXT), Behind(last));
 }
 
-// ---- what is gone
+// ---- dropped databases
 
 TEST_F(LmdbFailures, DroppingTheMainDatabaseDropsWhatItNames) {
   Fill("named");
@@ -223,7 +225,7 @@ TEST_F(LmdbFailures, TheNextOfNoDuplicatesIsTheNextItem) {
   mdb_txn_abort(txn);
 }
 
-// ---- what cannot be had
+// ---- calls that cannot succeed
 
 // LMDB would wait for itself.
 TEST_F(LmdbFailures, ASecondWriterOfOneThreadIsBusy) {
@@ -238,13 +240,14 @@ TEST_F(LmdbFailures, PlacesThatCannotBe) {
   MDB_env* env = nullptr;
   EXPECT_EQ(Open(home_ + "/" + std::string(300, 'n'), MDB_NOSUBDIR, &env), EIO) << "a name longer than names can be";
   EXPECT_EQ(Open(home_ + "/" + std::string(300, 'n'), 0, &env), EIO);
-  // An empty file would make room for a database; the kernel's own cannot be removed, by nobody.
+  // An empty file is replaced by a database. The kernel does not let any user remove this one.
   const std::string kernels = "/proc/version";
   EXPECT_EQ(Open(kernels, MDB_NOSUBDIR, &env), EIO);
   EXPECT_TRUE(std::filesystem::exists(kernels));
 }
 
-// Found here: a catalog that could not be read at the open passed for an empty one, and a name that could not be read for none.
+// Symptom: at the open, an unreadable list of the named databases passes for an empty list, and an unreadable
+// name for a missing one.
 TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
   MDB_txn* txn = Begin();
   OpenDbi(txn, "first name");

@@ -1,5 +1,6 @@
-// Goal: what LMDB's interface promises and the transcripts (tests/compat/lmdb_test.py) do not show: opening and copies, limits, counts,
-// readers and threads, pointers that stay, and what is refused. Method: real directories; answers as lmdb.h of 0.9.24 documents them.
+// Goal: the promises of the LMDB interface that the transcripts (tests/compat/lmdb_test.py) do not show:
+// opens and copies, limits, counts, readers and threads, stable pointers, and refused calls. Method: real
+// directories; the expected answers are those that lmdb.h of 0.9.24 documents.
 #include "lmdb.h"
 
 #include <fcntl.h>
@@ -74,7 +75,7 @@ class LmdbTest : public ::testing::Test {
     mdb_txn_abort(txn);
     return text;
   }
-  // A copy of all, as the file "stream".
+  // Copies the environment into the file "stream".
   void Stream() const {
     std::FILE* const file = std::fopen(Path("stream").c_str(), "wb");
     ASSERT_NE(file, nullptr);
@@ -92,7 +93,7 @@ class LmdbTest : public ::testing::Test {
   MDB_env* env_ = nullptr;
 };
 
-// ---- where it is
+// ---- the directory
 
 TEST_F(LmdbTest, MarksItsDirectorySoThatLmdbKeepsAway) {
   struct stat found {};
@@ -114,7 +115,7 @@ TEST_F(LmdbTest, RefusesLmdbsOwnFilesAndWhatIsNotThere) {
   EXPECT_EQ(std::filesystem::file_size(Path("junk")), 4u);
 }
 
-// Postfix locks, looks at the time and syncs by it; another program may write to it by mistake.
+// Postfix locks the descriptor, reads its time and syncs by it. Another program may write to it by mistake.
 TEST_F(LmdbTest, ItsDescriptorTakesLocksTellsOfCommitsAndHoldsNothingThatCouldBeDamaged) {
   PutAll(env_, "key", "value");
   mdb_filehandle_t fd = -1;
@@ -237,7 +238,7 @@ TEST_F(LmdbTest, AStreamedCopyOpensAsFileAndAsDataFile) {
     EXPECT_EQ(entry.path().filename().string().find("copy-"), std::string::npos);
 }
 
-// What stands where it would be unpacked: a file, or a directory that has a data.mdb which is none.
+// The target path is taken: by a file, or by a directory with an invalid data.mdb.
 TEST_F(LmdbTest, AStreamThatCannotBeMovedInsideStaysUntilItCan) {
   PutAll(env_, "key", "value");
   Stream();
@@ -274,7 +275,7 @@ TEST_F(LmdbTest, DatabasesBeyondMaxdbsAreFull) {
   EXPECT_EQ(mdb_dbi_open(txn, "a", 0, &dbi), 0);
   mdb_txn_abort(txn);
   txn = Begin(env_);
-  EXPECT_EQ(mdb_dbi_open(txn, "a", 0, &dbi), MDB_NOTFOUND);  // undone, and its handle closed
+  EXPECT_EQ(mdb_dbi_open(txn, "a", 0, &dbi), MDB_NOTFOUND);  // undone, and its handle is closed
   EXPECT_EQ(mdb_dbi_open(txn, "e", MDB_CREATE, &dbi), 0);
   mdb_txn_abort(txn);
 }
@@ -301,11 +302,11 @@ TEST_F(LmdbTest, AFullMapIsMapFullUntilItGrows) {
   ASSERT_EQ(mdb_env_set_mapsize(env_, 10'000'000), 0);
   txn = Begin(env_);
   for (int i = 0; i < puts; ++i) ASSERT_EQ(Put(txn, Main(txn), std::to_string(i), std::string(1000, 'v')), 0);
-  EXPECT_EQ(mdb_env_set_mapsize(env_, 20'000'000), EINVAL);  // while somebody writes
+  EXPECT_EQ(mdb_env_set_mapsize(env_, 20'000'000), EINVAL);  // a write transaction is open
   EXPECT_EQ(mdb_txn_commit(txn), 0);
 }
 
-// Of what compresses well and of what does not.
+// With values that compress well and values that do not.
 TEST_F(LmdbTest, OverwritingDoesNotFillTheMap) {
   ASSERT_EQ(mdb_env_set_mapsize(env_, 1'000'000), 0);
   for (int i = 0; i < 300; ++i) PutAll(env_, "key" + std::to_string(i % 10), std::string(20'000, static_cast<char>(i)));
@@ -319,7 +320,7 @@ TEST_F(LmdbTest, OverwritingDoesNotFillTheMap) {
 }
 
 TEST_F(LmdbTest, ReadersHaveSlots) {
-  EXPECT_EQ(mdb_env_set_maxreaders(env_, 3), EINVAL);  // open already
+  EXPECT_EQ(mdb_env_set_maxreaders(env_, 3), EINVAL);  // the environment is already open
   MDB_txn* const first = Begin(env_, MDB_RDONLY);
   MDB_txn* second = nullptr;
   EXPECT_EQ(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &second), MDB_BAD_RSLOT);
@@ -347,7 +348,7 @@ TEST_F(LmdbTest, EntriesAreExactForWritersAndReaders) {
   MDB_txn* const writer = Begin(env_);
   EXPECT_EQ(Put(writer, dbi, "c", "", MDB_NOOVERWRITE), 0);  // counted
   EXPECT_EQ(Entries(writer, dbi), 3u);
-  EXPECT_EQ(Put(writer, dbi, "c", "again"), 0);  // not known to be there: to be counted anew
+  EXPECT_EQ(Put(writer, dbi, "c", "again"), 0);  // the key may exist: the items are counted again
   EXPECT_EQ(Entries(writer, dbi), 3u);
   MDB_txn* const child = Begin(env_, 0, writer);
   EXPECT_EQ(mdb_drop(child, dbi, 0), 0);

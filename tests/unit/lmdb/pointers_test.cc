@@ -1,5 +1,6 @@
-// Goal: what LMDB's face gives out stays what it was until its transaction ends, and is no lie: in place in mapped tables, whatever becomes of
-// these meanwhile, and copied from everywhere else. Method: real directories; the database behind the face is flushed and merged by hand.
+// Goal: bytes that the LMDB interface returns stay unchanged until their transaction ends, and are right.
+// They lie in place in mapped tables, even if a compaction removes these tables meanwhile; all others are
+// copies. Method: real directories; the test flushes and compacts the database under the interface.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace mergedb {
 namespace {
 
 constexpr int kItems = 3000;
-constexpr size_t kLargeBytes = 5000;  // stands in a value file
+constexpr size_t kLargeBytes = 5000;  // stored in a blob file
 
 std::string Key(int i) { return "key" + std::to_string(100'000 + i); }
 std::string Value(int i, int version) {
@@ -69,7 +70,7 @@ class LmdbPointers : public LmdbEnvironment {
     EXPECT_EQ(TablesOnDisk(), Number("tables")) << "what is mapped is let go of";
   }
 
-  // Everything that a transaction was given, with what it was then.
+  // An item that a transaction returned, with its expected content.
   struct Given {
     MDB_val key, data;
     std::string expected_key, expected_value;
@@ -132,7 +133,7 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
   PutAll(nullptr, 0);
   PutAll("named", 0);
   Merge();
-  PutAll(nullptr, 1);  // half of it is in memory
+  PutAll(nullptr, 1);  // half of the items are in memory
   MDB_txn* reader = Begin(MDB_RDONLY);
   const MDB_dbi main = OpenDbi(reader, nullptr);
   MDB_dbi named = 0;
@@ -158,7 +159,7 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
     ASSERT_EQ(CountChanged(given), 0) << "version " << version;
   }
   RecordProperty("files_recycled",
-                 static_cast<int>(Number("files_recycled")));  // most times some: it is up to the threads
+                 static_cast<int>(Number("files_recycled")));  // usually more than 0; it depends on the threads
   EXPECT_GT(TablesOnDisk(), Number("tables")) << "what is mapped keeps its name";
   const auto again = Walk(reader, main, true);
   EXPECT_EQ(again.size(), size_t{kItems} + 1) << "with the name of the named one";
@@ -169,7 +170,8 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
   ExpectTablesToGo();
 }
 
-// LMDB shows what was given out until the pages are used again, which takes two commits. Programs read a value behind its transaction.
+// LMDB keeps returned bytes until it reuses their pages, after two commits. Programs read values after the
+// end of the transaction.
 TEST_F(LmdbPointers, StayBehindTheEndUntilTheirThreadBeginsAgainOrTwoCommitsHavePassed) {
   enum How { kAbort, kCommit, kReset, kWriterAborts, kWriterCommits };
   for (const How how : {kAbort, kCommit, kReset, kWriterAborts, kWriterCommits}) {
@@ -196,7 +198,7 @@ TEST_F(LmdbPointers, StayBehindTheEndUntilTheirThreadBeginsAgainOrTwoCommitsHave
       EXPECT_EQ(CountChanged(given), 0) << how << " version " << version;
     }
     PutAll(nullptr, 5);
-    ExpectTablesToGo();  // and with them what they held
+    ExpectTablesToGo();  // and their mappings with them
     if (how == kReset) mdb_txn_abort(txn);
   }
 }
@@ -254,7 +256,7 @@ TEST_F(LmdbPointers, AReaderThatIsRenewedSeesAndKeepsWhatIsThereThen) {
   mdb_txn_abort(reader);
 }
 
-// A writer beside it does not know what is mapped here, and may write over it.
+// A writer in another environment does not know which tables are mapped here, and may overwrite their files.
 TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
   PutAll(nullptr, 1);
   Merge();
@@ -271,7 +273,8 @@ TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
   mdb_env_close(beside);
 }
 
-// One bit of each block of each table, one after the other: an answer is right or MDB_CORRUPTED, and the block's own items are that.
+// One bit of each block of each table is flipped in turn. An answer is right or MDB_CORRUPTED; the items of
+// the damaged block are MDB_CORRUPTED.
 TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
   PutAll(nullptr, 1);
   Merge();

@@ -1,5 +1,6 @@
-// Goal: LSMDB's 29 functions mean what they meant, without its defects: deletes stay deleted, records of any size merge. Method: its own
-// test's shape (batches of 1,000, compaction called in between) beside a map.
+// Goal: LSMDB's 29 functions keep their meaning, without LSMDB's defects: deletes stay deleted, and records
+// of any size can be compacted. Method: the pattern of LSMDB's own test (batches of 1,000 with compaction
+// calls in between), compared with a map.
 #include "lsmdb.h"
 
 #include <gtest/gtest.h>
@@ -234,7 +235,7 @@ TEST_F(LsmdbTest, WhatAProgramGetsWrongIsACode) {
   EXPECT_EQ(lsmdb_compact(txn, 255, SIZE_MAX), 0);
   lsmdb_txn_abort(txn);
 
-  // The original's assertion in the middle of a merge.
+  // At this point the original fails an assertion in the middle of a compaction.
   ASSERT_EQ(lsmdb_env_set_mapsize(env_, size_t{2} << 20), 0);
   txn = Begin(MDB_RDWR);
   int code = 0;
@@ -246,7 +247,7 @@ TEST_F(LsmdbTest, WhatAProgramGetsWrongIsACode) {
   EXPECT_EQ(lsmdb_txn_commit(txn), 0);
 }
 
-// What is owed is the tree's own, in its files: not a counter of the process, as it was.
+// The files of each tree determine its pending compactions. The original uses a counter of the process.
 TEST_F(LsmdbTest, TwoEnvironmentsMergeEachByItself) {
   LSMDB_env* other = nullptr;
   ASSERT_EQ(lsmdb_env_create(&other), 0);

@@ -1,4 +1,4 @@
-// From CURRENT to a Version: what is there is told, what is damaged is named. tests/flips/ flips the bytes.
+// Loads a Version from CURRENT and the MANIFEST. An error names the damage. tests/flips/ flips the bytes.
 #include "manifest/loader.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class LoaderTest : public ::testing::Test {
     edit.clean_wal_end = 720;
     return edit;
   }
-  // Of a table with this number in this run.
+  // An edit that adds a table with this number to the run at this position.
   format::VersionEdit WithTable(uint64_t number, kv::Position position) {
     format::VersionEdit edit = Snapshot();
     const format::FileMeta file{.number = kv::FileNumber{number},
@@ -90,7 +90,7 @@ TEST_F(LoaderTest, NamesTheManifestThatIsMissing) {
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("MANIFEST-000009: missing")));
 }
 
-// Databases of builds that bound no end.
+// Older builds write no end of the MANIFEST to CURRENT.
 TEST_F(LoaderTest, ReadsACurrentWithoutAnEnd) {
   Commit(Snapshot());
   ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({kv::FileNumber{4}})));
@@ -105,7 +105,7 @@ TEST_F(LoaderTest, RefusesAManifestUnderAnotherNumberOrOfAnotherDatabase) {
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("says it is number 4")));
 }
 
-// The header has 32 bits for a number of 62.
+// The header has 32 bits for the file number. File numbers have up to 62 bits.
 TEST_F(LoaderTest, ReadsAManifestWhoseNumberIsBeyond32Bits) {
   Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [] {
                        return kv::FileNumber{(uint64_t{1} << 32) + 5};
@@ -122,7 +122,7 @@ TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("which database")));
 }
 
-// Whole to their checksums; no program wrote them.
+// The checksums of these records are right, but no program writes such records.
 TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
   format::VersionEdit backwards;
   backwards.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = "z", .upper = "a"}});
@@ -152,7 +152,7 @@ TEST_F(LoaderTest, RefusesATreeWithNumbersStillToBeGivenOut) {
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("number of a position is 3")));
 }
 
-// Each run fits by itself.
+// Each of the two runs is valid by itself.
 TEST_F(LoaderTest, RefusesATreeThatShowsATableTwice) {
   format::VersionEdit edit = WithTable(11, kv::Position{2});
   edit.adds.push_back(edit.adds[0]);

@@ -1,4 +1,5 @@
-// Commits, roll-overs and failures: whatever happens, CURRENT names a MANIFEST that says what was last committed.
+// Commits, new MANIFEST files and failures: after any of them, CURRENT names a MANIFEST with the last committed
+// state.
 #include "manifest/manifest.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ class ManifestTest : public ::testing::Test {
     ASSERT_OK(files_.CreateDirectory("/d"));
     ASSERT_OK(files_.SyncDirectory("/"));
   }
-  // Complete whether asked for or not: an edit of facts alone is both.
+  // An edit with facts only is both a complete edit and a difference.
   Status Commit(kv::Sequence last) {
     format::VersionEdit edit;
     edit.database_id = 7;
@@ -77,7 +78,7 @@ TEST_F(ManifestTest, StartsANewFileAfterAnyFailure) {
     EXPECT_TRUE(manifest_.needs_snapshot());
     ASSERT_OK(Commit(2000 + n));
     EXPECT_EQ(LastAfterPowerCut(), 2000 + n);
-    if (n % 2 == 0) {  // in the next round it is the start of a file that fails
+    if (n % 2 == 0) {  // the next fault then hits a Commit that starts a new file
       files_.AddFault({.op = Op::kSync});
       EXPECT_FALSE(Commit(1).ok());
       files_.ClearFaults();
@@ -86,7 +87,7 @@ TEST_F(ManifestTest, StartsANewFileAfterAnyFailure) {
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
 }
 
-// Symptom: 31 MiB of MANIFESTs beside 0.3 MiB of data. Cause: only the next open removed those that others had followed.
+// Symptom: 31 MiB of MANIFESTs beside 0.3 MiB of data. Cause: only the next open removed replaced MANIFESTs.
 TEST_F(ManifestTest, KeepsNoFileThatAnotherHasFollowed) {
   for (kv::Sequence last = 1; last <= 500; ++last) {
     ASSERT_OK(Commit(last));
@@ -95,20 +96,21 @@ TEST_F(ManifestTest, KeepsNoFileThatAnotherHasFollowed) {
   EXPECT_GT(*manifest_.number(), kv::FileNumber{2});
 }
 
-// Each retry of a failing commit takes a new number. What CURRENT may name stays until one has succeeded.
+// Each retry of a failed commit takes a new file number. A file that CURRENT may name stays until a commit
+// succeeds.
 TEST_F(ManifestTest, KeepsNoFileOfFailedAttempts) {
   for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kRename, Op::kSyncDirectory}) {
     SCOPED_TRACE(testing::OpName(op));
     ASSERT_OK(Commit(1));
     files_.AddFault({.op = Op::kSync});
-    EXPECT_FALSE(Commit(2).ok());  // from here on every commit begins a file
+    EXPECT_FALSE(Commit(2).ok());  // every commit after this one starts a new file
     files_.ClearFaults();
     files_.AddFault({.op = op, .sticky = true});
     for (int i = 0; i < 5; ++i) EXPECT_FALSE(Commit(3).ok());
     files_.ClearFaults();
     const bool may_be_named = op == Op::kRename || op == Op::kSyncDirectory;
     if (!may_be_named) {
-      EXPECT_LE(files_.Files().size(), 3u) << ::testing::PrintToString(files_.Files());  // CURRENT.tmp may be there
+      EXPECT_LE(files_.Files().size(), 3u) << ::testing::PrintToString(files_.Files());  // maybe also CURRENT.tmp
     }
     ASSERT_OK(Commit(4));
     EXPECT_EQ(files_.Files().size(), 2u) << ::testing::PrintToString(files_.Files());
@@ -116,7 +118,7 @@ TEST_F(ManifestTest, KeepsNoFileOfFailedAttempts) {
   }
 }
 
-// Symptom: a MANIFEST put back to an older state after a clean close was believed.
+// Symptom: after a clean close, an older copy of the MANIFEST was accepted.
 TEST_F(ManifestTest, AnOlderFileUnderABoundEndIsNoticed) {
   std::vector<std::string> older;
   for (kv::Sequence last = 1; last <= 5; ++last) {

@@ -1,4 +1,5 @@
-// A file whose every byte stands twice: no single damage loses a record. Method: a small file is damaged in every way.
+// A file that stores each byte twice: no single damage loses a record. Method: a small file is damaged in every
+// way.
 #include "manifest/mirror_file.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class MirrorFileTest : public ::testing::Test {
 
 TEST_F(MirrorFileTest, GivesBackWhatWasAppended) {
   Append("one");
-  Append(std::string(100'000, 'x'));  // over several pages
+  Append(std::string(100'000, 'x'));  // several pages
   Append("three");
   ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
   EXPECT_EQ(read_, written_);
@@ -131,8 +132,8 @@ TEST_F(MirrorFileTest, RefusesEveryShorterLength) {
   }
 }
 
-// Symptom: a MANIFEST cut at the edge of a pair where a record ends looked whole. Cause: the pair after it was made only when the
-// next record needed it, so its absence said nothing.
+// Symptom: a MANIFEST that was cut at the end of a pair, where a record ends, looked complete. Cause: the writer
+// added the next pair only when a record needed it, so a missing pair proved nothing.
 TEST_F(MirrorFileTest, RefusesAFileCutWhereARecordEnds) {
   for (const uint64_t short_by : {0, 1, 7, 8}) {
     SCOPED_TRACE(short_by);
@@ -147,7 +148,7 @@ TEST_F(MirrorFileTest, RefusesAFileCutWhereARecordEnds) {
   }
 }
 
-// Symptom: a process killed while it made a pair of pages left a MANIFEST that no open accepted.
+// Symptom: after a process was killed while it added a pair of pages, no open accepted the MANIFEST.
 TEST_F(MirrorFileTest, TakesAPairThatACrashLeftHalfMadeForNone) {
   Append("one");
   files_.AddFault({.op = testing::Op::kWrite, .partial_bytes = 12'288});
@@ -168,7 +169,7 @@ TEST_F(MirrorFileTest, DropsARecordOfWhichBothCopiesAreTorn) {
   EXPECT_EQ(contents.dropped_bytes, 8u + 3u);
 }
 
-// Symptom: damage to both copies of a record took all later records away without a word.
+// Symptom: damage to both copies of a record dropped all later records silently.
 TEST_F(MirrorFileTest, AWholeRecordBehindABrokenOneIsDamage) {
   for (const char* record : {"one", "the second", "3", "the last one"}) Append(record);
   const std::string whole = Bytes();
@@ -180,7 +181,7 @@ TEST_F(MirrorFileTest, AWholeRecordBehindABrokenOneIsDamage) {
       ASSERT_OK(files_.WriteWhole(kPath, bytes));
       const auto contents = Read();
       if (contents) {
-        EXPECT_EQ(read_, written_) << at << ", " << other;  // different records: each has a whole copy
+        EXPECT_EQ(read_, written_) << at << ", " << other;  // two records are damaged; each has a whole copy
       } else {
         EXPECT_THAT(contents, StatusIs(Code::kCorruption)) << at << ", " << other;
       }
@@ -188,13 +189,13 @@ TEST_F(MirrorFileTest, AWholeRecordBehindABrokenOneIsDamage) {
   }
 }
 
-// Symptom: a kill between the two writes of an append was reported as damage by the next open.
+// Symptom: after a kill between the two writes of an append, the next open reported damage.
 TEST_F(MirrorFileTest, ASecondCopyThatWasNotWrittenIsNoDamageUnlessItWasDurable) {
   Append("one");
   const std::string before = Bytes();
   Append("the second");
   const std::string whole = Bytes();
-  for (size_t bytes = 0; bytes < 18; ++bytes) {  // of the second copy
+  for (size_t bytes = 0; bytes < 18; ++bytes) {  // bytes of the second copy that were written
     std::string killed = whole;
     const size_t at = kPageBytes + writer_->bytes() - 18;
     killed.replace(at + bytes, 18 - bytes, before, at + bytes, 18 - bytes);
@@ -226,7 +227,7 @@ TEST_F(MirrorFileTest, RefusesAStreamThatDoesNotPassAKnownPoint) {
   EXPECT_THAT(read(MirrorEnd{writer_->bytes() + 11, 5}), StatusIs(Code::kCorruption));
 }
 
-// Symptom: an edit of 1 GiB, of many large border keys, stopped the process. Here with a small limit.
+// Symptom: an edit of 1 GiB, with many large bounds, stopped the process. This test uses a small limit.
 TEST_F(MirrorFileTest, APayloadLargerThanARecordIsOnePayload) {
   ASSERT_OK(files_.Remove(kPath));
   ASSERT_OK_AND_ASSIGN(writer_,
@@ -251,7 +252,8 @@ TEST_F(MirrorFileTest, APayloadLargerThanARecordIsOnePayload) {
   EXPECT_EQ(read, written_.back());
 }
 
-// The size is no limit by itself: but what no writer leaves is refused before it is read.
+// A large file is allowed. A file with more bytes after its last record than a writer leaves is refused before
+// they are read.
 TEST_F(MirrorFileTest, AFileOfManyHolesIsRefusedAtOnce) {
   testing::TempDirectory directory;
   FileSystem* const files = env::PosixFileSystem();
@@ -265,7 +267,7 @@ TEST_F(MirrorFileTest, AFileOfManyHolesIsRefusedAtOnce) {
               StatusIs(Code::kCorruption, HasSubstr("behind the last record")));
 }
 
-// At any call of an append of many parts.
+// A power cut at any file operation of an append in many parts.
 TEST_F(MirrorFileTest, ACrashWithinAPayloadOfManyPartsDropsAllOfIt) {
   ASSERT_OK(files_.Remove(kPath));
   ASSERT_OK_AND_ASSIGN(writer_,

@@ -1,5 +1,5 @@
-// Goal: what operands leave beside themselves makes reads of a hot key short and never wrong, at any sequence, and takes no
-// room that was promised to others.
+// Goal: folds on write make reads of a hot key short, never change a value at any sequence, and never take
+// memory that is reserved for other records.
 #include "memtable/fold_on_write.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ class PlainComparator final : public Comparator {
   std::string_view Name() const override { return "plain"; }
 };
 
-// A memtable with one key, and what its value should be at each sequence.
+// A memtable with one key, and the expected value at each sequence.
 class HotKey {
  public:
   explicit HotKey(const kv::Order& order = kBytewise, size_t bytes = size_t{4} << 20)
@@ -34,7 +34,7 @@ class HotKey {
     Add(kv::Kind::kMerge, operand);
   }
 
-  // The value at `sequence`, and how many versions had to be looked at.
+  // Returns the value at `sequence`. *looks is the number of versions that the read needed.
   std::string Get(kv::Sequence sequence, size_t* looks) const {
     Memtable::Found found;
     kv::Chain chain(nullptr);
@@ -95,7 +95,7 @@ TEST(FoldOnWrite, AListIsAFewLooksAndTakesNoMoreThanTwiceItsBytes) {
     if (i % 997 != 0) continue;
     ASSERT_EQ(hot.Get(hot.newest(), &looks), expected);
     looks_max = std::max(looks_max, looks);
-    // What is not folded yet weighs at most what the last fold does.
+    // The operands after the last fold have at most about as many bytes as that fold.
     ASSERT_LE(looks, std::max<size_t>(40, static_cast<size_t>(i) * 14 / 10 / 2 + 2));
   }
   const size_t records = 20'000 * RecordBytes(1, merge::Append("0123456789").size() + kCountsBytes);
@@ -123,7 +123,7 @@ TEST(FoldOnWrite, WithoutRoomBeyondWhatIsPromisedNothingIsLeft) {
   EXPECT_EQ(unreserved.Get(100, &looks), merge::FromU64(100));
   EXPECT_EQ(looks, 100u);
 
-  // A memtable that is promised to the last byte takes all of it.
+  // If a memtable's memory is reserved to the last byte, all reserved records fit.
   Memtable table(kBytewise, NewMemory(64 << 10));
   const std::string operand = merge::AddU64(1);
   uint64_t records = 1;
@@ -155,7 +155,7 @@ TEST(FoldOnWrite, UnderAnotherOrderReadsWalk) {
   EXPECT_EQ(looks, 70u);
 }
 
-// Whatever is merged: with folds a key reads as without.
+// For every mix of operands: a key reads the same with folds and without.
 TEST(FoldOnWrite, NeverChangesWhatIsRead) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,5 +1,6 @@
-// Goal: a memtable finds and shows what was added to it, as of any sequence, under any order, from the smallest memory
-// to recycled ones. Method: examples, the iterator contract, and random histories against a map.
+// Goal: a memtable finds and shows its entries as of any sequence, in any order of keys, in memory of the
+// smallest size and in recycled memory. Method: examples, the iterator contract, and random histories compared
+// with a map.
 #include "memtable/memtable.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ using testing::CheckIteratorContract;
 using testing::OpenIterator;
 using testing::OwnedEntry;
 
-// Orders by bytes, but for the case of letters: equal keys may differ.
+// Orders by bytes, ignoring case: different byte strings may be equal keys.
 class CaselessComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override {
@@ -75,7 +76,7 @@ TEST(Memtable, FindsTheNewestVersionUpToASequence) {
   }
 }
 
-// Range deletes stand among the records of the arena, where what sorts them must pass over them.
+// The arena holds range deletes among the other records. The sort must skip them.
 TEST(Memtable, KeepsRangeDeletesApart) {
   for (const kv::Order& order : {kBytewise, kCaseless}) {
     Memtable table(order, NewMemory(512 << 10));
@@ -227,7 +228,7 @@ TEST(Memtable, ShowsAnIteratorNothingThatIsAddedLater) {
   }
 }
 
-// Entries reach a memtable in the order of their sequences; `stop` of them before the first iterator is opened.
+// Adds the entries in the order of their sequences. Some iterators are opened in between.
 std::shared_ptr<Memtable> Fill(const std::vector<OwnedEntry>& entries, const kv::Order& order) {
   auto table = std::make_shared<Memtable>(order, NewMemory(1 << 20));
   std::vector<const OwnedEntry*> by_tag;

@@ -1,5 +1,5 @@
-// Goal: the radix sort puts records in the order of std::sort over (key, newest first), for keys that are hard on it:
-// long shared beginnings, ranks that tie, zero bytes at the end, many versions, few bits that vary.
+// Goal: the radix sort gives the order of std::sort over (key, newest first). The keys are difficult: long
+// shared prefixes, equal ranks, zero bytes at the end, many versions, few bits that vary.
 #include "memtable/radix_sort.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class Arena {
     WriteRecord(bytes_.data() + at, key, kv::MakeTag(++sequence_, kv::Kind::kPut), "");
     refs_.push_back({0, static_cast<uint32_t>(at / kUnitBytes)});
   }
-  // Sorts with ranks taken after `skip` bytes and checks against std::sort.
+  // Sorts by ranks of the bytes after the first `skip` and compares the result with std::sort.
   void Check(size_t skip, bool is_exact = false) {
     const Ranking ranking = {bytes_.data(), skip, is_exact};
     for (Ref& ref : refs_) ref.rank = ranking.RankOf(ranking.KeyOf(ref));
@@ -126,7 +126,7 @@ TEST(SortedPieces, CoverAllRecordsInTenPiecesAtMost) {
   kv::Sequence sequence = 0;
   for (int round = 0; round < 60; ++round) {
     for (uint64_t i = random.Uniform(400); i > 0; --i) {
-      // The bytes that all share get fewer with time.
+      // The shared prefix gets shorter from round to round.
       const std::string key = Digits(random.Uniform(1 + sequence * sequence), 16);
       WriteRecord(arena.data() + end * kUnitBytes, key, kv::MakeTag(++sequence, kv::Kind::kPut), "");
       end += RecordBytes(16, 0) / kUnitBytes;

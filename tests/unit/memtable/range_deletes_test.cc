@@ -1,5 +1,6 @@
-// Range deletes of a memtable: what covers a key as of any sequence, however many were added since. Method: random ranges
-// beside a loop over all of them. Readers and a writer at once: tests/race/memtable_race_test.cc.
+// Range deletes of a memtable: which one masks a key as of any sequence, however many were added since. Method:
+// random ranges, compared with a loop over all of them. Concurrent readers and a writer:
+// tests/race/memtable_race_test.cc.
 #include "memtable/range_deletes.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ class Ranges {
   RangeDeletes deletes{kOrder};
 
  private:
-  std::deque<std::string> keys_;  // elements stay where they are
+  std::deque<std::string> keys_;  // a deque does not move its elements
   std::deque<kv::RangeTombstone> all_;
 };
 

@@ -1,15 +1,18 @@
-// Goal: each rule of each style picks what its golden script says. Method: tests/golden/picker/*.txt.
+// Goal: each rule of each style returns the compaction pick that its golden script names. Method: the scripts
+// in tests/golden/picker/*.txt. One case of a script:
 //
-//   # What is shown.
+//   # A title.
 //   tree
 //   position 9 level 0: 000012[a..f) ...        (testing/tree_text.h)
 //   ----
 //   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f) cleaning=7
 //   ----
-//   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists cut keys, if any
+//   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists the cut keys, if any
 //
-// `manual` instead of `pick` takes bounds=[a..f) and newest=9; its answer may also be "blocked".
-// MERGEDB_REWRITE=1 writes the answers into the scripts.
+// `pressure` is the Urgency. `busy` and `cleaning` are running compactions; a compaction of `cleaning`
+// collects blob garbage. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the answer may also be
+// "blocked". `sweep` instead of `pick` takes bounds and asks for the compaction that a tombstone-heavy scan
+// triggers. With MERGEDB_REWRITE=1 the test writes the answers into the scripts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,8 +110,8 @@ std::string Answer(const std::string& tree, const std::string& line) {
   return text;
 }
 
-// A script is a list of cases: a text up to "----", a command up to "----", an answer up to an empty line. A case without a
-// tree of its own looks at the one before.
+// A script is a list of cases: lines up to "----", a command up to "----", an answer up to an empty line. A
+// case without a tree uses the tree of the case above it.
 std::string Replay(std::istream& script) {
   std::string result, tree, command, line;
   enum { kTree, kCommand, kAnswer } part = kTree;
@@ -118,7 +121,7 @@ std::string Replay(std::istream& script) {
   };
   while (std::getline(script, line)) {
     if (part == kAnswer) {
-      if (!line.empty()) continue;  // the old answer
+      if (!line.empty()) continue;  // skips the answer of the script
       answered();
       result += "\n";
       continue;
@@ -141,7 +144,7 @@ std::string Replay(std::istream& script) {
   return result;
 }
 
-// Nothing divided by nothing is no number of bytes.
+// The picker must not divide by 0 bytes.
 TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   auto file = std::make_shared<format::FileMeta>();
   file->number = kv::FileNumber{1};
@@ -153,7 +156,8 @@ TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   EXPECT_EQ(LiveBytesAtLeast({.version = version, .running = {}, .order = order}), 0u);
 }
 
-// The runs of a tree, newest first: which of them show a key in [b..c). Each shows x as well.
+// The tree's runs, newest first. `shows_b` says for each run whether it has a key in [b..c). Each run also
+// has x.
 std::string TreeOf(const std::vector<bool>& shows_b) {
   std::string text;
   for (size_t i = 0; i < shows_b.size(); ++i) {

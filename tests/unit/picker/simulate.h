@@ -1,12 +1,13 @@
-// A database without bytes: writes fill memtables, memtables become flushed runs, plans of the picker are carried out a few
-// entries at a time, several at once, and every finished output is committed by an VersionEdit. Keys and versions are real, so that
-// reads can be checked (invariant I1) at every commit; sizes are entries x entry_bytes, so that large databases are cheap.
+// A simulated database without bytes. Writes fill memtables, memtables become flushed runs, and the picks of
+// the picker run a few entries at a time, several at once. A VersionEdit commits every finished output. Keys
+// and versions are real, so a test can check reads (invariant I1) at every commit. Sizes are entries x
+// entry_bytes, so large databases are cheap.
 //
-// Values may stand in value files: each flush writes one, cleaning plans write others. Which of them are live follows from the
-// tables, as in the real thing.
+// If value_bytes is not 0, values are in blob files: each flush writes one, and blob garbage collection
+// writes more. As in the engine, the tables tell which values are live.
 //
-// What is measured: entries that merges read and wrote for each put, runs, and bytes on disk, unfinished outputs included,
-// beside the bytes after a full compaction, at every commit.
+// The simulation measures the entries that compactions read and write for each put, the number of runs, and
+// at every commit the bytes on disk, with unfinished outputs, beside the bytes after a full compaction.
 #pragma once
 
 #include <algorithm>
@@ -29,19 +30,19 @@ namespace mergedb::simulate {
 struct Cell {
   uint32_t key;
   uint32_t version;        // odd: a tombstone
-  uint32_t blob_file = 0;  // where its value is; 0: in the table
+  uint32_t blob_file = 0;  // holds the value; 0: the value is in the table
 };
 constexpr bool IsTombstone(const Cell& cell) { return cell.version % 2 != 0; }
 
 struct Config {
   Style style = Style::kLazy;
-  uint32_t keys = 100'000;       // the key space
-  uint32_t flush_entries = 400;  // puts a memtable takes
+  uint32_t keys = 100'000;       // number of possible keys
+  uint32_t flush_entries = 400;  // puts that fill a memtable
   uint64_t entry_bytes = 16 << 10;
-  uint64_t value_bytes = 0;     // of each entry, in value files, on top of entry_bytes
-  double merge_speed = 6;       // entries that merges may read while one is put
-  size_t workers = 2;           // plans at once
-  uint64_t step_entries = 200;  // between two looks at what is most urgent
+  uint64_t value_bytes = 0;     // of each entry, in blob files, in addition to entry_bytes
+  double merge_speed = 6;       // entries that compactions may read for each put
+  size_t workers = 2;           // compactions that run at once
+  uint64_t step_entries = 200;  // entries between two choices of the most urgent compaction
   picker::Urgency write_pressure = picker::Urgency::kWriting;
   uint64_t seed = 1;
 };
@@ -54,13 +55,13 @@ struct Figures {
   uint64_t cleanings = 0;
   uint64_t merges = 0;
   uint64_t moves = 0;
-  uint64_t stalls = 0;  // flushes that waited for merges
+  uint64_t stalls = 0;  // flushes that waited for compactions
   size_t runs_max = 0;
   double runs_sum = 0;
   uint64_t samples = 0;
-  double space_max = 0;  // bytes on disk over live bytes
+  double space_max = 0;  // bytes on disk / live bytes
   double space_sum = 0;
-  int64_t over_max = INT64_MIN;  // bytes on disk - factor x live bytes, for the factor asked for
+  int64_t over_max = INT64_MIN;  // bytes on disk - space_factor x live bytes
 };
 
 class Database {
@@ -72,14 +73,14 @@ class Database {
         newest_(config.keys, 1),
         random_(config.seed) {}
 
-  // `key` gets a new version; flushes when the memtable is full.
+  // Writes a new version of `key`; flushes if the memtable is full.
   void Put(uint32_t key) { Write(key, false); }
   void Delete(uint32_t key) { Write(key, true); }
 
   void Flush();
-  // Merges until nothing is owed at this pressure.
+  // Compacts until the picker returns nothing at this urgency.
   void Settle(picker::Urgency urgency);
-  // CompactRange: false if a step could not be taken.
+  // CompactRange: false if a step is blocked.
   void CompactRange(const format::Bounds& bounds);
 
   void SetStyle(Style style) { config_.style = style; }
@@ -100,7 +101,7 @@ class Database {
     std::snprintf(text, sizeof text, "%08u", key);
     return text;
   }
-  // Every key reads as its newest version.
+  // Checks that every key reads as its newest version.
   bool AllReadsAreRight();
 
  private:
@@ -109,13 +110,13 @@ class Database {
     picker::CompactionPick pick;
     std::vector<Cells> inputs;  // newest first
     std::vector<size_t> next;
-    std::vector<std::vector<format::VersionEdit::Add>> moved;  // of a move
+    std::vector<std::vector<format::VersionEdit::Add>> moved;  // tables of a move
     Cells output;
     uint64_t output_bytes = 0;
-    uint32_t blob_file = 0;           // being written; 0: none
-    uint64_t values = 0;              // in it
-    size_t cut = 0;                   // next of plan.cut_keys
-    std::optional<std::string> done;  // keys below are committed
+    uint32_t blob_file = 0;           // the unfinished blob file; 0: there is no such file
+    uint64_t values = 0;              // number of values in blob_file
+    size_t cut = 0;                   // index of the next key of pick.cut_keys
+    std::optional<std::string> done;  // the output for the keys below is committed
     uint64_t left = 0;                // entries to read
     std::optional<uint32_t> last_key;
   };
@@ -147,7 +148,7 @@ class Database {
   base::Random random_;
   std::map<uint32_t, uint32_t> memtable_;
   uint32_t memtable_entries_ = 0;
-  std::vector<uint32_t> flushed_;  // by key: newest flushed version; 1 if none
+  std::vector<uint32_t> flushed_;  // by key: newest flushed version; 1 if no version is flushed
   std::map<kv::FileNumber, std::shared_ptr<const Cells>> contents_;
   std::vector<std::unique_ptr<CompactionJob>> jobs_;
   uint64_t next_file_ = 1;
@@ -222,7 +223,7 @@ inline void Database::Flush() {
   if (values > 0) AddBlobFile(blob_file, values, &edit);
   Apply(edit);
   Work(static_cast<uint64_t>(entries * config_.merge_speed), config_.write_pressure);
-  // Pacing, as a stop: a writer waits while the debt is at its maximum.
+  // The write delay, as a stop: a writer waits while the bytes over the bound are at their maximum.
   std::vector<picker::RunningCompaction> running;
   const auto in_debt = [&] {
     const auto input = Input(picker::Urgency::kWriting, &running);
@@ -316,7 +317,7 @@ inline void Database::CommitMove(CompactionJob* job) {
 inline void Database::Work(uint64_t entries, picker::Urgency urgency) {
   while (entries > 0) {
     if (!StartJobs(urgency)) return;
-    // The most urgent job is the one with least to do.
+    // The most urgent job is the one with the fewest entries left.
     const auto job = std::ranges::min_element(jobs_, {}, [](const auto& j) { return j->left; });
     const uint64_t step = std::min(entries, config_.step_entries);
     Step(job->get(), step);
@@ -343,7 +344,7 @@ inline void Database::Step(CompactionJob* job, uint64_t entries) {
       heads.push({job->inputs[source][job->next[source]].key, source});
     --job->left;
     ++figures_.merge_reads;
-    if (job->last_key == key) continue;  // a newer version went before
+    if (job->last_key == key) continue;  // a newer version came first
     job->last_key = key;
     Emit(job, cell);
   }

@@ -1,5 +1,6 @@
-// Goal: over long random histories reads stay right, space stays bounded at every step, merging stays cheap, and merging
-// ends. Method: the database without bytes of simulate.h; deterministic. `unit_picker_simulate_test --print` prints a table.
+// Goal: over long random histories reads stay right, space stays bounded at every step, compactions stay
+// cheap, and they end. Method: the simulated database of simulate.h; deterministic.
+// `unit_picker_simulate_test --print` prints a table.
 #include "tests/unit/picker/simulate.h"
 
 #include <gtest/gtest.h>
@@ -31,19 +32,20 @@ void Fill(Database* db) {
   for (uint32_t key = 0; key < kKeys; ++key) db->Put(key);
 }
 
-// What comes on top of factor x live bytes: two partitions, and the smallest tier once on disk and once being merged.
+// The bytes that may come on top of factor x live bytes: two partitions, and the smallest tier twice (its
+// inputs and the output of its compaction).
 int64_t Scratch(const Database& db) {
   const uint64_t partition = std::clamp<uint64_t>(db.live_bytes() / 32, 8 << 20, 256 << 20);
   const uint64_t width = std::clamp<uint64_t>((4 << 20) / db.flush_bytes(), 16, 64);
   return static_cast<int64_t>(2 * partition + 2 * width * db.flush_bytes());
 }
 
-// The same bytes, nearly all of them in value files: 1,000 of 1,040.
+// The same bytes, nearly all of them in blob files: 25 of 26.
 Config WithValues(Config config) {
   const uint64_t bytes = config.entry_bytes;
   config.entry_bytes = bytes / 26;
   config.value_bytes = bytes - config.entry_bytes;
-  config.merge_speed *= 3;  // entries of a twenty-fifth of the bytes
+  config.merge_speed *= 3;  // each entry has 1/26 of the bytes
   return config;
 }
 
@@ -228,7 +230,7 @@ TEST_P(BothStyles, TheOtherStyleTakesOver) {
   ExpectSettles(&db);
 }
 
-// What cleaning moves at a time comes on top.
+// The bytes that one blob garbage collection moves come on top.
 int64_t ScratchWithValues(const Database& db) {
   return Scratch(db) + static_cast<int64_t>(picker::CollectedBytesMax(db.version()));
 }
@@ -304,7 +306,7 @@ TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRightWithValues) {
   }
 }
 
-// cascade.cc states this bound.
+// src/picker/cascade.cc states this bound.
 TEST(Cascade, KeepsItsOwnSpaceBound) {
   for (const uint32_t memtables : {20u, 80u, 256u}) {
     SCOPED_TRACE(memtables);

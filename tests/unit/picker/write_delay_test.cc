@@ -1,4 +1,5 @@
-// Goal: the delay is nothing while debts are low, never jumps, never falls when a debt grows, never passes its maximum.
+// Goal: the write delay is 0 for a small backlog, never jumps, never falls when the backlog grows, and never
+// exceeds its maximum.
 #include "picker/write_delay.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +62,7 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
       *FieldOf(backlog, which) = value;
       const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
       EXPECT_GE(delay, previous);
-      // Below a hundred microseconds a step of a ten-thousandth of the debt is felt by a few percent at most.
+      // Below 100 us, a step of 1/10,000 of the maximum changes the delay by a few percent at most.
       if (delay < 100'000) { EXPECT_LE(delay - previous, 50 + delay / 16) << which << " at " << value; }
       previous = delay;
     }
@@ -95,7 +96,7 @@ TEST(Pace, GrowsWithTheBytesOfThePut) {
 TEST(Pace, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
   constexpr uint64_t kMillisecond = 1'000'000;
   constexpr uint64_t kBacklogMax = 1000;
-  EXPECT_EQ(RemovalRestNanos(kMillisecond / 2, 0, kBacklogMax), 0u);  // a disk to which removing costs nothing
+  EXPECT_EQ(RemovalRestNanos(kMillisecond / 2, 0, kBacklogMax), 0u);  // this disk removes files at no cost
   EXPECT_EQ(RemovalRestNanos(16 * kMillisecond, 0, kBacklogMax), 48 * kMillisecond);
   uint64_t previous = UINT64_MAX;
   for (uint64_t backlog = 0; backlog <= 2 * kBacklogMax; backlog += 50) {

@@ -1,5 +1,5 @@
-// Goal: the cursor that a user holds: one list out of memtables and runs, in bounds, both ways; and errors once its database is
-// closed.
+// Goal: the user's iterator shows memtables and runs as one list, within its bounds, in both directions, and
+// returns errors after its database is closed.
 #include "read/db_iterator.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(DbIteratorTest, SeeksToBothSidesOfAKey) {
   EXPECT_EQ(it->key(), "d");
   it->SeekForPrev("a");
   EXPECT_FALSE(it->Valid());
-  it->Next();  // does nothing
+  it->Next();  // no effect
   EXPECT_OK(it->status());
 }
 

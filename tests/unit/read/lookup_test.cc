@@ -1,4 +1,5 @@
-// Goal: the first version found on the way from new to old that the sequence can see is the answer, wherever it lies.
+// Goal: a lookup searches from new to old and returns the first version that the sequence can see, wherever it
+// is stored.
 #include "read/lookup.h"
 
 #include <gtest/gtest.h>
@@ -55,8 +56,9 @@ TEST_F(LookupTest, MoreRunsThanOneBatchAreSearchedInOrder) {
   for (kv::Sequence sequence = 1; sequence <= 40; ++sequence) EXPECT_EQ(Get("k", sequence), std::to_string(sequence));
 }
 
-// Symptom: Get said NotFound when a table's file was gone. Cause: "no such file" was passed on as the answer about the key.
-// Consequence: a key that is there, or an older value of it behind the missing table, would be taken for absent.
+// Symptom: Get returned NotFound when a table's file was missing. Cause: the NotFound of the missing file was
+// returned as the result for the key.
+// Consequence: an existing key, or an older value behind the missing table, counted as absent.
 TEST_F(LookupTest, AMissingTableIsAnErrorNotAnAbsentKey) {
   ASSERT_OK(tables_.files.Remove("dir/000001.tbl"));
   EXPECT_EQ(Get("a"), "active") << "nobody looks at the tables";

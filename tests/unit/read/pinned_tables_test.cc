@@ -1,4 +1,5 @@
-// Goal: what is said to last does, and a kept table's file stays named until it is let go of. Method: tables in memory files, as small as can be.
+// Goal: bytes in a kept table stay valid, and the file of a kept table does not become obsolete before Clear.
+// Method: small tables in memory files.
 #include "read/pinned_tables.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ using testing::Bytewise;
 class KeptTablesTest : public ::testing::Test {
  protected:
   struct Table {
-    format::FileMetaPtr file;  // the tree's
+    format::FileMetaPtr file;  // as a Version holds it
     std::shared_ptr<table::Reader> reader;
     std::string_view mapped() const { return reader->mapped(); }
   };
@@ -58,7 +59,7 @@ TEST_F(KeptTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
   EXPECT_EQ(kept_.count(), 1u);
 }
 
-// Else it would be a spare, and be written over under the mapping.
+// If the file became obsolete earlier, it could be recycled and overwritten under the mapping.
 TEST_F(KeptTablesTest, AFileIsBuriedWhenItIsLetGoOf) {
   Table table = Make("1.tbl");
   kept_.Keep(table.file, table.reader);

@@ -1,5 +1,6 @@
-// Goal: what covers a key in a run is what a loop over its slices' tombstones says, as far as the slices show; and how far it
-// holds is never too far. Method: random runs of tables cut and shown in part, asked at every key.
+// Goal: the mask of a key in a run agrees with a loop over the tombstones within the bounds of the run's virtual
+// tables, and the range for which the mask is said to hold is never too wide. Method: random runs of virtual
+// tables and random keys; each mask is compared at every key.
 #include "read/range_tombstones.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +16,12 @@ namespace {
 std::string Key(uint64_t i) { return std::to_string(100 + i); }
 constexpr uint64_t kKeys = 80;
 
-struct Shown {  // a tombstone, as far as a slice shows it
+struct Shown {  // a tombstone within the bounds of its virtual table
   std::string begin, end;
   kv::Sequence sequence;
 };
 
-// Slices side by side, some of them tables of range tombstones, shown in part.
+// Virtual tables side by side, with up to 3 range tombstones each. Some show only part of their file.
 version::RunPtr RandomRun(testing::Tables& tables, base::Random& random, std::vector<Shown>* shown) {
   std::vector<version::VirtualTable> virtual_tables;
   for (uint64_t at = random.Uniform(5); at + 4 < kKeys;) {

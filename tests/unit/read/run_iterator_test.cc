@@ -1,4 +1,5 @@
-// Goal: a run walks like one sorted list, whatever its slices: files cut into several, shown in part, and bounds on top.
+// Goal: a run iterates like one sorted list, whatever its virtual tables are: several files, parts of one file,
+// with bounds on top.
 #include "read/run_iterator.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ OpenVirtualTable Opener(Tables& tables) {
   };
 }
 
-// The entries in tables of about 40, cut where the key changes.
+// Writes the entries to tables of about 40 entries each. All versions of a key are in one table.
 version::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
   std::vector<version::VirtualTable> virtual_tables;
   std::vector<OwnedEntry> part;
@@ -44,12 +45,13 @@ TEST(RunIterator, KeepsTheContract) {
   }});
 }
 
-// One file that holds every key once more, shown by two slices with a gap between them.
+// One file, shown by two virtual tables that meet at its middle key.
 TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
   auto tables = std::make_shared<Tables>();
   testing::CheckIteratorContract({.build = [&](const std::vector<OwnedEntry>& entries) -> OpenIterator {
     std::vector<OwnedEntry> padded = entries;
-    // Keys that no slice shows: before, after, and the reference has none of them.
+    // A key "" at the beginning of the file, which no virtual table shows. Left out if the entries have that
+    // key.
     padded.insert(padded.begin(), testing::PutEntry("", kv::kSequenceMax - 1, "hidden"));
     std::erase_if(padded, [&](const OwnedEntry& entry) {
       return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty();

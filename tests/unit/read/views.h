@@ -1,4 +1,4 @@
-// Views put together by hand: memtables and runs of one table each, for the tests of read/.
+// SuperVersions made by hand, of memtables and of runs with one table each, for the tests of read/.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order,
   return table;
 }
 
-// `runs`: newest first, each the entries of its one table, in order.
+// `runs`: newest first; each is the entries of its one table, in order.
 inline read::SuperVersion ViewOf(Tables& tables, const std::vector<OwnedEntry>& active,
                                  const std::vector<OwnedEntry>& immutable,
                                  const std::vector<std::vector<OwnedEntry>>& runs) {

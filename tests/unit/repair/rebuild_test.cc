@@ -1,7 +1,8 @@
-// Goal: tables alone show what the tree showed: the newest of each key, nothing that was deleted or overwritten, although tables
-// that were merged away long ago lie beside the ones that took them in, and the log beside what was flushed of it; each operand counts
-// once. Method: cases by hand; then random histories of flushes and merges of any key range, after which every table that ever was
-// is rebuilt and compared with a map.
+// Goal: Rebuild shows from tables alone what the tree showed: the newest version of each key, and no deleted
+// or overwritten version. Obsolete inputs of compactions lie beside the outputs, and the WAL beside the
+// tables that were flushed from it. Each operand counts once. Method: cases by hand; then random histories of
+// flushes and compactions of any key range. After each history all tables ever written are rebuilt and
+// compared with a map.
 #include "repair/rebuild.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ using testing::OwnedEntry;
 using testing::PutEntry;
 using Shown = std::map<std::string, std::string>;
 
-// As repair finds it; without meta if there is nothing in it, or no file.
+// Returns the table as repair finds it; without meta if the file is missing or empty.
 LooseTable Found(testing::Tables& tables, kv::FileNumber number) {
   auto salvaged = table::Salvage(
       {.file_system = &tables.files, .path = format::TablePath("dir", number), .number = number, .order = tables.order},
@@ -40,7 +41,7 @@ LooseTable Found(testing::Tables& tables, kv::FileNumber number) {
           .compacted_ranges = salvaged->compacted_ranges};
 }
 
-// What a reader of the rebuilt tables sees; they are disjoint.
+// Returns the entries that a reader of the rebuilt tables sees. The tables are disjoint.
 Shown ShowOf(testing::Tables& tables, const Rebuilt& rebuilt) {
   Shown shown;
   std::set<std::string> met;
@@ -91,7 +92,7 @@ class RebuildTest : public ::testing::Test {
   static OwnedEntry AppendEntry(std::string key, kv::Sequence sequence, std::string_view more) {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kMerge), merge::Append(more)};
   }
-  // A claim to all keys, up to `sequence`.
+  // A compacted range of all keys, or of `bounds`, up to `sequence`.
   static std::vector<format::CompactedRange> UpTo(kv::Sequence sequence, format::Bounds bounds = {},
                                                   kv::Sequence from = 0) {
     return {{.from = from, .sequence = sequence, .bounds = std::move(bounds)}};
@@ -208,7 +209,8 @@ TEST_F(RebuildTest, ARangeTombstoneHidesWhatTheBottomHolds) {
   EXPECT_EQ(Show({bottom, WriteRanges({{"b", "z", 7}})}), (Shown{{"a", "a"}}));
 }
 
-// It lies beside the table that took it in, as one that is shown in part does: what was written since is without a sequence by now.
+// The obsolete tombstone lies beside the table that compacted it. A later entry, written at 7, has lost its
+// sequence.
 TEST_F(RebuildTest, ARangeTombstoneThatTheBottomTookInHidesNothing) {
   const LooseTable left_over = WriteRanges({{"a", "z", 5}});
   LooseTable bottom = Write({PutEntry("b", 0, "written at 7"), PutEntry("p", 0, "below")}, UpTo(9, {.upper = "m"}));
@@ -225,7 +227,7 @@ TEST_F(RebuildTest, WhereEntriesAreLostNothingIsClaimed) {
   EXPECT_EQ(Show({merged_away, bottom}), (Shown{{"a", "right"}, {"d", "all that is left"}, {"x", "right"}}));
 }
 
-// A damaged table that was written anew is as old as it was.
+// A rewritten copy of a damaged table keeps the age of the original.
 TEST_F(RebuildTest, ACopyIsAsOldAsWhatItCopies) {
   const LooseTable later = Write({PutEntry("a", 0, "right")}, UpTo(9));
   LooseTable copy = Write({PutEntry("a", 0, "stale")}, UpTo(5));
@@ -233,7 +235,7 @@ TEST_F(RebuildTest, ACopyIsAsOldAsWhatItCopies) {
   EXPECT_EQ(Show({later, copy}), (Shown{{"a", "right"}}));
 }
 
-// As when a repair is interrupted before its tables count: they lie beside what they were made of.
+// As after an interrupted repair: the new tables lie beside their inputs.
 TEST_F(RebuildTest, DoneAgainItShowsTheSame) {
   std::vector<LooseTable> loose = {Write({AppendEntry("a", 6, "6"), AppendEntry("b", 7, "7")}),
                                    Write({AppendEntry("a", 5, "5"), DeleteEntry("c", 8)}),
@@ -297,7 +299,7 @@ class History {
     flushed_ = changes_.size();
   }
 
-  // Any consecutive runs, all keys or some.
+  // Compacts any consecutive runs, all keys or a range.
   void Merge() {
     const auto& runs = version_->runs();
     if (runs.empty()) return;
@@ -310,7 +312,7 @@ class History {
     if (plan.bounds.lower && plan.bounds.upper && *plan.bounds.lower >= *plan.bounds.upper) return;
     plan.is_bottom = oldest + 1 == runs.size();
     plan.output_file_bytes = 300;
-    // All of it, or up to some point where it is given up: what it released stays.
+    // The job runs to its end, or stops early: its releases stay.
     compaction::CompactionJob job(Context(), plan, version_);
     for (int steps = random_.OneIn(5) ? 1 : 1000; steps > 0; --steps) {
       auto step = job.Step(0);
@@ -319,8 +321,8 @@ class History {
     }
   }
 
-  // The tables of the tree, and of those that were merged away each with this chance; in any order. And of what the log may still
-  // hold: all that is in no table, and some before it.
+  // Returns in random order the live tables, each obsolete table with a chance of `kept_percent`, and the
+  // WAL: all changes that are in no table, and some earlier ones.
   std::vector<LooseTable> Tables(uint64_t kept_percent) {
     std::vector<LooseTable> loose;
     const auto live = version_->files();
@@ -349,7 +351,7 @@ class History {
     const Change& change = changes_.emplace_back(Change{key, kv::MakeTag(++sequence_, kind), value});
     memtable_->Add(change.key, change.tag, change.value);
   }
-  // Each change from the first-th on by itself; null if there is none.
+  // Returns a table with each change from index `first` on; null if there is no change.
   format::FileMetaPtr WriteLog(size_t first) {
     memtable::Memtable all(tables_.order, memtable::NewMemory(1 << 20));
     for (size_t i = first; i < changes_.size(); ++i) all.Add(changes_[i].key, changes_[i].tag, changes_[i].value);
@@ -362,7 +364,7 @@ class History {
     const auto made = outputs.Take();
     return made.empty() ? nullptr : made[0];
   }
-  // The newest reader, and sometimes another one.
+  // The newest sequence, and sometimes another one.
   std::vector<kv::Sequence> Snapshots() {
     if (random_.OneIn(3)) return {random_.Uniform(sequence_ + 1), sequence_};
     return {sequence_};
@@ -394,7 +396,7 @@ class History {
   kv::Sequence sequence_ = 0;
   uint64_t position_ = 0;
   std::deque<Change> changes_;
-  size_t flushed_ = 0;  // so many of them are in tables
+  size_t flushed_ = 0;  // number of changes that are in tables
   Shown model_;
 };
 
@@ -405,8 +407,9 @@ uint64_t Differences(const Shown& a, const Shown& b) {
   return differences;
 }
 
-// Not always: claims end at the borders of other tables, so that a leftover may count once more at such a key. Without claims older
-// versions come back, operands count twice, and range tombstones hide what is newer.
+// A few keys may be wrong: compacted ranges end at the bounds of other tables, so an entry of an obsolete
+// table may count twice at such a key. Without compacted ranges, older versions come back, operands count
+// twice, and range tombstones mask newer entries.
 TEST_F(RebuildTest, ShowsWhatTheTreeShowed) {
   const uint64_t seed = testing::SeedOr(1);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));

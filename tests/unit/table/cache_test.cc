@@ -1,4 +1,5 @@
-// Goal: the table cache opens each table once, keeps at most its number of them, and lets go of nothing that is in use.
+// Goal: the table cache opens each table once, keeps at most its limit of tables, and closes no table that is
+// in use.
 #include "table/cache.h"
 
 #include <gtest/gtest.h>
@@ -64,8 +65,8 @@ TEST_F(CacheTest, ClosesTheLeastRecentlyUsedFirst) {
   std::vector<format::FileMetaPtr> metas;
   for (uint64_t number = 1; number <= 17; ++number) metas.push_back(Make(number));
   for (size_t i = 0; i < 16; ++i) (void)Read(*cache, metas[i]);
-  (void)Read(*cache, metas[0]);   // 1 is used again,
-  (void)Read(*cache, metas[16]);  // so that 2 goes for 17
+  (void)Read(*cache, metas[0]);   // table 1 is used again,
+  (void)Read(*cache, metas[16]);  // so table 17 displaces table 2
   files_.opens = 0;
   (void)Read(*cache, metas[0]);
   EXPECT_EQ(files_.opens, 0u);

@@ -1,5 +1,6 @@
-// Goal: no damage to a table file ever shows wrong data: it is noticed, or it does no harm. Nothing crashes on any of it.
-// Method: a small table; every bit of every byte flipped, every length cut, every page zeroed; then all reads are compared.
+// Goal: no damage to a table file ever shows wrong data: a read reports it, or it does no harm. No damage
+// crashes the reader. Method: a small table; every bit of every byte flipped, every length cut, every page
+// zeroed; then all reads are compared.
 #include <gtest/gtest.h>
 
 #include "base/coding.h"
@@ -25,7 +26,7 @@ std::vector<Row> Rows() {
   return rows;
 }
 
-// A walk that passes over what it cannot read shows whole rows in order, and misses none without saying so.
+// A scan that skips unreadable parts shows whole rows in order, and reports it if rows are missing.
 bool IsNoticedWhenPassedOver(const Reader& reader, const std::vector<Row>& rows, bool is_forward) {
   kv::SkippedErrors skipped;
   const auto it = reader.NewIterator({.skipped = &skipped});
@@ -46,7 +47,7 @@ bool IsNoticedWhenPassedOver(const Reader& reader, const std::vector<Row>& rows,
   return !skipped.first().ok();
 }
 
-// Reads everything; true if some error was reported. Whatever is read must be right.
+// Reads everything; true if a read reports an error. Every row that is read must be right.
 bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows, bool is_mapped) {
   auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr, {.is_mapped = is_mapped});
   if (!reader) return true;
@@ -106,7 +107,7 @@ class Damage : public ::testing::TestWithParam<Compression> {
 
 TEST_P(Damage, EveryFlippedBitIsNoticed) {
   for (size_t at = 0; at < whole_.size(); ++at) {
-    // Padding is all alike: a few of its bytes will do.
+    // Padding bytes are all alike: a few of them are enough.
     if (at > 1500 && at < 3900 && at % 97 != 0) continue;
     std::string damaged = whole_;
     damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
@@ -149,7 +150,8 @@ TEST(Table, NoticesABlockInTheWrongPlaceAndAFileInThePlaceOfAnother) {
   EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
 }
 
-// As a misdirected write, or a block of a deleted table's freed space, would leave it: whole, in its place, of another file.
+// A misdirected write, or a block from the freed space of a deleted table, leaves such a block: whole, in its
+// place, from another file.
 TEST(Table, NoticesABlockOfAnotherTableInItsPlace) {
   MemoryFiles files;
   const auto rows = [](char value) {
@@ -180,7 +182,7 @@ TEST(Table, SkipsChecksumsOnlyWhenAsked) {
   EXPECT_EQ(found.value, "Value");
 }
 
-// A read that trusts the disk must not show its damage to a read that does not.
+// A read without checksums must not put damaged bytes into the cache for reads with checksums.
 TEST(Table, ABlockThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
   for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
     MemoryFiles files;
@@ -193,7 +195,7 @@ TEST(Table, ABlockThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
     Found found;
     files.bytes("7.tbl")[5] ^= 1;
     (void)(*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false},
-                         &found);  // whatever it says of damaged bytes
+                         &found);  // the result of the damaged read does not matter
     EXPECT_TRUE((*reader)->Get("key", kv::kSequenceMax, {}, &found).IsCorruption());
     files.bytes("7.tbl")[5] = right;
     ASSERT_TRUE((*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found).ok());

@@ -1,6 +1,7 @@
-// Goal: a table all of whose checksums fit, and whose parts say what cannot be true together, is refused or shows no wrong entry.
-// Method: tables put together from parts made by the format's own encoders, one part of which lies; each is opened, read in every way,
-// checked and salvaged. Also tables that are whole, of which some read fails.
+// Goal: a table whose checksums are valid, but whose parts contradict each other, is refused or shows no
+// wrong entry. Method: tables assembled from parts that the encoders of the format make; one part is wrong. Each
+// table is opened, read in every way, checked and salvaged. The file also tests valid tables of which a read
+// fails.
 #include <gtest/gtest.h>
 
 #include "base/coding.h"
@@ -41,11 +42,11 @@ Row RowOf(const std::string& key, kv::Sequence sequence) {
   return {key, kv::MakeTag(sequence, kv::Kind::kPut), "value of " + key};
 }
 
-// What a table is made of. As it is, it is whole: a and b, c and d, and [b, c) deleted.
+// The parts of a table. The defaults are valid: a and b, c and d, and [b, c) deleted.
 struct Parts {
   std::vector<StoredBlock> blocks = {{BlockOf({RowOf("a", 4), RowOf("b", 3)})},
                                      {BlockOf({RowOf("c", 2), RowOf("d", 1)})}};
-  std::optional<std::string> index = {};  // none: made of the blocks
+  std::optional<std::string> index = {};  // absent: made from the blocks
   std::string filter =
       format::EncodeBloom({base::Hash64("a"), base::Hash64("b"), base::Hash64("c"), base::Hash64("d")}, 10);
   std::string ranges = format::EncodeRangeTombstones(
@@ -61,7 +62,7 @@ struct Parts {
                                             .range_tombstones = 1},
                                    .comparator = std::string(BytewiseComparator()->Name()),
                                    .writer = "test"};
-  bool breaks_filter = false;  // its checksum does not fit
+  bool breaks_filter = false;  // the filter's checksum is wrong
 
   std::string Assemble() const {
     std::string file;
@@ -166,7 +167,7 @@ TEST(ForgedTable, WithEntriesOutOfOrderOrDeniedFailsItsCheck) {
   }
 }
 
-// Each thing that the MANIFEST says of a table is held against the table.
+// The table is compared with each field of its description in the MANIFEST.
 TEST(ForgedTable, IsNotTheOneThatTheManifestMeans) {
   MemoryFiles files = FilesWith(Parts().Assemble());
   const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
@@ -200,10 +201,10 @@ TEST(ForgedTable, IsNoticedInThePlaceOfAnOpenOne) {
   ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "entries: expected 4, found 5");
 }
 
-// It claims to be 100 bytes.
+// The length field claims 100 bytes.
 const std::string kNoLz4OrSnappyOrZstd = std::string("\x64\0\0\0", 4) + std::string(36, '\xff');
 
-// Blocks that no builder makes: of no entries, and compressed ones of a length or of bytes that cannot be.
+// Blocks that no builder makes: without entries, or compressed with an impossible length or impossible bytes.
 const StoredBlock kNoBlocks[] = {{std::string(40, '\0'), Compression::kNone},
                                  {std::string(40, '\xff'), Compression::kLz4},
                                  {kNoLz4OrSnappyOrZstd, Compression::kLz4},
@@ -277,7 +278,7 @@ TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
   }
 }
 
-// Bytes that end like a stored part at `offset`, and go on.
+// Bytes that end like a stored part at `offset`, and more bytes behind them.
 std::string WithFit(uint64_t offset, Compression codec) {
   std::string bytes = "bytes whose checksum follows by accident";
   char trailer[format::kTrailerBytes];
@@ -285,8 +286,8 @@ std::string WithFit(uint64_t offset, Compression codec) {
   return bytes.append(trailer, sizeof trailer) + "; and more bytes";
 }
 
-// Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are
-// the checksum of those before them, and the search took that for the block's end.
+// Symptom: without an index, salvage loses a whole block and all blocks behind it. Cause: four bytes of the
+// block are the checksum of the bytes before them, and the search takes them for the end of the block.
 TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
   for (const Compression codec :
        {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
@@ -322,7 +323,7 @@ TEST(ForgedTable, SalvageFindsRangeTombstonesBehindAFilterWhereAChecksumFitsByAc
       kv::RangeTombstones::Fragment(Bytewise(), {range}, {}, kv::RangeTombstones::Keys::kCopies));
   std::string bytes = parts.Assemble();
   parts.properties.meta.bytes = bytes.size();
-  bytes.back() ^= 1;  // the footer's
+  bytes.back() ^= 1;  // a byte of the footer
   MemoryFiles files = FilesWith(bytes);
   const auto meta = std::make_shared<const format::FileMeta>(parts.properties.meta);
   const auto salvaged = Salvage(
@@ -334,7 +335,8 @@ TEST(ForgedTable, SalvageFindsRangeTombstonesBehindAFilterWhereAChecksumFitsByAc
   EXPECT_FALSE(salvaged->flaws[0].loses_entries) << salvaged->flaws[0].what;
 }
 
-// Each end that fits is checked as a block: a file made of such ends would cost the square of its size.
+// Salvage decodes a block at each end that fits. So a file made of such ends would cost the square of its
+// size.
 TEST(ForgedTable, SalvageGivesUpWhereAChecksumFitsTooOften) {
   std::string value;
   for (int i = 0; i < 100; ++i) {
@@ -354,7 +356,7 @@ TEST(ForgedTable, SalvageGivesUpWhereAChecksumFitsTooOften) {
   EXPECT_TRUE(salvaged->flaws.back().loses_entries);
 }
 
-// With an index and, where that lies, by search.
+// With an index and, if the index is damaged, by search.
 TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
   Parts searched;
   searched.index = "no index";
@@ -368,9 +370,9 @@ TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
   }
 }
 
-// ---- entries out of order --------------------------------------------------------------------------------------------------
+// ---- entries out of order ---------------------------------------------------------------------------------
 
-// Ends the walk of whoever makes more than `kMovesMax` moves: no walk over tables of this size needs as many.
+// Ends a scan after `kMovesMax` moves: no scan over tables of this size needs as many.
 class Limited final : public kv::Iterator {
  public:
   Limited(std::unique_ptr<kv::Iterator> input, std::shared_ptr<uint64_t> moves)
@@ -425,7 +427,7 @@ class ListMasks final : public iterator::MaskSource {
   const kv::RangeTombstones list_;
 };
 
-// What reads a table whose one block holds `rows` as they stand.
+// How to read a table whose one block holds `rows` in the given order.
 struct WalkShape {
   kv::Sequence sequence = 100;
   std::vector<kv::RangeTombstone> tombstones = {};
@@ -462,7 +464,7 @@ class OutOfOrder {
                                         iterator::NewMaskingIterator(Bytewise(), std::move(input)));
   }
 
-  // From one end to the other, past each key that fails. Without an end in sight: Aborted.
+  // Scans from one end to the other, past each key that fails. Aborted if the scan does not end.
   Status Walk(bool is_forward) {
     *moves_ = 0;
     is_forward ? cursor_->SeekToFirst() : cursor_->SeekToLast();
@@ -492,14 +494,14 @@ Row RowOfKind(const std::string& key, kv::Sequence sequence, kv::Kind kind, cons
   return {key, kv::MakeTag(sequence, kind), value};
 }
 
-// `count` versions of `key`, the newest first.
+// Adds `count` versions of `key`, the newest first.
 void AddVersions(std::vector<Row>* rows, const std::string& key, kv::Sequence newest, int count,
                  kv::Kind kind = kv::Kind::kPut) {
   for (int i = 0; i < count; ++i) rows->push_back(RowOfKind(key, newest - static_cast<kv::Sequence>(i), kind));
 }
 
-// Symptom: a scan did not return, or its loop of Next showed the same keys again and again. Cause: a seek past versions
-// that are not shown found an entry before them.
+// Symptom: a scan does not return, or a loop of Next shows the same keys again and again. Cause: a seek past
+// hidden versions finds an entry before them.
 TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
   struct Case {
     const char* name;
@@ -527,7 +529,7 @@ TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
   add("entries shown in between", true, rows);
   add("entries shown in between, as of", true, rows, {.is_as_of = true});
 
-  // Backward: d at the end, and so many keys before b that the search for b ends at d.
+  // Backward: d is at the end, and so many keys are before b that the search for b ends at d.
   for (const kv::Kind kind : {kv::Kind::kDelete, kv::Kind::kPut}) {
     for (const kv::Sequence newest : {50, 200}) {
       rows.clear();
@@ -539,7 +541,7 @@ TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
     }
   }
 
-  // Keys that fail: their operands are none. From d the search goes on to c, and from b back to d.
+  // Keys that fail: their operands are invalid. From d the search goes on to c, and from b back to d.
   const Row filler = RowOf("e", 1);
   const kv::Kind merge = kv::Kind::kMerge;
   rows = {RowOfKind("d", 9, merge), filler, filler, filler, RowOfKind("b", 9, merge), filler};
@@ -552,11 +554,11 @@ TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
     ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");
     EXPECT_FALSE(table.cursor().Valid());
     EXPECT_FALSE(table.cursor().failed_key());
-    ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");  // a seek begins anew
+    ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");  // a seek starts again
   }
 }
 
-// Any order, any kinds: whatever is shown, each walk ends, also one that turns round.
+// Entries in any order and of any kind: each scan ends, with a change of direction too.
 TEST(ForgedTable, WithEntriesInAnyOrderHasAnEnd) {
   base::Random random(11);
   uint64_t told = 0;
@@ -587,14 +589,14 @@ TEST(ForgedTable, WithEntriesInAnyOrderHasAnEnd) {
   EXPECT_GT(told, 100u);
 }
 
-// ---- whole tables, reads that fail -------------------------------------------------------------------------------------------
+// ---- valid tables, reads that fail ------------------------------------------------------------------------
 
 TEST(TableErrors, EachReadThatFailsIsAnErrorOfItsCall) {
   MemoryFiles files;
   std::vector<Row> rows;
   for (int i = 0; i < 30'000; ++i) rows.push_back(RowOf(std::to_string(100'000 + i), 1));
   const auto meta =
-      testing::WriteTable(&files, kPath, Bytewise(), rows);  // its filter alone is larger than the first read
+      testing::WriteTable(&files, kPath, Bytewise(), rows);  // the filter alone is larger than the first read
   for (uint64_t reads = 0;; ++reads) {
     SCOPED_TRACE(reads);
     files.reads_left = reads;
@@ -608,7 +610,7 @@ TEST(TableErrors, EachReadThatFailsIsAnErrorOfItsCall) {
   }
 }
 
-// What a reader has loaded stays right; its check looks at the file.
+// Loaded sections stay right; the check reads the file.
 TEST(TableErrors, ASectionThatRotsUnderAReaderFailsItsCheck) {
   const std::string whole = Parts().Assemble();
   MemoryFiles files = FilesWith(whole);

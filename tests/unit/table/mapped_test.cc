@@ -1,5 +1,5 @@
-// Goal: a mapped table shows the same as one that is read, where it lies, and no damage passes for an answer. Method: files in memory, whose
-// bytes can be seen and changed under the mapping.
+// Goal: a mapped table shows the same rows as a table that is read, without a copy, and damage is never
+// returned as data. Method: files in memory; the test sees and changes their bytes under the mapping.
 #include <gtest/gtest.h>
 
 #include "tests/unit/table/table_rows.h"
@@ -34,7 +34,7 @@ class MappedTable : public ::testing::Test {
   static bool IsIn(std::string_view bytes, std::string_view mapped) {
     return bytes.data() >= mapped.data() && bytes.data() + bytes.size() <= mapped.data() + mapped.size();
   }
-  // Somewhere in the first block's values.
+  // A byte in the values of the first block.
   char& FirstValueByte() { return files_.bytes("7.tbl")[3]; }
   Status Get(const Reader& reader, size_t row, Found* found, bool verifies = true) const {
     return reader.Get(rows_[row].key, kv::kSequenceMax, {.verify_checksums = verifies}, found);
@@ -119,7 +119,7 @@ TEST_F(MappedTable, DamageIsAnErrorEachTimeAndOfItsBlockAlone) {
   EXPECT_TRUE(Get(*reader, 0, &found).ok()) << "what was found damaged is not remembered as such";
 }
 
-// Who does not ask for checksums is not to make others believe that they were right.
+// A read without checksums must not mark the block as verified for other reads.
 TEST_F(MappedTable, AReadWithoutChecksumsVouchesForNothing) {
   Write();
   const auto reader = Open();
@@ -129,7 +129,7 @@ TEST_F(MappedTable, AReadWithoutChecksumsVouchesForNothing) {
   EXPECT_TRUE(Get(*reader, 0, &found).IsCorruption());
 }
 
-// The price that docs/decisions/0027-mapped-tables.md names.
+// docs/decisions/0027-mapped-tables.md accepts this: a block is verified once.
 TEST_F(MappedTable, WhatWasFoundWholeIsBelievedFromThenOn) {
   Write();
   const auto reader = Open();

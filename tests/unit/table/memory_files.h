@@ -1,4 +1,5 @@
-// Files in memory for the tests of tables: whole, readable from outside, and strict about direct I/O.
+// Files in memory for the tests of tables. The test can see and change their bytes. Direct I/O must be
+// aligned.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class MemoryFiles final : public FileSystem {
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
   uint64_t reads_left = ~uint64_t{0};   // ReadAt fails with IOError when it is 0
   bool can_map = true;                  // for reading
-  bool maps_too_late = false;           // somebody cuts the file before it is mapped
+  bool maps_too_late = false;           // another program cuts the file before it is mapped
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
@@ -55,7 +56,7 @@ class MemoryFiles final : public FileSystem {
     size_t size() const override { return bytes_; }
 
    private:
-    const std::shared_ptr<std::string> file_;  // does not change its size while it is mapped
+    const std::shared_ptr<std::string> file_;  // keeps its size while it is mapped
     const size_t bytes_;
   };
 

@@ -1,5 +1,6 @@
-// Goal: a table gives back what was written, by every road: point reads at every sequence, iterators both ways, scans.
-// Method: random rows in tables of many shapes (codecs, block sizes, comparators), against the sorted rows themselves.
+// Goal: a table returns the written rows in every way: point reads at every sequence, iterators both ways,
+// scans. Method: random rows in many kinds of tables (codecs, block sizes, comparators), compared with the
+// sorted rows.
 #include "table/reader.h"
 
 #include <gtest/gtest.h>
@@ -173,7 +174,7 @@ TEST(ScanIterator, KeepsTheContractForwards) {
       {.build = build(false), .build_damaged = build(true), .can_reverse = false, .accepts_empty = false});
 }
 
-// Enough blocks to make a forward walk read ahead in windows.
+// Enough blocks that a forward scan reads ahead in windows.
 std::vector<Row> ManyRows(size_t count) {
   std::vector<Row> rows;
   for (size_t i = 0; i < count; ++i) {
@@ -225,7 +226,7 @@ TEST(TableIterator, WalksOverCachedBlocksAndLooksForEachOnce) {
   }
   EXPECT_EQ(files.reads, reads);
   EXPECT_LE(cache.hits() - hits_before, 2 * blocks + 2);
-  // A turn, with a block of the other direction still held.
+  // A change of direction, while the iterator still holds a block of the first direction.
   it->Seek(rows[500].key, rows[500].tag);
   for (size_t i = 500; i < 700; ++i) it->Next();
   for (size_t i = 700; i > 300; --i) {
@@ -285,7 +286,7 @@ TEST(Reader, ReadsABlockOnceAndThenFromTheCache) {
   EXPECT_EQ(files.reads, reads_before + 3);
 }
 
-// Versions of a key that go on for many blocks are in the filter of each.
+// If the versions of a key continue over many blocks, the filter of each block holds the key.
 TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
   const Backwards backwards;
   const format::leveldb::BloomPolicy policy(10);
@@ -313,7 +314,7 @@ TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
       passed = static_cast<int>(files.reads - reads_before);
     }
     EXPECT_LT(passed, 60);
-    // Without the policy the table is read without filters.
+    // Without the policy, the reader uses no filters.
     const auto without = OpenTable(&files, "7.tbl", meta, order, nullptr);
     ASSERT_TRUE(without->Get("goes on", 7, {}, &found).ok());
     EXPECT_TRUE(without->Get("absent7", kv::kSequenceMax, {}, &found).IsNotFound());

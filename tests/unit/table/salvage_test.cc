@@ -1,5 +1,6 @@
-// Goal: of a damaged table all whole blocks are saved, nothing else is, and what is lost is named. Method: a small table of many
-// blocks; every byte changed, every length cut; the entries shown are compared with those of the blocks that were not hit.
+// Goal: salvage returns all whole blocks of a damaged table and nothing else, and names all losses. Method: a
+// small table of many blocks; every byte changed, every length cut; the entries are compared with those of
+// the undamaged blocks.
 #include "table/salvage.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
     ASSERT_GT(index_.count(), 5u);
   }
 
-  // The rows that are shown, as their numbers; fails on anything that is no row.
+  // The indexes of the rows that salvage returns; fails on an entry that is not a row.
   Salvaged Run(std::vector<size_t>* shown, format::FileMetaPtr meta, kv::Order order = Bytewise()) {
     shown->clear();
     const auto visit = [&](const kv::Entry& entry) -> Status {
@@ -78,7 +79,8 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
     return flaw.loses_entries && (!flaw.smallest || *flaw.smallest <= row.key) &&
            (!flaw.largest || row.key <= *flaw.largest);
   }
-  // Whatever is not shown lies in the range of some flaw. Range tombstones are all there, or none and that is said.
+  // Each missing row lies in the range of a flaw. The range tombstones are complete, or a flaw reports their
+  // loss.
   void ExpectLossesNamed(const Salvaged& salvaged, const std::vector<size_t>& shown) {
     EXPECT_EQ(salvaged.found.range_tombstones, salvaged.range_tombstones.tombstones());
     if (salvaged.range_tombstones.empty()) {
@@ -161,8 +163,8 @@ TEST_P(SalvageTest, AChangedByteCostsItsBlockAndNoMore) {
   }
 }
 
-// Symptom: the operands of a key that a damaged block took were named by no flaw. Cause: where a key goes on in the next block the
-// fence between the two is above the key, and the lost block begins with the key.
+// Symptom: no flaw names the operands that a damaged block loses. Cause: if a key continues in the next
+// block, the fence between the two blocks is above the key, and the lost block begins with the key.
 TEST_P(SalvageTest, AKeyThatGoesOnInALostBlockIsNamed) {
   for (const bool is_whole_key : {false, true}) {
     rows_.clear();
@@ -251,7 +253,7 @@ TEST_P(SalvageTest, ATableOfRangeTombstonesAloneIsSavedToo) {
   ExpectAllRanges(salvaged);
 }
 
-// Ranges beyond the table's limits would hide keys of its neighbours. Only a forger makes them.
+// Ranges beyond the table's limits would hide keys of its neighbours. Only a forged table has them.
 TEST_P(SalvageTest, RangesBeyondTheLimitsAreNotBelieved) {
   format::FileMeta narrow = *meta_;
   narrow.largest = "key150";

@@ -1,4 +1,4 @@
-// Rows for the tests of tables: made, written to a table, opened again.
+// Helpers for the tests of tables: make rows, write them to a table, open it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline kv::Entry ViewOf(const kv::Order& order, const Row& row) {
 
 inline kv::Order Bytewise() { return kv::Order(BytewiseComparator()); }
 
-// Distinct, in order; keys of several shapes, some with many versions, a few large values.
+// Returns distinct rows in order: keys of several kinds, some with many versions, a few large values.
 inline std::vector<Row> RandomRows(base::Random* random, const kv::Order& order, size_t count, size_t value_bytes_max) {
   std::vector<Row> rows;
   std::string key;
@@ -46,7 +46,7 @@ inline std::vector<Row> RandomRows(base::Random* random, const kv::Order& order,
   }
   const auto compare = [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)); };
   std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return compare(a, b) < 0; });
-  // One version of a key per sequence.
+  // Keeps one version of a key for each sequence.
   const auto same = [&](const Row& a, const Row& b) {
     return order.SameKey(a.key, b.key) && kv::SequenceOf(a.tag) == kv::SequenceOf(b.tag);
   };

@@ -1,4 +1,4 @@
-// Goal: what a writer says of its table, and how it fails.
+// Goal: the description that a writer returns for its table is right, and the writer reports failures.
 #include "table/writer.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Writer, DescribesItsTable) {
   expected.bytes = 4096;
   expected.unique_id = 42;
   expected.entries = 3;
-  expected.tombstones = 2;  // the delete, and the older apple: what a full compaction drops
+  expected.tombstones = 2;  // the delete, and the older apple: a full compaction drops both
   expected.raw_bytes = 5 + 3 + 5 + 5 + 4;
   expected.smallest_sequence = 3;
   expected.largest_sequence = 9;
@@ -148,8 +148,8 @@ TEST(Writer, ReportsAFullDiskAndStaysFailed) {
   EXPECT_TRUE((*writer)->Finish().status().code() == Code::kNoSpace);
 }
 
-// A table is written in pieces of 1 MiB: wherever in it the first of them ends, in a block, a trailer, a section, the padding or the footer, the
-// failure of its write is the table's.
+// The writer writes a table in pieces of 1 MiB. The first piece may end anywhere: in a block, a trailer, a
+// section, the padding or the footer. A failed write of the piece always fails the table.
 TEST(Writer, ReportsAFullDiskWhereverItsBufferEnds) {
   constexpr size_t kPiece = 1 << 20;
   const auto ranges = kv::RangeTombstones::Fragment(Bytewise(), {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
@@ -201,7 +201,7 @@ TEST(Writer, GivesUpQuietlyWhenItDies) {
   EXPECT_TRUE(files.bytes("7.tbl").empty());
 }
 
-// A table written into the file of a dead one.
+// A table that is written into a recycled file.
 class WriterOverASpare : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
@@ -231,7 +231,7 @@ TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
   EXPECT_EQ(files.bytes("7.tbl").find("xxxx"), std::string::npos) << "nothing of the dead table is left";
 }
 
-// The table takes about 170 KB.
+// The table has about 170 KB.
 INSTANTIATE_TEST_SUITE_P(Spares, WriterOverASpare,
                          ::testing::Values(size_t{4'096}, size_t{100 << 10}, size_t{176 << 10}, size_t{180 << 10},
                                            size_t{1 << 20}));

@@ -1,4 +1,5 @@
-// A counted writer's readers: every number of batches is recognized, and a state between two of them is not.
+// Goal: the readers of a counted writer recognize every number of batches, and reject a state between two
+// batches.
 #include "testing/counted_writer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The oracle of crashes says yes to what a crash may leave, and no to everything else.
+// Goal: the crash oracle accepts each state that a crash may leave, and rejects all other states.
 #include "testing/crash_oracle.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: the simulated disk loses what a real one may lose, keeps what a real one must keep, and can be steered to any
-// outcome in between. Method: small scenarios, each with the outcome that the rules of crash_image.h allow.
+// Goal: the simulated disk loses the bytes that a real one may lose, keeps those that a real one must keep,
+// and can be steered to any result in between. Method: small scenarios, each with the results that
+// crash_image.h allows.
 #include "testing/fault_file_system.h"
 
 #include <cstring>
@@ -36,7 +37,7 @@ class FaultFileSystemTest : public ::testing::Test {
     EXPECT_OK(fs_.CreateDirectory("/db"));
     EXPECT_OK(fs_.SyncDirectory("/"));
   }
-  // A file that is durable in name and content.
+  // Creates a file that is durable in name and content.
   void MakeDurable(const std::string& path, std::string_view bytes) {
     const auto file = Create(fs_, path);
     EXPECT_OK(file->WriteAt(0, bytes));
@@ -435,7 +436,7 @@ TEST_F(MappedFile, StoreSurvivesAKillAtOnce) {
 TEST_F(MappedFile, PowerCutMixesMomentsBySector) {
   const std::string old(kSectorBytes, '.');
   std::memset(mapping_->data(), '1', kBytes);
-  Create(fs_, "/db/tick");  // an operation: the moment is remembered
+  Create(fs_, "/db/tick");  // an operation: the file system remembers the content at this moment
   std::memset(mapping_->data(), '2', kBytes);
   std::set<char> seen;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -479,8 +480,8 @@ TEST(FaultFileSystem, RefusesToMapWhereTold) {
 
 // ---- random ----
 
-// Whatever the mode: a synced byte is kept, and every byte is one that was once there (or zero, or the growth's
-// garbage).
+// In every mode a synced byte is kept, and every other byte is one that was once at its place, a zero, or
+// garbage of the file's growth.
 TEST(FaultFileSystem, KeepsEverySyncedByteUnderRandomOperations) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

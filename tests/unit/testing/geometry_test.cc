@@ -1,4 +1,5 @@
-// Geometries: what is drawn is valid, prints as one word that is read back, and covers both ends of each choice.
+// Goal: each drawn geometry is valid, prints as one word that can be parsed, and the draws reach both ends of
+// each choice.
 #include "testing/geometry.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The judge of histories knows each anomaly by its name, and leaves what is serializable alone.
+// Goal: the checker of histories finds each kind of anomaly, and accepts serializable histories.
 #include "testing/history.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using Fate = HistoryTransaction::Fate;
 
 Op Read(const char* key, List list) { return {.key = key, .is_read = true, .read = std::move(list)}; }
 Op Append(const char* key, uint64_t number) { return {.key = key, .append = number}; }
-// At the same time as all others, unless told.
+// By default all transactions run at the same time.
 HistoryTransaction Did(std::vector<Op> ops, Fate fate = Fate::kCommitted, uint64_t began = 1, uint64_t ended = 100) {
   return {.began = began, .ended = ended, .fate = fate, .ops = std::move(ops)};
 }
@@ -56,7 +56,7 @@ TEST(FindAnomaly, FindsWhatRealTimeForbids) {
   const auto write = Did({Append("x", 1)}, Fate::kCommitted, 1, 2);
   EXPECT_TRUE(FindAnomaly({write, Did({Read("x", {})}, Fate::kCommitted, 3, 4)}, {{"x", {1}}}));
   EXPECT_FALSE(FindAnomaly({write, Did({Read("x", {})}, Fate::kCommitted, 2, 4)}, {{"x", {1}}}));
-  // Through a third: it ended before the second began.
+  // By a third transaction: it ends before the second begins.
   const auto third = Did({Append("y", 2)}, Fate::kCommitted, 5, 6);
   EXPECT_TRUE(FindAnomaly({write, third, Did({Read("y", {2}), Read("x", {})}, Fate::kCommitted, 4, 9)},
                           {{"x", {1}}, {"y", {2}}}));

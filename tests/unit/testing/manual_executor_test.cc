@@ -1,4 +1,4 @@
-// Goal: work runs only when told, in the order that the options say; time passes only when told.
+// Goal: work runs only on request, in the order that the options choose; time passes only on request.
 #include "testing/manual_executor.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// Goal: the oracle is right by example; a wrong oracle would make every model test worthless.
+// Goal: the model is right by example. A wrong model would make every model test worthless.
 #include "testing/model_db.h"
 
 #include "gtest/gtest.h"

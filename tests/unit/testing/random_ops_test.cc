@@ -1,5 +1,6 @@
-// Goal: lists of operations survive being printed, a failure shrinks to what it needs, and the runner notices a database that
-// lies. The lies are told by a DB put between the engine and the runner.
+// Goal: lists of operations can be printed and parsed, a failure shrinks to the operations that it needs, and
+// the runner finds a database that returns wrong answers. A DB between the engine and the runner makes the
+// wrong answers.
 #include "testing/random_ops.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +78,7 @@ TEST(WithMaintenance, KeepsTheListAndAddsMaintenanceOnly) {
 }
 
 TEST(Shrink, LeavesWhatTheFailureNeeds) {
-  // It fails where a "many" with a group that begins with 7 comes after a "one" of at least 4.
+  // Fails if a "many" with a group that begins with 7 comes after a "one" of at least 4.
   const auto fails = [](const OpList& list) {
     const auto one =
         std::find_if(list.begin(), list.end(), [](const Op& op) { return op.kind == 0 && NumberAt(op.head, 0) >= 4; });
@@ -104,9 +105,9 @@ TEST(Shrink, StopsWhenItsTrialsAreUsedUp) {
   EXPECT_LE(trials, 20u);
 }
 
-// ---- the runner beside a liar ------------------------------------------------------------------------------------------
+// ---- the runner with a wrong database ---------------------------------------------------------------------
 
-// A database whose answers are another's, until a lie is told.
+// Forwards all calls to the correct database. Subclasses change one answer.
 class Liar : public DB {
  public:
   explicit Liar(std::unique_ptr<DB> honest) : honest_(std::move(honest)) {}
@@ -152,7 +153,7 @@ class Liar : public DB {
   const std::unique_ptr<DB> honest_;
 };
 
-// After a flush, a delete does nothing until the next one.
+// Loses the first delete after each flush.
 class ForgetsADelete final : public Liar {
  public:
   using Liar::Liar;
@@ -165,7 +166,7 @@ class ForgetsADelete final : public Liar {
   bool has_flushed_ = false;
 };
 
-// A snapshot is of the time when it is read.
+// A snapshot shows the state at the time of the read.
 class ForgetsSnapshots final : public Liar {
  public:
   using Liar::Liar;
@@ -179,8 +180,7 @@ OpList ShrunkFailure(uint64_t seed) {
   const RunOptions options{
       .wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> { return std::make_unique<Lie>(std::move(db)); }};
   const auto fails = [&](const OpList& list) { return !RunOps(list, WorldOptionSets()[0], options).problem.empty(); };
-  constexpr uint64_t kLists =
-      20;  // a list need not meet the lie, and which do changes with every operation that is added
+  constexpr uint64_t kLists = 20;  // one list need not meet the wrong answer; each new operation changes which lists do
   for (uint64_t last = seed + kLists; seed < last; ++seed) {
     base::Random random(seed);
     const OpList list = DrawOps(ModelOpTable(), {.keys = 8, .favourites = {"flush", "take"}}, random, 400);

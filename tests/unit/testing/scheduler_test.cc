@@ -1,4 +1,5 @@
-// The scheduler finds what is wrong with small programs, and nothing where nothing is; what it finds can be had again.
+// Goal: the scheduler finds the errors of small programs, reports no error in correct ones, and replays the
+// errors that it finds.
 #include "testing/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,7 @@ std::string ScheduleIn(const std::string& finding) {
   return name_end < end ? finding.substr(name_end + 1, end - name_end - 1) : "";
 }
 
-// Two threads read, then write, under a lock that each gives back in between.
+// Two threads read, then write. Each releases the lock between the read and the write.
 void LoseUpdate(Scheduler& scheduler) {
   Mutex mutex;
   int count = 0;
@@ -99,7 +100,7 @@ TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
       Mutex left, right;
     };
     auto* const both = new Mutexes;
-    static auto& kept = *new std::vector<Mutexes*>;  // found by the leak checker
+    static auto& kept = *new std::vector<Mutexes*>;  // reachable for the leak checker
     kept.push_back(both);
     scheduler.Spawn("one", [both] {
       Lock first(both->left);
@@ -117,7 +118,7 @@ TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
   EXPECT_NE(explored.finding.find("two at lock"), std::string::npos) << explored.finding;
 }
 
-// Whoever looks before it waits, and not under the lock, may miss the only notification.
+// A thread that checks the condition without the lock, and then waits, may miss the only notification.
 TEST(Scheduler, FindsALostNotification) {
   const Explored explored = Explore({.name = "LostNotification"}, [](Scheduler& scheduler) {
     struct Shared {
@@ -196,7 +197,7 @@ TEST(Scheduler, WorkersRunBackgroundWorkInAnyOrder) {
   EXPECT_GT(reversed, 0);
 }
 
-// A write between two looks at it: the point is what makes the schedule possible.
+// The write must come between two reads. The named point makes this schedule possible.
 TEST(Scheduler, StopsAThreadAtANamedPoint) {
   const Explored explored = Explore({.name = "Point", .deviations_max = 2}, [](Scheduler& scheduler) {
     std::atomic<int> value{0};

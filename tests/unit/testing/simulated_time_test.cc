@@ -1,4 +1,5 @@
-// Goal: simulated time leaps to what is due, in order, and what an executor has delayed ends with it.
+// Goal: simulated time jumps to the due tasks in order, and the delayed tasks of an executor end with the
+// executor.
 #include "testing/simulated_time.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ TEST(SimulatedTime, LeapsToWhatIsDueInOrder) {
   EXPECT_EQ(time.NowNanos(), begin + 7200 * kSecond);
 }
 
-// Symptom: db_slow_disk_test ended with a corrupted heap, now and then. Cause: a database's timer came due between the end of its
-// executor and the end of its time.
+// Symptom: db_slow_disk_test sometimes ends with a corrupted heap. Cause: a timer of a database comes due
+// between the end of its executor and the end of its time.
 TEST(SimulatedTime, WhatIsDelayedEndsWithItsExecutor) {
   SimulatedTime time;
   std::atomic<int> done = 0;

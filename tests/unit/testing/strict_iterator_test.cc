@@ -1,5 +1,4 @@
-// Goal: the iterator contract suite and StrictIterator agree with each other on an iterator that is right by
-// inspection.
+// Goal: the iterator contract suite and StrictIterator agree on an iterator that is right by inspection.
 #include "testing/strict_iterator.h"
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 namespace mergedb::testing {
 namespace {
 
-// A vector with a cursor; `gap` is the index of an entry that cannot be read, if any.
+// A vector with a cursor; `gap` is the index of an entry that cannot be read, if there is one.
 class VectorIterator final : public kv::Iterator {
  public:
   explicit VectorIterator(std::vector<OwnedEntry> entries, std::optional<size_t> gap = {})

@@ -1,6 +1,6 @@
-// Cursors: LMDB's positions, over a transaction's own writes and the tree, with keys written and deleted under them.
-// Method: by example, each over keys that lie half in a table, half in the memtable, half of them written by the transaction
-// itself; then random moves and writes beside a std::map that knows what a position is.
+// Cursors: LMDB's positions over a transaction's own writes and the tree, while keys are written and deleted.
+// Method: examples over keys in a table, in the memtable and in the own writes; then random moves and writes,
+// compared with a std::map that models positions.
 #include "mergedb/cursor.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ class Cursors : public ::testing::Test {
     Flush();
     ASSERT_OK(db_->Put({}, "d", "4"));
   }
-  // b and f in a table, d in the memtable, h of the transaction's own.
+  // b and f are in a table, d is in the memtable, h is an own write of the transaction.
   void Begin(TransactionKind kind = TransactionKind::kSingleWriter) {
     ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = kind}));
     ASSERT_OK(transaction_->Put("h", "8"));
     cursor_ = transaction_->OpenCursor();
   }
   void Flush() { ASSERT_OK(db_->Flush()); }
-  // "b=2", or the code's name.
+  // For example "b=2", or the name of the error code.
   std::string At(Status status) { return At(*cursor_, std::move(status)); }
   static std::string At(Cursor& cursor, Status status) {
     if (!status.ok()) return std::string(CodeName(status.code()));
@@ -200,7 +200,7 @@ TEST_F(Cursors, StayAtTheirKeysThroughARollbackToASavepoint) {
   EXPECT_EQ(At(cursor_->Next()), "f=6");
   ASSERT_OK(cursor_->Prev());
   ASSERT_OK(transaction_->RollbackToSavepoint());
-  EXPECT_EQ(At(cursor_->Next()), "d=4");  // c is gone: its gap
+  EXPECT_EQ(At(cursor_->Next()), "d=4");  // c was rolled back; the cursor is at its gap
 }
 
 TEST_F(Cursors, ShowTheirOwnPutsAndMergesAtOnce) {
@@ -250,7 +250,8 @@ TEST_F(Cursors, DoNotSeeWhatOthersCommitMeanwhile) {
   EXPECT_EQ(At(*other, other->SetRange("c")), "d=4");
 }
 
-// The first keyspace of a database changes how keys stand in the tree, also for cursors that were there before.
+// The first keyspace of a database changes the mapping from keys to tree keys, also for cursors that are already
+// open.
 TEST_F(Cursors, DoNotShowTheRecordOfTheFirstKeyspaceThatIsCreatedUnderThem) {
   Begin();
   ASSERT_EQ(At(cursor_->First()), "b=2");
@@ -264,7 +265,7 @@ TEST_F(Cursors, DoNotShowTheRecordOfTheFirstKeyspaceThatIsCreatedUnderThem) {
   EXPECT_EQ(seen, "h=8 f=6 d=4 b=2 ");
 }
 
-// ---- at random, beside a map
+// ---- random moves, compared with a map
 
 struct Reference {
   std::map<std::string, std::string> pairs;
@@ -400,7 +401,8 @@ TEST_P(RandomMoves, AgreeWithAMap) {
   }
 }
 
-// A write leaves cursors of other keyspaces where they are, unless it moves what they look at. Values are large now and then, so that it does.
+// A write does not move the cursors of other keyspaces. It may move the bytes that they show: some values are
+// large, so that this happens.
 TEST_P(RandomMoves, InSeveralKeyspacesAgreeWithAMapEach) {
   const uint64_t seed = SeedOr(20261122);
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,5 +1,6 @@
-// A transaction's own writes as a source of versions: what is found, in which order it is shown, and what a rollback leaves.
-// Method: by example; what readers make of it is in cursor_test.cc, with random writes and rollbacks.
+// A transaction's own writes as a source of versions: which versions are found, in which order they are shown,
+// and which are left after a rollback. Method: examples. tests/unit/txn/cursor_test.cc reads them with random
+// writes and rollbacks.
 #include "txn/own_writes.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +75,7 @@ TEST_F(OwnWritesTest, AnIteratorThatSeeksSeesWhatWasWrittenSince) {
   own_.Add(Kind::kPut, "a", "1");
   auto it = own_.NewIterator();
   it->SeekToFirst();
-  own_.Add(Kind::kPut, "b", std::string(100'000, 'v'));  // the batch moves
+  own_.Add(Kind::kPut, "b", std::string(100'000, 'v'));  // the batch moves in memory
   it->Seek("b", kv::kTagMax);
   ASSERT_TRUE(it->Valid());
   EXPECT_EQ(it->entry().value.size(), 100'000u);

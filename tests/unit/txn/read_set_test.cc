@@ -1,4 +1,5 @@
-// What is a conflict with what was read. Method: by example, then random keys and stretches beside a list of them.
+// Which writes conflict with the keys and ranges that were read. Method: examples, then random keys and ranges,
+// compared with a list.
 #include "txn/read_set.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ TEST_F(ReadSetTest, ARangeConflictsWithWhatItMeets) {
   reads_.AddStretch("m", "p");
   EXPECT_TRUE(Conflicts(Range("a", "d")));
   EXPECT_TRUE(Conflicts(Range("c", "d")));
-  EXPECT_FALSE(Conflicts(Range("a", "c")));  // its end is not in it
+  EXPECT_FALSE(Conflicts(Range("a", "c")));  // the end of a range is exclusive
   EXPECT_FALSE(Conflicts(Range("d", "m")));
   EXPECT_TRUE(Conflicts(Range("d", "ma")));
   EXPECT_TRUE(Conflicts(Range("p", "z")));
@@ -105,7 +106,7 @@ TEST_F(ReadSetTest, AgreesWithAListOfWhatWasRead) {
   base::Random random(seed);
   for (int round = 0; round < 200; ++round) {
     ReadSet reads{kv::Order(BytewiseComparator())};
-    std::vector<bool> read(64, false);  // two-letter keys by number
+    std::vector<bool> read(64, false);  // indexed by the number of a two-letter key
     const auto key = [](uint64_t n) {
       return std::string{static_cast<char>('a' + n / 8), static_cast<char>('a' + n % 8)};
     };
@@ -127,7 +128,7 @@ TEST_F(ReadSetTest, AgreesWithAListOfWhatWasRead) {
       const uint64_t a = random.Uniform(64), b = a + random.Uniform(64 - a);
       bool meets = false;
       for (uint64_t i = a; i < b; ++i) meets |= read[i];
-      // Between two keys of a stretch there may be others that were read as absent.
+      // A range that holds no key that was read must not conflict: `read[a]` is false, so the assertion fails.
       if (!meets && reads.CheckAgainst(Range(key(a), key(b))).IsConflict()) {
         ASSERT_TRUE(a > 0 && b > a && read[a - 1] && read[a]) << round << " " << key(a) << " " << key(b);
       }

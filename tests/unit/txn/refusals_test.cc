@@ -1,6 +1,8 @@
-// Goal: a call of a transaction or a cursor that cannot be done says which mistake or failure it was, and leaves the transaction as it was.
-// Method: calls that can never work, one by one; transactions that ended, are full, or met another one's first keyspace; a catalog with a
-// damaged record, committed beneath the face; and every read of a table failing in turn, under every move of a cursor.
+// Goal: if a call of a transaction or a cursor cannot be done, its status names the mistake or the failure, and
+// the transaction is unchanged.
+// Method: calls that can never work; calls after the transaction ended, with a full transaction, and after
+// another caller created the first keyspace; a damaged keyspace record, committed below the interface; and for
+// every move of a cursor, a failure of each of its reads of a table.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -38,7 +40,7 @@ class TransactionRefusals : public ::testing::Test {
   }
   void MakeKeyspace() { ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made")); }
   db::TransactionHost& host() { return dynamic_cast<db::TransactionHost&>(*db_); }
-  // A record of the catalog that no call would write.
+  // Writes a keyspace record that no call of the interface would write.
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
@@ -52,9 +54,9 @@ class TransactionRefusals : public ::testing::Test {
   std::unique_ptr<Transaction> transaction_;
 };
 
-// ---- what can never work
+// ---- calls that can never work
 
-// The bytes behind these views are never looked at: the size alone decides.
+// These views are longer than their strings. The calls check the size before they read any byte.
 TEST_F(TransactionRefusals, KeysAndValuesBeyondTheLimits) {
   const std::string_view long_key("k", kKeyBytesMax + 1), long_value("v", kValueBytesMax + 1);
   Begin();
@@ -97,7 +99,7 @@ TEST_F(TransactionRefusals, AKeyspaceInADatabaseOfAnotherOrder) {
   EXPECT_OK(transaction_->Commit());
 }
 
-// ---- what has ended
+// ---- calls after the end
 
 TEST_F(TransactionRefusals, EveryCallAfterTheEnd) {
   MakeKeyspace();
@@ -141,7 +143,7 @@ TEST_F(TransactionRefusals, EveryCallAfterTheEnd) {
   EXPECT_EQ(t.writes(), 0u);
 }
 
-// For faces that keep a reader and begin it again.
+// For interfaces that keep a reader and begin it again, as the LMDB interface does.
 TEST_F(TransactionRefusals, AReaderOfWhatIsClosed) {
   ASSERT_OK_AND_ASSIGN(auto reader, txn::TransactionImpl::Begin(*db_, host(), {.kind = TransactionKind::kReadOnly}));
   std::string scratch;
@@ -155,7 +157,7 @@ TEST_F(TransactionRefusals, AReaderOfWhatIsClosed) {
   EXPECT_FALSE(reader->is_open());
 }
 
-// ---- what is full
+// ---- calls beyond bytes_max
 
 TEST_F(TransactionRefusals, WritesBeyondItsBytes) {
   Begin(TransactionKind::kSingleWriter, 200);
@@ -169,7 +171,6 @@ TEST_F(TransactionRefusals, WritesBeyondItsBytes) {
   EXPECT_OK(transaction_->Commit());
 }
 
-// A read that cannot be remembered could not be checked.
 TEST_F(TransactionRefusals, ChangesOfKeyspacesBeyondItsBytes) {
   MakeKeyspace();
   Begin(TransactionKind::kSingleWriter, 10);
@@ -182,6 +183,7 @@ TEST_F(TransactionRefusals, ChangesOfKeyspacesBeyondItsBytes) {
   EXPECT_OK(db_->OpenKeyspace("made").status());
 }
 
+// A read must be recorded in the read set. If it does not fit, the commit could not check it.
 TEST_F(TransactionRefusals, ReadsThatAnOptimisticOneCannotRemember) {
   MakeKeyspace();
   Begin(TransactionKind::kOptimistic, 90);
@@ -208,9 +210,9 @@ TEST_F(TransactionRefusals, ReadsThatAnOptimisticOneCannotRemember) {
   EXPECT_EQ(transaction_->bytes(), 0u);
 }
 
-// ---- another one's first keyspace
+// ---- the first keyspace is created meanwhile
 
-// Found here: it stood at a key that was not remembered, whose value could be read.
+// Symptom: the cursor stood at a key that the read set did not contain, and its value could be read.
 TEST_F(TransactionRefusals, ASetThatCannotBeRememberedLeavesTheCursorFresh) {
   Begin(TransactionKind::kOptimistic, 90);
   const auto cursor = transaction_->OpenCursor();
@@ -246,7 +248,7 @@ TEST_F(TransactionRefusals, NothingWhenItHadReadAndWrittenNothingUntilThen) {
   EXPECT_OK(transaction_->Commit());
 }
 
-// ---- a catalog that is damaged
+// ---- damaged keyspace records
 
 TEST_F(TransactionRefusals, RecordsOfTheCatalogThatAreNone) {
   MakeKeyspace();
@@ -269,7 +271,7 @@ TEST_F(TransactionRefusals, ARecordWithAnIdThatWasNeverGivenOut) {
 
 // ---- reads that fail
 
-// Two tables, so that a move can find nothing in one before it reads the other.
+// Two tables, so that a move finds nothing in one table before it reads the other.
 class FailingReads : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -281,7 +283,7 @@ class FailingReads : public ::testing::Test {
     ASSERT_OK(db_->Flush());
     ASSERT_OK(db_->Close());
   }
-  // With nothing in the block cache.
+  // Opens the database again, with an empty block cache.
   void Reopen(bool fills_cache) {
     cursor_ = nullptr;
     transaction_ = nullptr;
@@ -291,7 +293,8 @@ class FailingReads : public ::testing::Test {
                                                                  .read = {.fill_cache = fills_cache}}));
     cursor_ = transaction_->OpenCursor();
   }
-  // The n-th read of a table fails, for n = 1, 2, ... until `read` needs fewer; then it is what it is without failures.
+  // Lets the n-th read of a table fail, for n = 1, 2, ... until `read` does fewer reads. Without a failure, and
+  // when repeated after one, `read` returns `expected`.
   void FailEach(const char* name, Code expected, const std::function<Status()>& read) {
     SCOPED_TRACE(name);
     for (const bool fills_cache : {true, false}) FailEach(fills_cache, expected, read);
@@ -315,7 +318,7 @@ class FailingReads : public ::testing::Test {
     }
   }
 
-  // Without mappings every look into a table is a call.
+  // Without mappings each access to a table is a call of the file system.
   World world_{{}, std::make_unique<FaultFileSystem>(FaultFileSystem::Options{.allow_mapping = false})};
   std::unique_ptr<DB> db_;
   Keyspace keyspace_;
@@ -345,7 +348,8 @@ TEST_F(FailingReads, AreErrorsOfTheCatalog) {
   });
 }
 
-// Found here: the table that failed was asked for its old status, not opened again.
+// Symptom: the iterator kept its error. Cause: it returned the old status of the table that failed, and did not
+// open the table again.
 TEST_F(FailingReads, PassWithTheFailureForTheSameIterator) {
   ASSERT_NO_FATAL_FAILURE(Reopen(true));
   const auto it = db_->NewIterator();

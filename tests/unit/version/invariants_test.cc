@@ -1,4 +1,4 @@
-// Goal: each broken rule is noticed by its own check. Method: Versions made by hand, past the builder.
+// Goal: each broken invariant is detected by its own check. Method: Versions made by hand, without the builder.
 #include "version/invariants.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: an VersionEdit does to a Version what it says, for any edit, and touches nothing else. Method: trees as text, then random
-// edits against a map from key to file.
+// Goal: ApplyEdit changes a Version exactly as the VersionEdit says. Method: trees as text, then random edits,
+// compared with a map from key to file.
 #include "version/version_builder.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
             "position 2 level 0: 000002[d..e]\n");
 }
 
-// A table that refers to so many bytes of value files.
+// A table that refers to the given numbers of bytes in blob files.
 format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string largest,
                              std::vector<format::BlobShare> values) {
   auto file = std::make_shared<format::FileMeta>(*File(number, std::move(smallest), std::move(largest)));
@@ -68,7 +68,7 @@ format::VersionEdit::AddBlobFile Values(uint64_t number, uint64_t record_bytes) 
       format::BlobFileMeta{.number = kv::FileNumber{number}, .bytes = 2 * record_bytes, .record_bytes = record_bytes})};
 }
 
-// "7:40/100 9:..." bytes live of those in each value file
+// For example "7:40/100 9:...": the live bytes and the record bytes of each blob file.
 std::string LiveBytes(const Version& version) {
   std::string text;
   for (const BlobFile& each : version.blob_files()) {
@@ -89,7 +89,7 @@ TEST(ApplyEdit, BlobFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
   EXPECT_EQ(both->bytes_on_disk(), 2'000u + 220);
   EXPECT_EQ(both->garbage_bytes(), 0u);
 
-  // A merge keeps 30 bytes of what both referred to in 7, and nothing of 9.
+  // The compaction keeps 30 of the bytes in 7 that the two tables refer to, and none in 9.
   format::VersionEdit merge;
   merge.cuts = {Cut(5, {}, {}), Cut(4, {}, {})};
   merge.adds = {Add(4, FileWith(3, "a", "z", {{seven, 30}}))};
@@ -105,7 +105,7 @@ TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
   edit.blob_files = {Values(7, 100)};
   const auto version = *ApplyEdit(kOrder, Version(), edit);
-  format::VersionEdit release;  // [a, m) was merged and kept 45 bytes
+  format::VersionEdit release;  // a compaction of [a, m) kept 45 bytes
   release.cuts = {Cut(5, {}, "m")};
   release.adds = {Add(5, FileWith(2, "a", "l", {{kv::FileNumber{7}, 45}}))};
   const auto half = *ApplyEdit(kOrder, *version, release);
@@ -166,7 +166,7 @@ TEST(ApplyEdit, CutTakesWholeSlicesAndClipsTheOutermost) {
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[a..c] 000004[j..l]\n");
 }
 
-// A range tombstone that ends where the next table begins: the table's largest key is not its own.
+// A range tombstone ends where the next table begins: the largest key is exclusive.
 TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
   auto open = std::make_shared<format::FileMeta>(*File(1, "a", "f"));
   open->range_tombstones = 1;
@@ -300,7 +300,7 @@ TEST(RunFind, FindsTheSliceThatMayShowAKey) {
   EXPECT_EQ(run.Overlap(kOrder, {.lower = "i", .upper = "j"}), Range(2, 2));
 }
 
-// Random edits beside the simplest thing that knows which file shows which key.
+// Random edits, compared with a map that knows which file shows which key.
 class RandomEdits {
  public:
   explicit RandomEdits(uint64_t seed) : random_(seed) {}
@@ -331,7 +331,7 @@ class RandomEdits {
     edit.cuts.push_back(Cut(position, Key(lower), Key(upper)));
     for (uint64_t key = lower; key < upper; ++key) shown[key] = 0;
     if (!random_.OneIn(3)) {
-      // A file that reaches further than it shows.
+      // The file's keys may reach beyond the bounds of the virtual table.
       const uint64_t smallest = lower - random_.Uniform(lower + 1);
       const uint64_t largest = upper - 1 + random_.Uniform(101 - upper);
       const auto file = File(++files_, Key(smallest), Key(largest));

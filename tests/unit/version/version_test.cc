@@ -1,5 +1,5 @@
-// Goal: what a merge settles is never more than it saw: nothing that a newer or an older run still shows. Method: trees as text, in which a
-// table's sequences are its run's position, times 10.
+// Goal: the ranges that a compaction marks as compacted contain no version that a newer or an older run still
+// shows. Method: trees as text. Each table's sequences are 10 times the position of its run.
 #include "version/version.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-// "[-,b) 0-90 [b,-) 0-49"
+// For example "[-,b) 0-90 [b,-) 0-49": bounds, first and last sequence.
 std::string CompactedRange(uint64_t newest, uint64_t oldest, const format::Bounds& bounds = {}) {
   const auto version = testing::ParseTree(kOrder,
                                           "position 9 level 0: 000019[a..c] 000020[x..z]\n"
@@ -52,7 +52,7 @@ TEST(CompactedRangesBy, StaysAboveWhatOlderRunsShowThere) {
   EXPECT_EQ(CompactedRange(9, 5, {.lower = "n", .upper = "p"}), "[n,p) 1-90") << "the older run has no keys there";
 }
 
-// A table's properties stay small, whatever keys other runs have.
+// The properties of a table stay small, whatever keys the other runs have.
 TEST(CompactedRangesBy, HasFewPiecesAndNoLongBorders) {
   std::string few = "position 9 level 0:";
   for (int i = 100; i < 400; i += 2)

@@ -1,8 +1,8 @@
-// Goal: the prefix and durability promises at every moment: kill and power cut before every operation on the file system, in
-// every mode and model.
-// Method: one deterministic run of frames of all sizes, syncs, background work, releases; at each operation an image is
-// replayed from the newest place that a MANIFEST would name. A replayed log must be the first frames in order; all of them
-// after a kill; at least the durable ones after a power cut; never Corruption.
+// Goal: replay returns a prefix with all durable frames, after a kill and after a power cut before every
+// operation on the file system, in every mode and model. Method: one deterministic run of frames of all
+// sizes, syncs, background work and releases. At each operation an image is replayed from the newest position
+// that a MANIFEST would name. Replay must return the first frames in order: all of them after a kill, at
+// least the durable ones after a power cut. It must never return Corruption.
 #include "gtest/gtest.h"
 #include "tests/unit/wal/world.h"
 
@@ -13,8 +13,8 @@ using testing::CrashMode;
 using testing::CrashModel;
 using testing::FaultFileSystem;
 
-// Tiny: every step goes through the drain's buffer. Roomy: steps write blocks from the ring and cut frames in two, and the
-// ring is filled to the brim.
+// Tiny: every step of the WAL writer goes through its copy buffer. Roomy: the steps write blocks directly
+// from the WAL buffer and cut frames in two, and the WAL buffer becomes full.
 enum class Size { kTiny, kRoomy };
 
 class CrashRun {
@@ -54,7 +54,8 @@ class CrashRun {
     if (random_.OneIn(30)) ReleaseSome();
   }
 
-  // As a flush does: the tables hold everything below a mark, the MANIFEST names it and the files above, durably.
+  // Does what a flush does: the tables hold all bytes below a mark, and the durable MANIFEST names the mark
+  // and the segments above it.
   void ReleaseSome() {
     const size_t count = start_index_ + random_.Uniform(ends_.size() - start_index_ + 1);
     if (count == start_index_) return;
@@ -84,7 +85,8 @@ class CrashRun {
       ASSERT_EQ(outcome.frames[i].first, start_index_ + i + 1);
       ASSERT_EQ(payload, PayloadOf(start_index_ + i, payload.size()));
     }
-    // Of a large frame under way, and in memory of any, all may be there before the call returns.
+    // A frame may be complete before its Append returns: a large frame, and any frame if the WAL buffer is in
+    // memory.
     ASSERT_LE(outcome.frames.size() + start_index_, index_ + (is_appending_ ? 1 : 0));
     if (mode == CrashMode::kKill) {
       ASSERT_GE(outcome.frames.size() + start_index_, index_);

@@ -1,5 +1,5 @@
-// Goal: the bytes of frames and segment heads are what docs/formats/wal.md says, and stand in one place only.
-// Method: pure; golden bytes and single changes.
+// Goal: the bytes of frames and segment heads are those of docs/formats/wal.md, and each is valid in one
+// place only. Method: no files; golden bytes and single changes.
 #include "wal/frame.h"
 
 #include "base/bytes.h"
@@ -79,7 +79,7 @@ TEST(SegmentHead, SaysThatItsFileIsAppended) {
   ASSERT_TRUE(head);
   EXPECT_TRUE(head->is_appended);
   EXPECT_EQ(base::ToHex({block + 56, 8}), "010000003e8da816");
-  base::StoreFixed32(block + 56, 2);  // of a version to come
+  base::StoreFixed32(block + 56, 2);  // of a newer version
   base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
   EXPECT_TRUE(LoadSegmentHead({block, sizeof block}).status().IsNotSupported());
 }

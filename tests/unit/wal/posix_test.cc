@@ -1,5 +1,6 @@
-// Goal: the same promises on the real file system: a mapped ring, direct I/O, threads, a process that really dies.
-// Method: a temporary directory; the writer is a child process that ends without cleaning up.
+// Goal: the WAL keeps its promises on the real file system, with a mapped WAL buffer, direct I/O, threads,
+// and a process that really dies. Method: a temporary directory; the writer is a child process that ends
+// without cleanup.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,11 +33,12 @@ class PosixLog : public ::testing::TestWithParam<bool> {
     return options;
   }
 
-  // How many frames come back; fails the test if they are not the first ones.
+  // Returns how many frames replay returns; fails the test if they are not the first ones.
   uint64_t CountReplayed() {
     uint64_t count = 0;
     const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-    // WHY not DefaultEnv's: it brings threads, and the next test's child would be forked from among them, which the thread sanitizer refuses.
+    // WHY not the file system of DefaultEnv: DefaultEnv starts threads. The thread sanitizer refuses the next
+    // test's fork from a process with threads.
     auto replayed = Replay(env::PosixFileSystem(), directory_.path(), kDatabase, start, {},
                            [&](kv::Sequence, std::string_view payload) {
                              EXPECT_EQ(payload, PayloadOf(count, payload.size()));

@@ -1,5 +1,6 @@
-// Goal: replay never takes damage for a torn tail where a durable mark knows better, and takes no bytes of any kind amiss.
-// Method: a written log on the fault-injecting file system; then files are changed by hand.
+// Goal: replay never mistakes damage for a torn tail if a durable mark proves that frames are missing, and
+// damaged bytes of any kind do no other harm. Method: a WAL on the fault-injecting file system; then the test
+// changes its files.
 #include "gtest/gtest.h"
 #include "tests/unit/wal/world.h"
 #include "wal/frame.h"
@@ -13,7 +14,7 @@ using testing::StatusIs;
 constexpr char kSegment[] = "/db/000400.seg";
 constexpr char kStaging[] = "/db/STAGING";
 
-// 20 frames, each durable before the next; the marks in between.
+// 20 frames; each is durable before the next, with the marks in between.
 class Damage : public ::testing::Test {
  protected:
   Damage() : log_(world_.Create()) {
@@ -77,7 +78,8 @@ TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
               StatusIs(Code::kCorruption, ::testing::HasSubstr("000400.seg")));
 }
 
-// Segments are whole before they are used: one that is shorter was cut, even where no mark is left that knows what it held.
+// A segment is written in full before its first use. So a shorter segment was cut, even if no durable mark
+// tells which bytes it held.
 TEST_F(Damage, ASegmentCutShortIsNamed) {
   for (const uint64_t bytes : {uint64_t{511}, uint64_t{kBlockBytes}, kBlockBytes + FrameStart(3),
                                kBlockBytes + FrameStart(3) + 10, uint64_t{kBlockBytes + 65535}}) {
@@ -89,7 +91,8 @@ TEST_F(Damage, ASegmentCutShortIsNamed) {
   }
 }
 
-// The last frame has nobody behind it: whatever one byte of its header became, that there was one is proved by putting it back.
+// No frame follows the last frame. Replay proves that there was a frame by restoring the changed byte of its
+// header.
 TEST_F(Damage, AnyByteOfTheLastFramesHeaderThatBecameAnotherIsReported) {
   const uint64_t last = kBlockBytes + FrameStart(19);
   for (const bool in_ring : {false, true}) {
@@ -100,7 +103,7 @@ TEST_F(Damage, AnyByteOfTheLastFramesHeaderThatBecameAnotherIsReported) {
         if (in_ring) { ASSERT_OK(image->PatchBytes(kStaging, FrameStart(19) + at, {&value, 1})); }
         const Outcome outcome = ReplayAll(*image);
         ASSERT_OK(outcome.status);
-        if (CountPrefix(outcome) == 20) continue;  // it was that value before
+        if (CountPrefix(outcome) == 20) continue;  // the byte had this value
         EXPECT_GT(outcome.replayed.dropped_bytes, 0u) << at;
         EXPECT_NE(outcome.replayed.report, "") << at;
       }
@@ -137,7 +140,7 @@ TEST_F(Damage, AReadErrorIsNotTheEndOfTheLog) {
   EXPECT_THAT(ReplayAll(*image).status, StatusIs(Code::kIOError));
 }
 
-// Frames of more than a read's window are read in two pieces.
+// Frames larger than the read window are read in two pieces.
 TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
   World world;
   Options options = world.LogOptions();
@@ -198,7 +201,7 @@ TEST(Replay, AStagingFileOfAnImpossibleSizeIsEmpty) {
     const Outcome outcome = ReplayAll(world.files);
     EXPECT_OK(outcome.status);
     EXPECT_TRUE(outcome.frames.empty());
-    EXPECT_EQ(outcome.replayed.report, "");  // a kill while an open made it: nothing was in it
+    EXPECT_EQ(outcome.replayed.report, "");  // a kill during Open left an empty segment
   }
 }
 
@@ -250,8 +253,9 @@ TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
   EXPECT_GT(outcome.replayed.dropped_bytes, 0u);
 }
 
-// Symptom: after a kill that lost nothing the recovery reported a damaged header. Cause: behind the end of a segment that is used again stand an
-// older epoch's frames, and eight of their bytes looked like a sequence to come. Found by the model at full size.
+// Symptom: after a kill that lost nothing, recovery reports a damaged header. Cause: frames of an older epoch
+// follow the end of a recycled segment, and eight of their bytes look like a later sequence. Found by the
+// model tests at full size.
 TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
   World world;
   auto log = world.Create();
@@ -263,7 +267,7 @@ TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
     std::string segment = *image->ReadWhole(kSegment);
     char* const at = segment.data() + kBlockBytes + end;
     StoreFrameHead(at, 0x61616161, MakeFrameHead(SaltCrc(42), end, 100, end - undurable, sequence));
-    base::StoreFixed32(at + 4, 0x12345678);  // no check
+    base::StoreFixed32(at + 4, 0x12345678);  // an invalid check
     EXPECT_OK(image->WriteWhole(kSegment, segment));
     const Outcome outcome = ReplayAll(*image);
     EXPECT_OK(outcome.status);
@@ -275,8 +279,9 @@ TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
   EXPECT_NE(report_with(static_cast<uint32_t>(end), 4), "") << "this one may have been";
 }
 
-// Symptom: open never returns. Cause: the ring was searched for frames at every position up to the highest that a segment's head
-// claims to hold. Consequence: one forged head, its checksum right, hangs whoever opens the directory. Found by fuzz/log_fuzz.cc.
+// Symptom: Open does not return. Cause: a search for frames in the WAL buffer at every position up to the
+// highest one that the head of a segment claims. Consequence: one forged head with a valid checksum blocks
+// every Open of the directory. Found by fuzz/log_fuzz.cc.
 TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
   for (const uint64_t start : {uint64_t{1} << 40, uint64_t{1} << 56, kPositionMax}) {
     World world;
@@ -297,7 +302,8 @@ TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
   }
 }
 
-// The distance to the durable mark does not fit in the frame: the frame says nothing about what was durable.
+// The distance to the durable mark does not fit in the frame, so the frame does not tell which bytes were
+// durable.
 TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
   for (const uint64_t distance : {uint64_t{UINT32_MAX} - 7, uint64_t{UINT32_MAX} + 1, uint64_t{5} << 30}) {
     World world;
@@ -343,7 +349,7 @@ TEST(Replay, SurvivesRandomBytesInEveryFile) {
   }
 }
 
-// ---- salvage: what can be had of a damaged log ----
+// ---- salvage: the readable frames of a damaged WAL ----
 
 struct SalvageOutcome {
   Salvaged salvaged;
@@ -395,7 +401,7 @@ TEST_F(Damage, WithoutAManifestTheSegmentsSayWhereTheirChainBegins) {
   EXPECT_EQ(SalvageAll(*image, *origin).frames.size(), 20u);
 }
 
-// 200 frames, all durable, in segments that were used more than once.
+// 200 frames, all durable, in recycled segments.
 class Recycled : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -422,7 +428,8 @@ TEST_F(Recycled, TheSecondFrameIsTheFirstThatIsProved) {
   for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 3000));
 }
 
-// Unless it is told where segments are that cannot be read, or what they hold.
+// FindOrigin returns the error if it cannot list or measure the segments. It skips a segment whose head it
+// cannot read.
 TEST_F(Recycled, AnErrorIsNoOrigin) {
   const auto before = world_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(before.get(), kDirectory));

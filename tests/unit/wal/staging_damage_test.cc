@@ -1,5 +1,6 @@
-// Goal: bytes put into the staging ring, taken out of it or copied within it after a kill take no frame away without a report; a kill by itself
-// is never reported. Method: logs of random frames, in the ring's first lap and in later ones; a kill; damage; replay.
+// Goal: bytes that are inserted into the WAL buffer, removed from it or copied within it after a kill lose no
+// frame without a report. A kill by itself is never reported. Method: WALs of random frames, in the first lap
+// of the WAL buffer and in later laps; a kill; damage; replay.
 #include "gtest/gtest.h"
 #include "testing/seed.h"
 #include "tests/unit/wal/world.h"
@@ -59,8 +60,9 @@ TEST(StagingDamage, AKillIsNeverReported) {
   }
 }
 
-// Symptom: the model tests met "damaged: a frame was begun there or behind it" after a kill. Numbers in values can be read as sequences, and
-// in a full ring one in 2^18 of them had a check that fits some place nearby.
+// Symptom: the model tests meet "damaged: a frame was begun there or behind it" after a kill. Cause: numbers
+// in values can look like sequences. In a full WAL buffer one in 2^18 of them has a check that fits a
+// position nearby.
 TEST(StagingDamage, AKillAfterManyNumbersIsNeverReported) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     World world;
@@ -82,8 +84,8 @@ TEST(StagingDamage, AKillAfterManyNumbersIsNeverReported) {
   }
 }
 
-// What stays silent reaches from a frame that only a segment has whole into the header of the last one: after a power cut an old piece of the ring
-// looks the same.
+// A loss may be silent if the damage reaches from a frame that a segment holds whole into the header of the
+// last frame. After a power cut, old bytes of the WAL buffer look the same.
 TEST(StagingDamage, NoFrameIsLostWithoutAReport) {
   const uint64_t first_seed = SeedOr(1), seeds = testing::Sized(16, 400, 2);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(first_seed));

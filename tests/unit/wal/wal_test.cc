@@ -1,6 +1,6 @@
-// Goal: what the log promises its user while it lives: frames come back in order after a kill, durable ones after a power cut,
-// space and errors are handled without losing or repeating a frame.
-// Method: tiny rings and segments on the fault-injecting file system; background work runs when told.
+// Goal: the promises of an open WAL: replay returns the frames in order after a kill, and the durable ones
+// after a power cut. Errors and lack of space neither lose nor repeat a frame. Method: tiny WAL buffers and
+// segments on the fault-injecting file system; background work runs when the test asks for it.
 #include "wal/wal.h"
 
 #include "gtest/gtest.h"
@@ -14,7 +14,7 @@ using testing::IsOk;
 using testing::Op;
 using testing::StatusIs;
 
-// Every test runs with the ring in a mapped file and in memory.
+// Each test runs with the WAL buffer in a mapped file and in memory.
 class LogTest : public ::testing::TestWithParam<bool> {
  protected:
   LogTest() : world_({.allow_mapping = GetParam()}) {}
@@ -111,19 +111,19 @@ TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
   }
 }
 
-// Small frames, the last of which ends at `position`. Returns how many.
+// Appends small frames; the last one ends at `position`. Returns their number.
 uint64_t FillUpTo(Wal& log, uint64_t position) {
   uint64_t frames = 0;
   while (log.end().position < position) {
     const uint64_t left = position - log.end().position;
-    const uint64_t bytes = left < 6000 ? left : 4000;  // so that the last one is no smaller than a header
+    const uint64_t bytes = left < 6000 ? left : 4000;  // the last frame must have room for a header
     EXPECT_OK(Append(log, PayloadOf(frames++, bytes - kFrameHeaderBytes)));
   }
   EXPECT_EQ(log.end().position, position);
   return frames;
 }
 
-// The header of a frame may cross into the next block, and that block be the first of the next segment.
+// The header of a frame may cross into the next block, which may be the first block of the next segment.
 TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
   const uint64_t segment_end = world_.LogOptions().segment_bytes;
   for (const size_t payload_bytes : {10, 9'000, 70'000}) {
@@ -351,7 +351,8 @@ TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
   }
 }
 
-// Behind bytes that are still staged it needs a step, and a segment where none is yet. Without a mapping also where files are appended to.
+// If bytes in front of the frame are not in a segment yet, the frame needs a step of the WAL writer, and
+// perhaps a new segment. Without a mapping the test also covers append-only files.
 TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
     for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
@@ -369,7 +370,7 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
           ASSERT_OK(status);
           break;
         }
-        if (!log->failure().ok()) {  // final, and told to whoever comes
+        if (!log->failure().ok()) {  // final; every later call reports it
           EXPECT_FALSE(Append(*log, PayloadOf(staged, 150'000)).ok());
           continue;
         }
@@ -380,14 +381,14 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   }
 }
 
-// Where files are appended to, a segment that begins within a block is padded up to there, behind its head.
+// With append-only files, a segment that begins within a block is padded behind its head up to that position.
 TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
   World world({.allow_mapping = false, .is_append_only = true});
   auto log = world.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // of a frame, whose segment ends there
+  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // the write of a frame: its segment ends there
   EXPECT_THAT(Append(*log, PayloadOf(i++, 1000)), StatusIs(Code::kIOError));
   world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
   EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError, ::testing::HasSubstr(".seg: write")));
@@ -418,8 +419,9 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
       << "no file is forgotten";
 }
 
-// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". The edit's log start lies beyond what is drained, so the
-// edit lists the segment that is being filled; when the edit is durable, later segments have taken over, and that one is surplus.
+// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". Cause: the WAL start of the
+// edit lies beyond the bytes that are in segments, so the edit lists the segment that is being filled. When
+// the edit is durable, later segments hold those positions, and the listed segment is surplus.
 TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
   auto log = world_.Create();
   uint64_t i = 0;
@@ -427,7 +429,7 @@ TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
     for (const uint64_t end = log->end().position + bytes; log->end().position < end;)
       ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
   };
-  append_bytes(uint64_t{700} << 10);  // more segments than are kept for reuse
+  append_bytes(uint64_t{700} << 10);  // more segments than the WAL keeps for reuse
   ASSERT_OK(log->MakeDurable());
   append_bytes(5000);
   const uint64_t listed_from = log->end().position + (uint64_t{64} << 10);
@@ -442,7 +444,7 @@ TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
     EXPECT_NE(std::ranges::find(held, number), held.end());
   }
   EXPECT_OK(ReplayAll(*world_.Kill(), {.start = start, .expected = listed}).status);
-  // The next edit does not list it.
+  // The next edit does not list the segment.
   const auto listed_next = log->segments_from(start.position);
   EXPECT_EQ(std::ranges::find(listed_next, listed.front()), listed_next.end());
   log->Release(start.position);
@@ -453,7 +455,7 @@ TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   std::vector<kv::FileNumber> left;
   auto log = world_.Create();
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
-    if (std::string_view(what) == "syncdir") throw 0;  // it dies before this
+    if (std::string_view(what) == "syncdir") throw 0;  // the process dies before this
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
@@ -471,12 +473,13 @@ TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), {.epoch = 2})), 1u);
 }
 
-// Symptom: Open refused a database all of which was in tables, as a segment that the MANIFEST lists was short. A process had been killed while it
-// synced the new file, the next one took it over, and power failed before the first sync of its own.
+// Symptom: Open refuses a database whose data is all in tables, because a segment that the MANIFEST lists is
+// short. Cause: a kill during the sync of the new file; the next process takes the file over, and power fails
+// before its first sync.
 TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
   auto log = world_.Create();
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
-    if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // it dies before this
+    if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // the process dies before this
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
@@ -495,7 +498,7 @@ TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
   EXPECT_OK(ReplayAll(*world_.CutPower(), {.epoch = 2, .expected = listed}).status);
 }
 
-// Symptom: after a value that the disk had no room for, all other writes were NoSpace until the database was opened again.
+// Symptom: after a value for which the disk has no room, all other writes are NoSpace until the next open.
 TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10)));
@@ -509,7 +512,8 @@ TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 2u);
 }
 
-// Symptom: after a write that failed half-way and a kill, Open said Corruption, "it was durable up to" the middle of a frame.
+// Symptom: after a failed partial write and a kill, Open returns Corruption, "it was durable up to" the
+// middle of a frame.
 TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
   uint64_t failures = 0;
   for (uint64_t nth = 1; nth <= 3; ++nth) {
@@ -575,7 +579,7 @@ TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
 }
 
-// The background syncs while a large frame waits for its segments.
+// The injected failure of Unshare shows that the timer calls it.
 TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
   auto log = world_.Create();
   world_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
@@ -586,13 +590,15 @@ TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
     ASSERT_OK(Append(*log, PayloadOf(1, 100)));
     return;
   }
-  // A store that follows could kill the process. So the log fails, after it made durable what was staged.
+  // A store into the mapping could kill the process. So the WAL fails, after it has made the buffered frames
+  // durable.
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kNoSpace));
   const Outcome outcome = ReplayAll(*world_.CutPower());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), 1u);
 }
 
+// MakeDurable runs and fails while the large frame waits for its segments.
 TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));

@@ -1,5 +1,6 @@
-// What the log tests share: a log on the fault-injecting file system with tiny sizes, so that a few hundred frames wrap the
-// ring and cross segments; and payloads that say which frame they are, so that a replay can be checked without a list.
+// Shared by the WAL tests: a WAL on the fault-injecting file system, with sizes so small that a few hundred
+// frames wrap the WAL buffer and cross segments. Payloads tell their frame number, so a test checks a replay
+// without a list.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace mergedb::wal {
 inline constexpr char kDirectory[] = "/db";
 inline constexpr uint64_t kDatabase = 77;
 
-// Frame `index` of a run, starting with its number; the rest follows from it.
+// The payload of frame `index` of a run. It begins with a number; the other bytes follow from it.
 inline std::string PayloadOf(uint64_t index, size_t bytes) {
   base::Random random(index * 1000003 + bytes);
   std::string payload(std::max<size_t>(bytes, 8), '\0');
@@ -76,7 +77,8 @@ inline Outcome ReplayAll(FileSystem& file_system, const ReplayArgs& args = {}) {
   return outcome;
 }
 
-// How many frames were replayed; fails the test unless they are the first ones in order, with one sequence each.
+// Returns how many frames were replayed; fails the test if they are not the first ones in order, one sequence
+// each.
 inline size_t CountPrefix(const Outcome& outcome) {
   for (size_t i = 0; i < outcome.frames.size(); ++i) {
     const std::string& payload = outcome.frames[i].second;
@@ -123,7 +125,7 @@ class World {
 
   testing::FaultFileSystem files;
   testing::ManualExecutor executor;
-  uint64_t next_file = 400;  // downward: the order of segments must not hang on their numbers
+  uint64_t next_file = 400;  // counts down: the order of segments must not depend on their numbers
 };
 
 }  // namespace mergedb::wal

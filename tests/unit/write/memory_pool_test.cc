@@ -1,4 +1,5 @@
-// Memories of memtables go round; a pinned one makes nobody wait; a memtable may outlive its pool.
+// Goal: the memory of memtables is reused, pinned memory makes no writer wait, and a memtable may outlive its
+// pool.
 #include "write/memory_pool.h"
 
 #include <gtest/gtest.h>

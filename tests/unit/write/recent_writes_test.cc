@@ -1,4 +1,5 @@
-// The window of late writes: what a check is shown, and what is said when the window is too short.
+// Goal: the window of recent writes shows each check the right writes, and reports a conflict if the window
+// is too short.
 #include "write/recent_writes.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-// Remembers which keys it was asked about.
+// Records the keys of the writes that it is checked against.
 struct Asked final : ReadCheck {
   Status CheckAgainst(std::string_view written) override {
     format::BatchReader reader(written);
@@ -55,7 +56,7 @@ class RecentWritesTest : public ::testing::Test {
 TEST_F(RecentWritesTest, RecordNothingUntilSomebodyBegins) {
   EXPECT_FALSE(window_.is_recording());
   EXPECT_TRUE(window_.Enter());
-  EXPECT_TRUE(window_.Enter());  // not started yet: each sees to it
+  EXPECT_TRUE(window_.Enter());  // recording has not started: each caller must start it
   window_.StartRecording(7);
   window_.StartRecording(9);
   EXPECT_TRUE(window_.is_recording());
@@ -154,8 +155,8 @@ TEST_F(RecentWritesTest, ABatchBeyondTheWindowEmptiesIt) {
   ASSERT_OK(window_.Check(&late));
 }
 
-// Symptom: with small write buffers a commit was OK although what it had read was overwritten. The group's next member made the window
-// forget that a batch of the group was too large for it.
+// Symptom: with small write buffers a commit is OK although its reads are overwritten. Cause: the next member
+// of the group clears the mark that a batch of the group is too large for the window.
 TEST_F(RecentWritesTest, AGroupRemembersThatABatchOfItIsBeyondTheWindow) {
   Asked early, in_group;
   Begin(&early);
@@ -176,7 +177,7 @@ TEST_F(RecentWritesTest, StopRecordingWhenNobodyIsLeftAndTheyAreFull) {
   Begin(&asked);
   Commit("a");
   window_.Leave();
-  EXPECT_TRUE(window_.is_recording());  // the next one begins at once
+  EXPECT_TRUE(window_.is_recording());  // the next transaction can begin at once
   for (int i = 0; i < 20; ++i) Commit(std::string(100, 'x'));
   EXPECT_FALSE(window_.is_recording());
   EXPECT_EQ(window_.bytes(), 0u);

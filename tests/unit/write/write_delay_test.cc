@@ -1,4 +1,4 @@
-// A writer sleeps as the rate says, in naps, and never longer than the limit.
+// Goal: a writer sleeps as long as the rate demands, in short sleeps, and never longer than the limit.
 #include "write/write_delay.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(WriteDelay, LetsEveryonePassWhenThereIsNoDebt) {
 TEST(WriteDelay, AddsUpWhatSmallWritesOweAndSleepsItOffInNaps) {
   testing::ManualClock clock;
   WriteDelay write_delay(&clock, 10'000'000);
-  write_delay.SetRate(1000);  // nanoseconds a KiB
+  write_delay.SetRate(1000);  // nanoseconds per KiB
   for (int i = 0; i < 49; ++i) write_delay.Enter(1024);
   EXPECT_EQ(clock.slept_nanos(), 0u);
   write_delay.Enter(1024);

@@ -1,4 +1,5 @@
-// When keys were written last. Method: by example, then random writes and questions beside a list of all of them.
+// Goal: the index knows the last write of each key. Method: examples; then random writes and queries,
+// compared with a list of all writes.
 #include "write/write_index.h"
 
 #include <gtest/gtest.h>

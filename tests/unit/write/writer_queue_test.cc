@@ -1,5 +1,5 @@
-// A group's way: sequences, log, memtable, publication, and who hears what when a step fails.
-// Method: a real log on files in memory, behind a host that fails when told to.
+// Goal: the steps of a commit group (sequences, WAL, memtable, publication), and the status that each writer
+// gets if a step fails. Method: a real WAL on files in memory, behind a host that fails on request.
 #include "write/writer_queue.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ class FakeHost final : public Host {
   std::string conflict_key = "none";
   std::vector<std::string> withdrawn;
   Status before_group, make_room, log_failure;
-  std::function<void()> before_next_group;  // once
+  std::function<void()> before_next_group;  // called once
 
  private:
   std::unique_ptr<wal::Wal> log_;
@@ -121,7 +121,7 @@ TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
   EXPECT_EQ(queue_.counters().records, 3u);
 }
 
-// A reader who takes the sequence at that moment must find all of it.
+// A reader that takes the sequence at that moment must find all of the batch.
 TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
   ASSERT_OK(Put("a"));
   EXPECT_EQ(host_.entries_when_published, 1u);
@@ -167,7 +167,7 @@ TEST_F(CommitQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
   EXPECT_FALSE(host_.log_failure.ok());
   EXPECT_EQ(host_.published, 1u);  // not visible
   EXPECT_EQ(host_.entries(), 1u);
-  EXPECT_FALSE(Put("c").ok());  // the log is of no more use
+  EXPECT_FALSE(Put("c").ok());  // the WAL has failed
 }
 
 WriteBatch LargeBatch() {
@@ -194,7 +194,7 @@ TEST_F(CommitQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
   host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   Status status;
   kv::Sequence published = 0;
-  for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until staging is full, which cannot be drained
+  for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until the WAL buffer, which cannot be written out, is full
     published = host_.published;
     status = queue_.Commit({.key = "key" + std::to_string(i), .value = std::string(1000, 'v')});
   }
@@ -214,7 +214,7 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   EXPECT_EQ(host_.published, 0u);
   ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
   EXPECT_EQ(host_.published, 1u);
-  { WriterQueue::ExclusiveSection section(queue_); }  // turns do not care
+  { WriterQueue::ExclusiveSection section(queue_); }  // an exclusive section ignores the writers' lock
   queue_.UnlockWriters(&owner);
   for (std::thread& other : others) other.join();
   EXPECT_EQ(host_.published, 4u);
@@ -241,7 +241,8 @@ TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
   EXPECT_TRUE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
 }
 
-// It does not stand in the queue: whoever comes while it commits waits for it all the same, and goes on behind it.
+// A lone writer is not in the queue. Writers that arrive while it commits still wait for it, and continue
+// after it.
 TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
   for (int round = 0; round < 3; ++round) {
     const int owner = 0;
@@ -318,7 +319,8 @@ TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
   queue_.UnlockWriters(&owner);
 }
 
-// Symptom: Close beside a Begin with a time limit read a null pointer, if the limit and the end came together.
+// Symptom: Close beside a Begin with a time limit reads a null pointer, if the limit expires as the queue
+// closes.
 TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
   for (int i = 0; i < 3'000; ++i) {
     WriterQueue queue(host_);
@@ -340,7 +342,7 @@ TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
   }
 }
 
-// Symptom: a put near the end of the sequence numbers was acknowledged, and the next open refused the log.
+// Symptom: a put near the largest sequence is acknowledged, and the next open refuses the WAL.
 TEST_F(CommitQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
   WriteBatch small;
   small.Put("a", "value");
@@ -364,7 +366,7 @@ TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
 
 TEST_F(CommitQueueTest, NeverLeavesALargeBatchHalfApplied) {
   host_.make_room = Status::NoSpace("no flush, no room");
-  ASSERT_OK(Write(LargeBatch()));  // it is in the log: it goes in, whatever it takes
+  ASSERT_OK(Write(LargeBatch()));  // it is in the WAL, so it must be applied
   EXPECT_EQ(host_.entries(), 100u);
   EXPECT_EQ(host_.published, 100u);
 }
@@ -398,7 +400,8 @@ TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
   EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
 }
 
-// Without a sync and without a pause writers pass by each other, and the patience of those who queue ends now and then.
+// Without a sync and without a pause, lone writers bypass the queue, and queued writers take the exclusive
+// section when kYieldNanos have passed.
 TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
   constexpr int kWritesEach = 5'000;
   OnThreads([this](int i) {
@@ -408,7 +411,8 @@ TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
   EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
 }
 
-// What cannot wait among them: the turn of a flush, a sync, a transaction's lock.
+// Callers that cannot wait get through among the other writers: the exclusive section of a flush, a synced
+// write, the writers' lock of a transaction.
 TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
   std::atomic<bool> is_over = false;
   std::thread other([&] {

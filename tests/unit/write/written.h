@@ -1,4 +1,4 @@
-// Records as they are remembered of a commit: of a key, whatever was done to it, and of a range.
+// Records of recent writes: of a key, always as a delete, and of a range.
 #pragma once
 
 #include <string>
