@@ -25,7 +25,7 @@ constexpr uint64_t kNever = UINT64_MAX;
 // A thread that could run but did not for this many points runs next: threads that only wake each other must not stop
 // it forever.
 constexpr uint64_t kPatiencePoints = 5'000;
-constexpr uint64_t kLeapsMax = 20'000;  // in a row: the run has only timers
+constexpr uint64_t kAdvancesMax = 20'000;  // in a row: the run has only timers
 
 class Semaphore {
  public:
@@ -235,7 +235,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       Enqueue(false, std::move(work));
     }
   }
-  bool Reseek() {
+  bool AdvanceTime() {
     const uint64_t due = NextDue();
     if (due == kNever) return false;
     now_nanos = std::max(now_nanos, due);
@@ -281,7 +281,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   Thread* Next(bool is_forced) {
     if (++points > options.points_max) return GiveUp("the run never ends");
     if (NextDue() <= now_nanos) WakeDue();
-    for (uint64_t leaps = 0;; ++leaps) {
+    for (uint64_t advances = 0;; ++advances) {
       std::vector<int>& enabled = enabled_scratch;
       enabled.clear();
       if (!is_forced) enabled.push_back(running->number);
@@ -291,14 +291,14 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       }
       if (Thread* const starved = Starved(); starved != nullptr) return starved;
       if (enabled.empty()) {
-        if (leaps > kLeapsMax) return GiveUp("nothing but timers goes on");
-        if (!Reseek()) return GiveUp("deadlock");
+        if (advances > kAdvancesMax) return GiveUp("nothing but timers goes on");
+        if (!AdvanceTime()) return GiveUp("deadlock");
         continue;
       }
       if (is_exploring && options.explores_time && NextDue() != kNever) enabled.push_back(kClock);
       const size_t choice = is_exploring && enabled.size() > 1 ? Decide(is_forced) : 0;
       if (enabled[choice] != kClock) return threads[static_cast<size_t>(enabled[choice])].get();
-      Reseek();
+      AdvanceTime();
     }
   }
 

@@ -236,9 +236,9 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
                                   .skipped = skipped,
                                   .kept = kept};
   if (background_ != nullptr) {
-    context.on_tombstone_scan = [background = std::weak_ptr(background_)](iterator::TombstoneScan wade) {
+    context.on_tombstone_scan = [background = std::weak_ptr(background_)](iterator::TombstoneScan scan) {
       if (auto alive = background.lock())
-        alive->RequestScanCompaction({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
+        alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)});
     };
   }
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));

@@ -151,9 +151,9 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
   }
   // WHY before open: closing any descriptor of a file releases all locks of this process on the file.
   const bool is_mark = IsMark(data);
-  env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+  env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
   // The file may be another user's, and its mode read-only for this one.
-  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);
+  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
 }
 

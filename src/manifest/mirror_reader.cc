@@ -228,10 +228,10 @@ Status MirrorReader::ReadHeader() {
   }
   contents_.identity = header.identity;
   for (int copy = 0; copy < 2; ++copy) {
-    if (!headers[copy].is_whole)
-      Note(0, kMirrorHeaderBytes, copy, "header: this copy is damaged, the other one is whole");
+    if (headers[copy].is_whole) continue;
+    ++contents_.repaired;
+    Note(0, kMirrorHeaderBytes, copy, "header: this copy is damaged, the other one is whole");
   }
-  if (!headers[0].is_whole) ++contents_.repaired;
   end_ = {.bytes = kMirrorHeaderBytes, .chain = header.chain};
   whole_end_ = end_.bytes;
   return {};

@@ -24,17 +24,19 @@ constexpr uint64_t kSearchBytesFirst = uint64_t{64} << 10;
 // Maximum number of candidate ends of one part with a matching checksum. More than one is hardly an accident,
 // and each costs the check of a block.
 constexpr int kFitsMax = 16;
-// minimum bytes under a checksum: a block's tail and its codec
-constexpr size_t kLeastCovered = format::kBlockTailBytes + 1;
+// Minimum bytes under the checksum of a block (its tail and its codec), and of another part (its codec).
+constexpr size_t kLeastBlock = format::kBlockTailBytes + 1;
+constexpr size_t kLeastSection = 1;
 
 // Finds the end of the part at `offset`.
 class PartSearch {
  public:
   PartSearch(File* file, uint64_t unique_id, uint64_t limit) : file_(file), unique_id_(unique_id), limit_(limit) {}
 
-  // The first stored part that `accept` accepts, or an empty view. It is valid until the next call.
+  // The first stored part with at least `least` bytes under its checksum that `accept` accepts, or an empty view.
+  // It is valid until the next call.
   // WHY `accept`: of all lengths that are tried, one in 2^32 has a matching checksum by accident.
-  Result<std::string_view> Find(uint64_t offset, const std::function<bool(std::string_view)>& accept) {
+  Result<std::string_view> Find(uint64_t offset, size_t least, const std::function<bool(std::string_view)>& accept) {
     char salt[16];
     base::StoreFixed64(salt, unique_id_);
     base::StoreFixed64(salt + 8, offset);
@@ -45,7 +47,7 @@ class PartSearch {
     while (refused < kFitsMax && Grow(offset)) {
       RETURN_IF_ERROR(status_);
       for (; refused < kFitsMax && covered + 4 <= bytes_.size(); ++covered) {
-        const bool fits = covered >= kLeastCovered &&
+        const bool fits = covered >= least &&
                           base::Crc32cExtend(crc, salt, sizeof salt) == base::LoadFixed32(bytes_.data() + covered);
         if (fits) [[unlikely]] {
           const std::string_view stored = std::string_view(bytes_).substr(0, covered + 4);
@@ -293,7 +295,7 @@ void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t
   const uint64_t begin = offset;
   for (int sections = 0; sections < 2 && offset < limit; ++sections) {
     format::Part part;
-    const auto stored = search->Find(offset, [&](std::string_view bytes) {
+    const auto stored = search->Find(offset, kLeastSection, [&](std::string_view bytes) {
       return format::OpenPart(bytes, {.unique_id = unique_id_, .offset = offset}, true, &part).ok() &&
              part.codec == Compression::kNone;
     });
@@ -359,7 +361,7 @@ Status Salvager::WalkBySearch() {
   Status flaw = Status::Corruption("no checksum fits the bytes from here on");
   while (offset < limit && !has_all()) {
     Status shown;
-    const auto stored = search.Find(offset, [&](std::string_view bytes) {
+    const auto stored = search.Find(offset, kLeastBlock, [&](std::string_view bytes) {
       Status block_flaw;
       shown = ShowBlock(bytes, offset, &block_flaw);
       return !shown.ok() || block_flaw.ok();

@@ -533,33 +533,33 @@ std::vector<OwnedEntry> QueueOf(int hidden) {
 }
 
 TEST(UserIterator, TellsOfAMoveThatPassesOverVeryMuch) {
-  std::vector<TombstoneScan> wades;
-  const UserIteratorOptions options{.on_tombstone_scan = [&](TombstoneScan wade) { wades.push_back(std::move(wade)); }};
+  std::vector<TombstoneScan> scans;
+  const UserIteratorOptions options{.on_tombstone_scan = [&](TombstoneScan scan) { scans.push_back(std::move(scan)); }};
   const auto visible = VisibleOf(QueueOf(3'000), options);
   visible->SeekToFirst();
   ASSERT_TRUE(visible->Valid());
-  ASSERT_EQ(wades.size(), 1u);
-  ASSERT_TRUE(wades[0].lower && wades[0].upper);
-  EXPECT_LT(*wades[0].lower, "q100100") << "nearly all of it";
-  EXPECT_EQ(*wades[0].upper, "r");
+  ASSERT_EQ(scans.size(), 1u);
+  ASSERT_TRUE(scans[0].lower && scans[0].upper);
+  EXPECT_LT(*scans[0].lower, "q100100") << "nearly all of it";
+  EXPECT_EQ(*scans[0].upper, "r");
 
   visible->Prev();
   EXPECT_FALSE(visible->Valid());
-  ASSERT_EQ(wades.size(), 2u);
-  EXPECT_FALSE(wades[1].lower) << "down to the first key there is";
-  ASSERT_TRUE(wades[1].upper);
-  EXPECT_GT(*wades[1].upper, "q102900");
+  ASSERT_EQ(scans.size(), 2u);
+  EXPECT_FALSE(scans[1].lower) << "down to the first key there is";
+  ASSERT_TRUE(scans[1].upper);
+  EXPECT_GT(*scans[1].upper, "q102900");
 }
 
 TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
-  std::vector<TombstoneScan> wades;
-  const auto on_tombstone_scan = [&](TombstoneScan wade) { wades.push_back(std::move(wade)); };
+  std::vector<TombstoneScan> scans;
+  const auto on_tombstone_scan = [&](TombstoneScan scan) { scans.push_back(std::move(scan)); };
   VisibleOf(QueueOf(3'000), {.upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToFirst();
-  ASSERT_EQ(wades.size(), 1u);
-  EXPECT_EQ(wades[0].upper, "q2");
+  ASSERT_EQ(scans.size(), 1u);
+  EXPECT_EQ(scans[0].upper, "q2");
   VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToLast();
-  ASSERT_EQ(wades.size(), 2u);
-  EXPECT_EQ(wades[1].lower, "q100010");
+  ASSERT_EQ(scans.size(), 2u);
+  EXPECT_EQ(scans[1].lower, "q100010");
 }
 
 TEST(UserIterator, SaysNothingOfShortWades) {

@@ -109,6 +109,18 @@ TEST_F(MirrorFileTest, SurvivesAnyFlippedByteOfEitherCopy) {
   }
 }
 
+TEST_F(MirrorFileTest, CountsADamagedHeaderOfEitherCopy) {
+  Append("one");
+  for (const size_t at : {size_t{3}, kPageBytes + 3}) {
+    ASSERT_OK(files_.FlipBit(kPath, at, 0));
+    ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
+    EXPECT_EQ(read_, written_);
+    EXPECT_EQ(contents.repaired, 1u) << at;
+    EXPECT_EQ(contents.flaws.size(), 1u) << at;
+    ASSERT_OK(files_.FlipBit(kPath, at, 0));
+  }
+}
+
 TEST_F(MirrorFileTest, SurvivesALostPage) {
   for (int i = 0; i < 50; ++i) Append(std::string(2000, static_cast<char>('a' + i % 26)));
   const std::string whole = Bytes();

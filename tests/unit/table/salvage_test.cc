@@ -253,6 +253,22 @@ TEST_P(SalvageTest, ATableOfRangeTombstonesAloneIsSavedToo) {
   ExpectAllRanges(salvaged);
 }
 
+// A section of range tombstones may be shorter than the shortest block.
+TEST_P(SalvageTest, AShortSectionOfRangeTombstonesIsFoundWithoutAFooter) {
+  rows_ = {{"a", kv::MakeTag(kv::Sequence{8}, kv::Kind::kPut), "1"}};
+  ranges_ = kv::RangeTombstones::Fragment(Bytewise(), {{"b", "c", 9}}, {}, kv::RangeTombstones::Keys::kViews);
+  files_.bytes("7.tbl").clear();
+  (void)files_.Remove("7.tbl");
+  meta_ = testing::WriteTable(&files_, "7.tbl", Bytewise(), rows_, {.range_tombstones = ranges_});
+  std::string& bytes = files_.bytes("7.tbl");
+  bytes[bytes.size() - 20] ^= 1;
+  std::vector<size_t> shown;
+  const Salvaged salvaged = Run(&shown, meta_);
+  EXPECT_EQ(shown.size(), 1u);
+  EXPECT_EQ(salvaged.flaws.size(), 1u) << "the footer's";
+  ExpectAllRanges(salvaged);
+}
+
 // Ranges beyond the table's limits would hide keys of its neighbours. Only a forged table has them.
 TEST_P(SalvageTest, RangesBeyondTheLimitsAreNotBelieved) {
   format::FileMeta narrow = *meta_;
