@@ -267,7 +267,7 @@ TEST_F(CommandTest, FindsDamage) {
 TEST_F(CommandTest, VerifiesAndRepairs) {
   EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D && $M compact $D").exit, 0);
   EXPECT_EQ(Run("$M verify $D").exit, 0);
-  EXPECT_EQ(Run("$M repair $D").out, "whole: nothing to repair\n");
+  EXPECT_EQ(Run("$M repair $D").out, "no damage: nothing to repair\n");
   EXPECT_EQ(
       Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; rm $D/CURRENT")
           .exit,
