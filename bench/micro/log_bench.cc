@@ -60,12 +60,12 @@ class Bench {
     const double cpu = CpuNanos();
     const double writer = ThreadNanos();
     const double wall = WallNanos();
-    const uint64_t waits = log->counters().drain_waits.count();
+    const uint64_t waits = log->counters().wal_buffer_waits.count();
     const size_t count = Write(*log, payload, total_bytes);
     Check(log->MakeDurable());
     const auto per_record = [&](double nanos) { return nanos / static_cast<double>(count); };
     return {per_record(CpuNanos() - cpu), per_record(ThreadNanos() - writer), per_record(WallNanos() - wall),
-            log->counters().drain_waits.count() - waits};
+            log->counters().wal_buffer_waits.count() - waits};
   }
 
   double SyncedPerSecond(size_t record_bytes, bool use_mapping) {

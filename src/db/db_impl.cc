@@ -64,8 +64,7 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
     return Status::InvalidArgument("a prefix needs the bytewise comparator; use DeleteRange");
   }
   const std::optional<std::string> end = base::PrefixEnd(std::string(prefix));
-  if (!end)
-    return Status::InvalidArgument("no key ends the range of a prefix that is empty or all 0xff; use DeleteRange");
+  if (!end) return Status::InvalidArgument("a prefix that is empty or all 0xff has no upper bound; use DeleteRange");
   return DeleteRange(options, keyspace, prefix, *end);
 }
 
@@ -337,7 +336,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
   for (const format::BlobShare& share : meta->values) expected[share.file] = share.bytes;
   if (found == expected) return {};
   return Status::Corruption(format::TablePath(store_->directory, meta->number) +
-                            ": refers to other bytes of value files than the MANIFEST says");
+                            ": the MANIFEST has other numbers of bytes in blob files for this table");
 }
 
 // ---- Maintenance ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ namespace {
 constexpr char kNameRecord = '\x01';
 
 Status Bad(std::string_view what, std::string_view expected, std::string_view value) {
-  return Status::Corruption("catalog of keyspaces: " + std::string(what) + ": expected " + std::string(expected) +
+  return Status::Corruption("keyspace records: " + std::string(what) + ": expected " + std::string(expected) +
                             ", found " + base::ToHex(value.substr(0, 16)) + " (" + std::to_string(value.size()) +
                             " bytes)");
 }
@@ -50,7 +50,7 @@ Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value) {
   kv::KeyspaceId id = 0;
   if (!Take(&in, &id) || id == 0) return Bad("a record", "an id from 1 as varint32", value);
   if (!in.empty())
-    return Status::NotSupported("catalog of keyspaces: keyspace " + std::to_string(id) +
+    return Status::NotSupported("keyspace records: keyspace " + std::to_string(id) +
                                 " needs a newer version of mergedb");
   return id;
 }

@@ -36,7 +36,7 @@ size_t LoadId(std::string_view in, KeyspaceId* id) {
 }  // namespace
 
 KeyMap::KeyMap(std::string marker) : marker_(std::move(marker)), moved_(marker_ + kMoved) {
-  ASSERT(!marker_.empty() && marker_.size() <= kMarkerBytesMax, "a marker is a few bytes");
+  ASSERT(!marker_.empty() && marker_.size() <= kMarkerBytesMax, "a keyspace prefix has 1 to 16 bytes");
 }
 
 std::string KeyMap::Prefix(KeyspaceId id) const {

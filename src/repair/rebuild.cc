@@ -95,9 +95,9 @@ class DisjointTablesIterator final : public kv::Iterator {
     child_->Next();
     SkipObsolete();
   }
-  void SeekToLast() override { ASSERT(false, "a lane is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a lane is read forward, once"); }
-  void Prev() override { ASSERT(false, "a lane is read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "a run is read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a run is read forward only, and once"); }
+  void Prev() override { ASSERT(false, "a run is read forward only, and once"); }
 
  private:
   struct Place {
@@ -198,9 +198,9 @@ class Distinct final : public kv::Iterator {
     Show();
   }
   void Next() override { Show(); }
-  void SeekToLast() override { ASSERT(false, "read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward, once"); }
-  void Prev() override { ASSERT(false, "read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward only, and once"); }
+  void Prev() override { ASSERT(false, "read forward only, and once"); }
 
  private:
   // The input is after the entry shown, but may be at another copy of the same change.

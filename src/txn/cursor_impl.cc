@@ -234,7 +234,7 @@ Status CursorImpl::SetForPrev(std::string_view key) {
 Status CursorImpl::Current() {
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kAt) return {};
-  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor has no position");
   if (state_ == State::kEnd) return Status::NotFound("");
   (void)SeekParked();
   if (iterator_->Valid()) return Arrive(key_, iterator_->key());
@@ -244,7 +244,7 @@ Status CursorImpl::Current() {
 
 Status CursorImpl::Put(std::string_view value) {
   RETURN_IF_ERROR(Prepare());
-  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor has no position");
   if (state_ == State::kEnd) return Status::NotFound("");
   if (state_ == State::kParked && !SeekParked()) {
     if (!iterator_->Valid() && !iterator_->status().ok()) return Fail();

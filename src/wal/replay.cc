@@ -116,7 +116,7 @@ Status Replayer::OpenSegments(std::vector<Status>* flaws) {
   for (const kv::FileNumber number : expected) {
     if (std::binary_search(found.begin(), found.end(), number)) continue;
     const std::string path = format::SegmentPath(directory_, number);
-    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this log segment; it is missing"), flaws));
+    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this WAL segment, but it is missing"), flaws));
   }
   for (const kv::FileNumber number : found) {
     const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
@@ -283,7 +283,7 @@ Status Replayer::ReportDamagedHeader() {
   if (FitsWithAByteChanged(buffer_.Read(position(), kFrameHeaderBytes))) {
     replayed_.dropped_bytes = kFrameHeaderBytes;
     replayed_.report =
-        "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
+        "STAGING: WAL position " + std::to_string(position()) + ": the header of the last frame is damaged";
     return {};
   }
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
@@ -331,7 +331,7 @@ bool Replayer::RingHoldsMore() {
 
 // Reports frames that are away from their position because bytes were inserted or removed. They are lost as well.
 Status Replayer::ReportMovedFrames(bool* is_found) {
-  std::string where = "STAGING: log position " + std::to_string(position());
+  std::string where = "STAGING: WAL position " + std::to_string(position());
   *is_found = buffer_.size() > 0 && RingHoldsMore();
   if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) { ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader()); }
   if (!*is_found) {
@@ -344,8 +344,7 @@ Status Replayer::ReportMovedFrames(bool* is_found) {
   if (!*is_found) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;
   replayed_.report =
-      where +
-      ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
+      where + ": damaged: a frame at or behind it is not where it was written; dropped all frames from there on";
   return {};
 }
 
@@ -353,17 +352,19 @@ Status Replayer::Judge() {
   const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
   const uint64_t durable_position = expected_.durable_position;
   const auto damaged = [&](const std::string& why) {
-    return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
+    return Status::Corruption(directory_ + ": WAL damaged at " + segments_.Describe(position()) + ": " + why);
   };
-  if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
-  if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
+  if (clean_end && *clean_end != position())
+    return damaged("the WAL was closed at position " + std::to_string(*clean_end));
+  if (position() < durable_position)
+    return damaged("the WAL was durable up to position " + std::to_string(durable_position));
   if (clean_end) return {};
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
   SurveyRing(&survey);
   if (survey.durable > position() && !ZOO(kDamageTakenForTornTail)) {
-    return damaged("the frame at position " + std::to_string(survey.witness) + " says that it was durable up to " +
-                   std::to_string(survey.durable));
+    return damaged("the frame at position " + std::to_string(survey.witness) +
+                   " records that the WAL was durable up to position " + std::to_string(survey.durable));
   }
   if (survey.frames == 0) {
     bool is_found = false;
@@ -397,7 +398,7 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax)
-    return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
+    return Status::Corruption("impossible start of the WAL: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
   RETURN_IF_ERROR(replayer.LoadRing(nullptr));
   RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
@@ -411,7 +412,7 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   Salvaged salvaged;
   if (origin.start.position > kPositionMax) {
-    salvaged.verdict = Status::Corruption("impossible start of the log: " + std::to_string(origin.start.position));
+    salvaged.verdict = Status::Corruption("impossible start of the WAL: " + std::to_string(origin.start.position));
     return salvaged;
   }
   Replayer replayer(file_system, directory, origin, expected);

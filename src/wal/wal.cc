@@ -120,7 +120,7 @@ Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
   ASSERT(payload_bytes <= direct_bytes_max_ && records > 0,
-         "larger frames go to AppendLarge, and a frame holds a record");
+         "larger frames go to AppendLarge, and a frame has a record");
   const uint64_t frame_bytes = FrameBytes(payload_bytes);
   if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]]
     RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
@@ -165,7 +165,7 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
     const Status status = needs_segment ? writer_->segments().Reserve(wanted) : writer_->Help();
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
-    (needs_segment ? counters_.segment_waits : counters_.drain_waits).Add(waited);
+    (needs_segment ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
     RETURN_IF_ERROR(status);
   }
 }
@@ -180,8 +180,8 @@ void WalImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
 }
 
 Status WalImpl::AppendLarge(std::string_view payload, uint64_t records) {
-  ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame holds a record and up to 2 GiB");
-  ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the ring: replay looks for them there");
+  ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame has a record and up to 2 GiB");
+  ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the WAL buffer, where replay looks for them");
   RETURN_IF_ERROR(writer_->Check());
   const uint64_t frame_bytes = FrameBytes(payload.size());
   RETURN_IF_ERROR(writer_->segments().Reserve(end_ + frame_bytes));

@@ -142,7 +142,7 @@ class Wal {
     std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
     // Waits of Append: for room in the buffer, and for a new segment.
-    base::WaitCounter drain_waits, segment_waits;
+    base::WaitCounter wal_buffer_waits, segment_waits;
   };
   const Counters& counters() const { return counters_; }
 

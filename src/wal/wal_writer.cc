@@ -38,7 +38,7 @@ WalWriter::Hold::~Hold() { writer_->Unhold(); }
 Status WalWriter::Check() const {
   base::Lock lock(mutex_);
   if (!failure_.ok()) return failure_;
-  return is_stopped_ ? Status::ShuttingDown("the log is closed") : Status();
+  return is_stopped_ ? Status::ShuttingDown("the WAL is closed") : Status();
 }
 
 Status WalWriter::failure() const {
@@ -111,7 +111,7 @@ WalWriter::Piece WalWriter::CutBytes(uint64_t from, uint64_t target) {
 }
 
 void WalWriter::Advance(uint64_t drained, uint64_t target) {
-  SCHEDULE_POINT("publish what is drained");
+  SCHEDULE_POINT("publish the written position");
   counters_->bytes_drained.fetch_add(drained - drained_, std::memory_order_relaxed);
   if (drained >= next_boundary_) {
     boundary_ = drained == target ? target : next_boundary_;
@@ -134,7 +134,7 @@ Status WalWriter::SyncHeld() {
   if (point == durable()) return {};
   Status status = segments_.Sync();
   if (!status.ok()) return Fail(status);
-  SCHEDULE_POINT("publish what is durable");
+  SCHEDULE_POINT("publish the durable position");
   durable_.store(point, std::memory_order_release);
   return {};
 }
@@ -223,7 +223,7 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
   }
   if (!status.ok()) return Fail(status);
   const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the buffer
-  ASSERT(tail > position, "a large frame is longer than a block: what the ring holds before it stays");
+  ASSERT(tail > position, "a large frame is longer than a block, so the WAL buffer keeps the bytes before it");
   CopyStream(position, tail, end, header, payload, buffer_->At(tail));
   staged_end_ = end;
   next_boundary_ = end;

@@ -50,7 +50,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
 
   // (exclusive) All frames below `end` are complete.
   void Publish(uint64_t end) {
-    SCHEDULE_POINT("publish what is staged");
+    SCHEDULE_POINT("publish the appended position");
     staged_end_.store(end, std::memory_order_release);  // WHY release: the bytes of the frames first
   }
 

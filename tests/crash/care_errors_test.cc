@@ -181,9 +181,7 @@ bool Says(const Status& status, std::string_view words) {
 bool IsInjected(const Status& status) { return Says(status, "injected"); }
 // A repair reads files twice. It must report an entry that only its second read could not read, and ask to be
 // run again.
-bool FoundMoreOrLess(const Status& status) {
-  return Says(status, "could be read the second time; run the repair again");
-}
+bool FoundMoreOrLess(const Status& status) { return Says(status, "could be read a second time; run the repair again"); }
 
 // All that the database shows, of every keyspace.
 Shown ReadAll(DB& db) {
@@ -276,7 +274,7 @@ TEST_P(CareErrors, VerifyGivesUpOnRequest) {
   if (!Verify(CopyOf(*before_)->SmallOptions(), kPath)) return;  // refused before it begins
   ForEachGivingUp(*before_, [](World& world, const Progress& progress) {
     const auto report = Verify(world.SmallOptions(), kPath, progress);
-    if (!report) { EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("given up on request"))); }
+    if (!report) { EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback"))); }
     return !report.has_value();
   });
 }
@@ -326,7 +324,7 @@ TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   ForEachGivingUp(*before_, [&](World& world, const Progress& progress) {
     const auto given_up = Repair(world.SmallOptions(), kPath, {.progress = progress});
     if (!given_up) {
-      EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("given up on request")));
+      EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback")));
       EXPECT_OK(Repair(world.SmallOptions(), kPath).status());
     }
     EXPECT_EQ(OpenAndRead(world), expected);
@@ -457,7 +455,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
     void (*make)(FaultFileSystem&);
   } cases[] = {
       // CURRENT names a later MANIFEST, which is gone
-      {"/db/MANIFEST-000001 at stream offset 40: edit field 63 at offset 0: written by a newer version",
+      {"/db/MANIFEST-000001 at stream offset 40: VersionEdit field 63 at offset 0: written by a newer version",
        [](FaultFileSystem& files) {
          ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(&files, kPath, kv::Order(BytewiseComparator())));
          const std::string path = format::ManifestPath(kPath, kv::FileNumber{1}), field_63 = "\x3f\x01x";
@@ -465,7 +463,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
          ASSERT_OK(manifest::MirrorWriter::WriteWhole(&files, path, {.database_id = loaded.database_id, .number = kv::FileNumber{1}}, field_63));
          ASSERT_OK(files.WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({kv::FileNumber{900}})));
        }},
-      {".val: value at 0: codec 9: a newer version wrote it",
+      {".val: value at 0: codec 9: written by a newer version of mergedb",
        [](FaultFileSystem& files) {
          const std::string path = First(files, ".val");
          const std::string bytes = *files.ReadWhole(path);
@@ -614,7 +612,7 @@ TEST_F(CheckpointErrors, ItGivesUpAtEveryStep) {
       const auto db = Open(world);
       const auto given_up = Checkpoint(*db, "/copy", {.may_link = may_link, .progress = progress});
       if (!given_up) {
-        EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("what was done is in /copy.partial")));
+        EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("the partial result is in /copy.partial")));
         EXPECT_THAT(world.files->IsDirectory("/copy"), IsOkAndHolds(false));
         EXPECT_OK(Checkpoint(*db, "/copy", {.may_link = may_link}).status());
       }
@@ -726,7 +724,7 @@ TEST(ForgedLog, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
   const struct {
     std::string payload;
     const char* what;
-  } cases[] = {{BackwardRange(), "a range that begins after its end"}, {"\x7f", ""}};
+  } cases[] = {{BackwardRange(), "the range begins after its end"}, {"\x7f", ""}};
   for (const auto& [payload, what] : cases) {
     SCOPED_TRACE(what);
     const auto world = WithForgedFrame(payload);
@@ -774,8 +772,8 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
                                                {.database_id = loaded->database_id, .number = loaded->manifest},
                                                format::EncodeVersionEdit(edit)));
   ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption,
-                                     HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
+  EXPECT_THAT(world.Open(),
+              StatusIs(Code::kCorruption, HasSubstr("has sequence 2, but the last sequence of MANIFEST and WAL is 1")));
 }
 
 // Blob indexes without a value, in a table with valid checksums.

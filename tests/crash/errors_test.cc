@@ -175,7 +175,7 @@ class Errors {
       if (found.contains(name)) {
         EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
             << name << " after " << commit.status.ToString();
-        EXPECT_FALSE(is_over) << name << " is there and one before it is not";
+        EXPECT_FALSE(is_over) << name << " exists and one before it is not";
         ApplyTo(&expected, commit);
       } else if (commit.status.ok()) {
         is_over = true;
@@ -212,7 +212,7 @@ class Errors {
       if (commit.status.ok()) { EXPECT_TRUE(is_there) << commit.changes[0].first << " was acknowledged and is gone"; }
       if (is_there) {
         EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
-            << commit.changes[0].first << " is there after " << commit.status.ToString();
+            << commit.changes[0].first << " exists after " << commit.status.ToString();
         ApplyTo(&expected, commit);
       }
     }

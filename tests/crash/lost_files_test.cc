@@ -134,7 +134,8 @@ TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
       ASSERT_OK_AND_ASSIGN(auto db, world->Open());
       std::string report;
       ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));
-      EXPECT_EQ(report.find("not moved: ") != std::string::npos, world->files->faults_hit() > 0) << report;
+      EXPECT_EQ(report.find("files were not moved: ") != std::string::npos, world->files->faults_hit() > 0)
+          << report;
       ASSERT_OK(db->Put({}, "after", "v"));
       ASSERT_OK(db->Close());
       world->files->ClearFaults();

@@ -154,7 +154,7 @@ TEST_F(CheckpointTest, IsMadeWhereFilesAreOnlyAppendedTo) {
   testing::World world({.is_append_only = true});
   const auto db = world.Open();
   ASSERT_TRUE(db);
-  const Pairs pairs = {{"in a table", "and a value file" + std::string(1000, 'v')}, {"in the log", "only"}};
+  const Pairs pairs = {{"in a table", "and a blob file" + std::string(1000, 'v')}, {"in the log", "only"}};
   ASSERT_TRUE((*db)->Put({}, "in a table", pairs.at("in a table")).ok());
   ASSERT_TRUE((*db)->Flush().ok());
   ASSERT_TRUE((*db)->Put({}, "in the log", "only").ok());

@@ -231,7 +231,7 @@ TEST_F(DumpTest, CopyMakesADatabaseAndRefusesWhatIsThere) {
   EXPECT_EQ(Read("empty"), pairs);
   EXPECT_EQ(Read("other"), pairs);
   EXPECT_EQ(Run("$M copy db other"), 3);
-  EXPECT_NE(Slurp("err").find("expected nothing or an empty directory"), std::string::npos);
+  EXPECT_NE(Slurp("err").find("expected no file or an empty directory"), std::string::npos);
   EXPECT_EQ(Run("$M copy db"), 2);
 }
 

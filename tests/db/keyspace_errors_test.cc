@@ -83,9 +83,9 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
   } cases[] = {{next_id_key, std::string(1, '\0'), format::EncodeNextId(64),
                 "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
                {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64),
-                "\"x\" has id 1, which is another one's, or was never given out"},
+                "\"x\" has id 1, which belongs to another keyspace or was never assigned"},
                {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
-                "\"y\" has id 1, which is another one's"}};
+                "\"y\" has id 1, which belongs to another keyspace"}};
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {

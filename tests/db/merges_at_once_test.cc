@@ -39,10 +39,10 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = std::move(value);
   }
-  // The lines after "running merges:", one for each job.
+  // The lines after "running compactions:", one for each job.
   std::multiset<std::string> RunningMerges() {
     std::multiset<std::string> jobs;
-    const std::string stats = Property(*db_, "stats"), title = "running merges:\n";
+    const std::string stats = Property(*db_, "stats"), title = "running compactions:\n";
     size_t at = stats.find(title);
     if (at == std::string::npos) return jobs;
     for (at += title.size(); at < stats.size();) {

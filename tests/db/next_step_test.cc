@@ -203,7 +203,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     for (int i = 0; i < 100'000 && failed.ok(); ++i)
       failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
     EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"),
-                                                       HasSubstr("open it by its new name"))));
+                                                       HasSubstr("open it under the new name"))));
     NeverNotFound calls(*db);
     calls.TryAll();
     EXPECT_TRUE(calls.has_failed());

@@ -284,14 +284,14 @@ class CloseDuringAMerge : public SeedFlaws {
     auto db = OpenIn(world_, options);
     for (uint64_t i = 0; i < 60'000; ++i) PutOne(*db, i * 7919 % 20'000, 100);
     EXPECT_OK(db->Flush());
-    while (Property(*db, "stats").find("running merges") != std::string::npos) world_.executor.RunOne();
+    while (Property(*db, "stats").find("running compactions") != std::string::npos) world_.executor.RunOne();
     // Sorted runs accumulate, since only the steps of flushes run, until one compaction of all of them
     // begins.
-    for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running merges") == std::string::npos; ++i) {
+    for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running compactions") == std::string::npos; ++i) {
       PutOne(*db, i * 7919 % 20'000, 100);
       if (i % 2'000 == 0) world_.executor.RunOne();
     }
-    EXPECT_NE(Property(*db, "stats").find("running merges"), std::string::npos);
+    EXPECT_NE(Property(*db, "stats").find("running compactions"), std::string::npos);
     const uint64_t start = world_.clock.NowNanos();
     EXPECT_OK(db->Close());
     const uint64_t nanos = world_.clock.NowNanos() - start;

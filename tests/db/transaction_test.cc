@@ -561,7 +561,7 @@ TEST_F(Transactions, BeyondTheWindowEveryReadIsAConflictWithoutAKey) {
   ASSERT_OK(reader->Put("b", "1"));
   ASSERT_OK(blind->Put("c", "1"));
   for (int i = 0; i < 2000; ++i) ASSERT_OK(db_->Put({}, "other" + std::to_string(i), "value"));
-  EXPECT_THAT(reader->Commit(), StatusIs(Code::kConflict, HasSubstr("begin again")));
+  EXPECT_THAT(reader->Commit(), StatusIs(Code::kConflict, HasSubstr("begin a new transaction")));
   EXPECT_FALSE(reader->conflict().has_value());
   ASSERT_OK(blind->Commit());
   auto again = Begin(kOptimistic);

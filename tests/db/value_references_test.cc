@@ -147,16 +147,16 @@ TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsRele
     (*entries)[10].value.assign(
         bytes, format::EncodeBlobIndex(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
   });
-  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("blob file 9999")));
   for (const int more : {1, 3'000}) {
     SCOPED_TRACE(more);
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
     for (int i = 0; i < more; ++i)
       ASSERT_OK(db->Put({}, "key" + std::to_string(100'000 + i * 7 % 80'000), std::string(500, 'w')));
     EXPECT_THAT(db->CompactRange(nullptr, nullptr),
-                StatusIs(Code::kCorruption, HasSubstr("value file 9999: a table refers to it")));
+                StatusIs(Code::kCorruption, HasSubstr("blob file 9999: a table refers to it")));
     std::string value;
-    EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+    EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("blob file 9999")));
     EXPECT_OK(db->Get({}, "key111", &value));
     EXPECT_OK(db->Get({}, "key100000", &value));
   }

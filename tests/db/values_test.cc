@@ -335,7 +335,7 @@ TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   }
   Reopen();
   const auto after = world_.files->Files();
-  EXPECT_EQ(std::count(after.begin(), after.end(), "/db/900000.val"), 0) << "a value file that no edit names";
+  EXPECT_EQ(std::count(after.begin(), after.end(), "/db/900000.val"), 0) << "a blob file that no edit names";
   EXPECT_EQ(std::count(after.begin(), after.end(), "/db/90.val"), 1) << "not a name of ours";
   EXPECT_EQ(std::count(after.begin(), after.end(), "/db/values.val"), 1);
   ExpectAll();

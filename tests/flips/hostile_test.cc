@@ -155,7 +155,7 @@ TEST_P(HostileTest, Tables) {
       std::string bytes = whole;
       bytes[first_block_bytes - format::kTrailerBytes] = static_cast<char>(codec);
       Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
-      ExpectAnswers("raw length", write(bytes));
+      ExpectAnswers("uncompressed length", write(bytes));
       Reseal(&bytes, 0, first_block_bytes,
              [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
       ExpectAnswers("block count", write(bytes));

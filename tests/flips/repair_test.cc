@@ -319,8 +319,9 @@ TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
   ASSERT_OK(world.files->FlipBit(newer, 3, 1));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
   ASSERT_EQ(report.losses.size(), 1u);
-  EXPECT_THAT(ToText(report.losses[0]),
-              ::testing::HasSubstr("what they deleted may show again; entries of keys from \"a\" to \"m\""));
+  EXPECT_THAT(
+      ToText(report.losses[0]),
+      ::testing::HasSubstr("the keys that they deleted may be visible again; entries of keys from \"a\" to \"m\""));
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
   std::string value;
   EXPECT_OK(db->Get({}, "a", &value));
@@ -607,7 +608,8 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
       if (world.files->faults_hit() == 0) break;
       world.files->ClearFaults();
       if (failed) {  // the repair went on with a copy of the file
-        EXPECT_THAT(failed->actions, ::testing::Contains(::testing::HasSubstr("a sync failed; replaced by a copy")));
+        EXPECT_THAT(failed->actions,
+                    ::testing::Contains(::testing::HasSubstr("a sync failed; the file was replaced by a copy")));
       }
       ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));
       EXPECT_TRUE(Read(world) == expected);

@@ -212,9 +212,9 @@ TEST_F(ConvertTest, ReadOnlyOpensAndNewDatabasesRefuse) {
   const Files before = ReadFiles(*world_.files, kPath);
   Options options = world_.SmallOptions();
   options.mode = OpenMode::kReadOnly;
-  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing once")));
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing to convert it")));
   options.mode = OpenMode::kMustNotExist;
-  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("there already")));
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("exists already")));
   EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
 }
 
@@ -227,7 +227,7 @@ TEST_F(ConvertTest, MissingTablesAreNamed) {
 TEST_F(ConvertTest, AMissingCurrentIsNoNewDatabase) {
   Files files = GoldenFiles("raw");
   files.erase("CURRENT");
-  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log is there");
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log exists");
 }
 
 // A young LevelDB database: it has no table before its first memtable is full.
@@ -239,7 +239,7 @@ TEST_F(ConvertTest, AMissingCurrentBesideALogAloneIsNoNewDatabase) {
   const auto log =
       std::find_if(files.begin(), files.end(), [](const auto& file) { return file.first.ends_with(".log"); });
   ASSERT_NE(log, files.end());
-  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " is there");
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " exists");
   ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
   EXPECT_EQ(OpenTwice(), (Shown{{"key", "value"}}));
 }
@@ -778,7 +778,7 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
     if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
   }
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files are still there")));
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files still exist")));
   for (const auto& [name, bytes] : before) EXPECT_TRUE(world.files->ReadWhole(kPath + "/" + name).has_value()) << name;
   // A repair saves the intact part of the converted files, and the next open keeps LevelDB's files.
   ASSERT_OK(Repair(world.SmallOptions(), kPath));

@@ -209,7 +209,7 @@ TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
       const auto report = RepairLevelDb(world.SmallOptions(), kPath, progress);
       if (report) return false;
       ++given_up;
-      EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("given up on request")));
+      EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback")));
       EXPECT_EQ(ReadFiles(*world.files, kPath), before);
       return true;
     });

@@ -60,9 +60,9 @@ struct Trait {
   std::string name, bytes, found;
 };
 const std::vector<Trait> kTraits = {
-    {"OPTIONS-000007", "[Version]\n", "OPTIONS-000007 is there"},
-    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11", "IDENTITY is there"},
-    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11\n", "IDENTITY is there"},
+    {"OPTIONS-000007", "[Version]\n", "OPTIONS-000007 exists"},
+    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11", "IDENTITY exists"},
+    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11\n", "IDENTITY exists"},
     {"LOG", "2026/11/23-01:43:23.574545 13469 RocksDB version: 7.8.3\n", "LOG says so"},
     {"000009.sst", "bytes" + Fixed64(0x88e241b785f4cff7), "000009.sst is a table of RocksDB's"},
     {"000009.sst", Fixed64(0x8242229663bf9564), "000009.sst is a table of RocksDB's"},
@@ -108,7 +108,7 @@ TEST(RocksDb, IsNotMadeADatabaseOfOursWhereNothingButItsLogIsLeft) {
   World world;
   const Files files = {{"LOCK", ""}, {"000004.log", "bytes"}, {"OPTIONS-000007", "[Version]\n"}};
   WriteFiles(world.files.get(), kPath, files);
-  EXPECT_THAT(world.Open(), StatusIs(Code::kNotSupported, HasSubstr("OPTIONS-000007 is there")));
+  EXPECT_THAT(world.Open(), StatusIs(Code::kNotSupported, HasSubstr("OPTIONS-000007 exists")));
   EXPECT_EQ(ReadFiles(*world.files, kPath), files);
 }
 

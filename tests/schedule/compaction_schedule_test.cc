@@ -104,7 +104,7 @@ void PickBesideSweep(Scheduler& scheduler) {
   world.Expect(db->WaitForCompaction(), "wait");
   std::string value;
   if (!db->Get({}, Key('a', kTombstoneScan), &value).IsNotFound())
-    scheduler.Fail("a deleted key is there again: " + value);
+    scheduler.Fail("a deleted key exists again: " + value);
 }
 
 TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
@@ -112,7 +112,7 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),
                                      .random_runs = Sized(50, 1'000),
-                                     .only_at = {"install a version", "pick between two looks"},
+                                     .only_at = {"install a version", "pick between two checks"},
                                      .seed = SeedOr(1)},
                                     PickBesideSweep);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
@@ -157,7 +157,7 @@ void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
   reader = nullptr;
   world.Expect(db->WaitForCompaction(), "wait");
   std::string value;
-  if (!db->Get({}, Key('a', 0), &value).IsNotFound()) scheduler.Fail("a deleted key is there again");
+  if (!db->Get({}, Key('a', 0), &value).IsNotFound()) scheduler.Fail("a deleted key exists again");
   if (!db->Get({}, Key('m', 0), &value).ok() || value != "new") scheduler.Fail("the newest value is gone");
 }
 

@@ -391,9 +391,9 @@ TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
 TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   Begin();
   mergedb_keyspace found = 9;
-  REFUSED("\"made\" already",
+  REFUSED("\"made\" exists already",
           mergedb_transaction_keyspace_create(transaction_, "made", 4, MERGEDB_DEFAULT, &found, &error_));
-  REFUSED("name of a keyspace of 0 bytes",
+  REFUSED("keyspace name of 0 bytes",
           mergedb_transaction_keyspace_create(transaction_, "", 0, MERGEDB_DEFAULT, &found, &error_));
   FAILS(MERGEDB_NOT_FOUND, "\"other\"", mergedb_transaction_keyspace_open(transaction_, "other", 5, &found, &error_));
   EXPECT_EQ(found, 0u);

@@ -84,7 +84,7 @@ class JobTest : public ::testing::Test {
     format::BlobIndex reference;
     EXPECT_OK(format::DecodeBlobIndex(entry.value, &reference));
     const auto file = version_->FindBlobFile(reference.file);
-    if (file == nullptr) return "a value file that is not there";
+    if (file == nullptr) return "a blob file that is not there";
     auto reader = tables_.values->Open(*file);
     blob::Found found;
     EXPECT_OK((*reader)->Get(reference, entry.key, {}, &found));
@@ -320,8 +320,7 @@ TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   Add(kv::Position{2}, forged);
   picker::CompactionPick pick = Clean();
   pick.sources = {kv::Position{2}, kv::Position{1}};
-  EXPECT_THAT(Run(pick),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
+  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a blob index, found ff")));
   EXPECT_EQ(releases_, 0);
   format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
@@ -366,7 +365,7 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     EXPECT_THAT(Run(pick),
                 testing::StatusIs(
                     Code::kCorruption,
-                    ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
+                    ::testing::HasSubstr("has sequence 9000, larger than the last sequence of the MANIFEST, 100")));
     EXPECT_EQ(releases_, 0);
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;

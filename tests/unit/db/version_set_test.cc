@@ -148,14 +148,15 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
                        .file = NewTable(NewBlobFile()),
                        .bounds = {}});
   EXPECT_THAT(version_set_.Install(edit),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("where it overlaps another table")));
   EXPECT_EQ(version_set_.Current(), before);
 
   version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
   const auto values = NewBlobFile();
   const auto table = NewTable(values);
   EXPECT_THAT(version_set_.InstallFlush(table, {}),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
+              testing::StatusIs(Code::kCorruption,
+                                ::testing::HasSubstr("a table refers to it, but no VersionEdit has added it")));
   EXPECT_EQ(version_set_.Current()->version, before->version);
   EXPECT_EQ(version_set_.Current()->immutable.size(), 1u) << "readers find it there";
   ASSERT_OK(version_set_.InstallFlush(table, {values}));

@@ -93,7 +93,7 @@ TEST(Footer, RefusesAFileThatEndsBeforeItsLastBlock) {
   Footer back;
   const Status status = DecodeFooter(EncodeFooter(footer), 5000, &back);
   EXPECT_TRUE(status.IsCorruption());
-  EXPECT_NE(status.message().find("least size by its sections: expected 8192, found 5000"), std::string::npos)
+  EXPECT_NE(status.message().find("minimum file size for its sections: expected 8192, found 5000"), std::string::npos)
       << status.ToString();
 }
 

@@ -205,7 +205,7 @@ TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
       uncovered->SeekToFirst();
       EXPECT_EQ(PrintRest(*uncovered),
                 std::string(is_merged ? "a#1,PUT= " : "") +
-                    "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
+                    "Corruption: entries out of order: expected an entry at or after key \"c\", found b#2,PUT");
     }
   }
 }

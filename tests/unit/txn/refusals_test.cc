@@ -221,7 +221,8 @@ TEST_F(TransactionRefusals, ASetThatCannotBeRememberedLeavesTheCursorFresh) {
 }
 
 TEST_F(TransactionRefusals, WhatComesAfterAReadWhenTheFirstKeyspaceWasMadeMeanwhile) {
-  const auto other_map = StatusIs(Code::kConflict, HasSubstr("first keyspace was made since the transaction began"));
+  const auto other_map =
+      StatusIs(Code::kConflict, HasSubstr("first keyspace was created after this transaction began"));
   std::string value;
   Begin(TransactionKind::kOptimistic);
   ASSERT_OK(transaction_->Get("b", &value));
@@ -254,7 +255,7 @@ TEST_F(TransactionRefusals, RecordsOfTheCatalogThatAreNone) {
   MakeKeyspace();
   PutRecord("zero", std::string(1, '\0'));
   Begin();
-  const auto is_bad = StatusIs(Code::kCorruption, HasSubstr("catalog of keyspaces: a record: expected an id from 1"));
+  const auto is_bad = StatusIs(Code::kCorruption, HasSubstr("keyspace records: a record: expected an id from 1"));
   EXPECT_THAT(transaction_->OpenKeyspace("zero"), is_bad);
   EXPECT_THAT(transaction_->ListKeyspaces(), is_bad);
   EXPECT_THAT(transaction_->OpenKeyspace("made"), IsOkAndHolds(keyspace_)) << "others are fine";
@@ -266,7 +267,7 @@ TEST_F(TransactionRefusals, ARecordWithAnIdThatWasNeverGivenOut) {
   PutRecord("lost", "\x7f");
   Begin();
   EXPECT_THAT(transaction_->OpenKeyspace("lost"),
-              StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never made")));
+              StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never created")));
 }
 
 // ---- reads that fail

@@ -60,7 +60,7 @@ TEST(StagingDamage, AKillIsNeverReported) {
   }
 }
 
-// Symptom: the model tests meet "damaged: a frame was begun there or behind it" after a kill. Cause: numbers
+// Symptom: the model tests meet "damaged: a frame at or behind it is not where it was written" after a kill. Cause: numbers
 // in values can look like sequences. In a full WAL buffer one in 2^18 of them has a check that fits a
 // position nearby.
 TEST(StagingDamage, AKillAfterManyNumbersIsNeverReported) {

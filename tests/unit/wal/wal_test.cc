@@ -262,7 +262,7 @@ TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
     world_.executor.RunAll();
   }
-  EXPECT_EQ(log->counters().drain_waits.count(), 0u);
+  EXPECT_EQ(log->counters().wal_buffer_waits.count(), 0u);
   EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
 }
 
@@ -419,7 +419,7 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
       << "no file is forgotten";
 }
 
-// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". Cause: the WAL start of the
+// Symptom: after a kill, "the MANIFEST lists this WAL segment, but it is missing". Cause: the WAL start of the
 // edit lies beyond the bytes that are in segments, so the edit lists the segment that is being filled. When
 // the edit is durable, later segments hold those positions, and the listed segment is surplus.
 TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
@@ -512,7 +512,7 @@ TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 2u);
 }
 
-// Symptom: after a failed partial write and a kill, Open returns Corruption, "it was durable up to" the
+// Symptom: after a failed partial write and a kill, Open returns Corruption, "the WAL was durable up to position" the
 // middle of a frame.
 TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
   uint64_t failures = 0;

@@ -59,7 +59,7 @@ public final class VectorClock {
     }
     int count = entries.size();
     if (count > ENTRIES_MAX) {
-      throw new IllegalArgumentException("a vector clock of " + count + " entries; at most " + ENTRIES_MAX + " are possible");
+      throw new IllegalArgumentException("a vector clock of " + count + " entries; at most " + ENTRIES_MAX + " are allowed");
     }
     short[] nodes = new short[count];
     long[] counters = new long[count];
