@@ -64,7 +64,7 @@ class Store {
   const std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<leveldb::DB> db_;
 };
-constexpr const char* kName = "LevelDB's face";
+constexpr const char* kName = "LevelDB interface";
 
 #else
 
@@ -148,7 +148,8 @@ void Run(const std::string& path, size_t num) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || std::filesystem::exists(argv[1])) {
-    std::fprintf(stderr, "usage: %s DIR [NUM]    DIR: a directory to be made, and removed at the end\n", argv[0]);
+    std::fprintf(stderr, "usage: %s DIR [NUM]    DIR: a directory that the program creates, and removes at the end\n",
+                 argv[0]);
     return 2;
   }
   Run(argv[1], argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 500'000);

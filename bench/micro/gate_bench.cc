@@ -50,7 +50,7 @@ void PrintKey(uint64_t number, char* key) {
 int main(int argc, char** argv) {
   const size_t value_bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100;
   const uint64_t entries = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 2'000'000;
-  const std::string path = argc > 3 ? argv[3] : "/tmp/mergedb-gate-bench";
+  const std::string path = argc > 3 ? argv[3] : "/tmp/mergedb-write-controller-bench";
   mergedb::Options options;
   options.write_buffer_bytes = size_t{64} << 20;
   options.memory_bytes = size_t{256} << 20;
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   std::printf("put                  %7.1f ns\n", put / static_cast<double>(entries));
   std::printf("put + flush          %7.1f ns\n", flushed / static_cast<double>(entries));
   if (Counter(**db, "compactions") != merges)
-    std::printf("note: %llu merges ran meanwhile\n",
+    std::printf("note: %llu compactions ran during the measurement\n",
                 static_cast<unsigned long long>(Counter(**db, "compactions") - merges));
 
   const uint64_t merged = Counter(**db, "compaction_entries_in");
