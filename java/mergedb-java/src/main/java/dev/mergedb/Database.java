@@ -132,11 +132,11 @@ public final class Database implements AutoCloseable {
     return Native.version();
   }
 
-  private static Report care(Path directory, Options options, boolean repair, boolean dryRun) {
+  private static Report inspect(Path directory, Options options, boolean repair, boolean dryRun) {
     byte[] path = bytes(directory, "directory");
     Objects.requireNonNull(options, "options");
     Callbacks callbacks = callbacks(options);
-    byte[][][] lists = Native.care(path, repair, dryRun, options.numbers(), comparatorName(options), callbacks);
+    byte[][][] lists = Native.inspect(path, repair, dryRun, options.numbers(), comparatorName(options), callbacks);
     if (callbacks != null && callbacks.failure() != null) {
       throw failed(callbacks.failure());
     }
@@ -172,7 +172,7 @@ public final class Database implements AutoCloseable {
    * @throws MergedbException as {@link #verify(Path)}; INVALID_ARGUMENT: it has another comparator
    */
   public static Report verify(Path directory, Options options) {
-    return care(directory, options, false, false);
+    return inspect(directory, options, false, false);
   }
 
   /**
@@ -192,18 +192,18 @@ public final class Database implements AutoCloseable {
    *
    * @param directory the directory
    * @param options with the comparator of the database
-   * @param dryRun true: say what would be done and lost, and do nothing
+   * @param dryRun true: report the actions and the losses; change nothing
    * @return what was damaged, lost and done
    * @throws MergedbException as {@link #repair(Path)}
    */
   public static Report repair(Path directory, Options options, boolean dryRun) {
-    return care(directory, options, true, dryRun);
+    return inspect(directory, options, true, dryRun);
   }
 
   private static MergedbException failed(Throwable cause) {
     return new MergedbException(
         MergedbException.Code.ABORTED,
-        "the comparator threw " + cause + ", so the order of keys is not known; correct it and open the database again",
+        "the comparator threw " + cause + ", so the order of keys is unknown; correct the comparator and open the database again",
         true,
         cause);
   }
@@ -644,7 +644,7 @@ public final class Database implements AutoCloseable {
    *
    * @param options its kind and limits
    * @return the transaction
-   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread.
+   * @throws MergedbException BUSY: another single writer did not end in time, or belongs to this thread.
    *     NOT_SUPPORTED: a virtual thread begins a single writer
    */
   public Transaction begin(TransactionOptions options) {
@@ -686,7 +686,7 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * The keyspace of this name; it is created if there is none.
+   * The keyspace of this name; it is created if it does not exist.
    *
    * @param name 1 to 1,024 bytes in UTF-8
    * @return the keyspace
@@ -699,7 +699,7 @@ public final class Database implements AutoCloseable {
    * The keyspace of this name.
    *
    * @param name the name
-   * @return the keyspace, or null: there is none
+   * @return the keyspace, or null if it does not exist
    */
   public Keyspace findKeyspace(String name) {
     return open(name, false, true);
@@ -922,7 +922,7 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Makes the log durable, stops background work and releases the lock. Waits for calls that other threads are in.
+   * Makes the WAL durable, stops background work and releases the lock. Waits for calls that other threads are in.
    * Nothing happens the second time.
    *
    * @throws MergedbException IO_ERROR, NO_SPACE: it is closed nevertheless, and only the promise of {@code kill -9}
