@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/repair.h"
 #include "testing/option_sets.h"

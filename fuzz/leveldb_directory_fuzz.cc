@@ -10,7 +10,7 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/leveldb.h"
 #include "testing/world.h"

@@ -9,7 +9,7 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {

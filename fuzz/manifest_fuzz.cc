@@ -1,6 +1,6 @@
 // Loads CURRENT and the MANIFEST that it names.
 #include "format/version_edit.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "manifest/loader.h"
 #include "manifest/manifest.h"

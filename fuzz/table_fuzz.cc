@@ -2,7 +2,7 @@
 // every way.
 #include "base/block_cache.h"
 #include "base/hash.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "table/reader.h"
 #include "table/writer.h"

@@ -1,7 +1,7 @@
 // The small parts of a table: footer, properties, filter, and a part with its trailer.
 #include "format/bloom.h"
 #include "format/table_layout.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {

@@ -39,7 +39,7 @@ SYNC_HEADER = "src/base/sync.h"
 
 # Headers of include/ outside of include/mergedb/, because programs include them by these names; and the folders
 # that may include them.
-FACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
+INTERFACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
 
 
 class Report:
@@ -100,7 +100,7 @@ def check_layers(report, numbers):
             if target == "mergedb":
                 if not os.path.exists(os.path.join(ROOT, "include", name)):
                     report.error("T1", path, line, f"no public header {name}")
-            elif quote == "<" or layer in FACE_HEADERS.get(name, ()):
+            elif quote == "<" or layer in INTERFACE_HEADERS.get(name, ()):
                 continue
             elif target not in numbers:
                 report.error("T1", path, line, f'"{name}" is not a path from src/ or include/')
@@ -113,7 +113,7 @@ def check_public(report):
         text = read(path)
         for match in INCLUDE.finditer(text):
             quote, name = match.groups()
-            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb", *FACE_HEADERS):
+            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb", *INTERFACE_HEADERS):
                 report.error("T2", path, line_at(text, match.start()), f'a public header may not include "{name}"')
             if quote == "<" and name.endswith(".h") and name not in ("stddef.h", "stdint.h", "stdarg.h", "sys/types.h"):
                 report.error("T2", path, line_at(text, match.start()), f"a public header may not include <{name}>")

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "testing/c_face_db.h"
+#include "testing/c_interface_db.h"
 #include "testing/world.h"
 
 namespace mergedb::testing {

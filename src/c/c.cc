@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 
 using namespace mergedb;

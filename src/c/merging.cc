@@ -1,6 +1,6 @@
 #include "c/merging.h"
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/merge.h"
 

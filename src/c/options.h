@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/repair.h"
 #include "mergedb/transaction.h"

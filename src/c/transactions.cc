@@ -1,5 +1,5 @@
 // The C interface of transactions and their cursors.
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/c.h"
 

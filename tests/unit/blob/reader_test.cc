@@ -3,7 +3,7 @@
 // every byte flipped, every length cut.
 #include "blob/reader.h"
 
-#include "tests/unit/blob/value_rows.h"
+#include "tests/unit/blob/blob_rows.h"
 
 namespace mergedb::blob {
 namespace {

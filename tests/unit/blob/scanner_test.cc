@@ -3,7 +3,7 @@
 #include "blob/scanner.h"
 
 #include "base/random.h"
-#include "tests/unit/blob/value_rows.h"
+#include "tests/unit/blob/blob_rows.h"
 
 namespace mergedb::blob {
 namespace {

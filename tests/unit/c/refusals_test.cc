@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/merging.h"
 #include "mergedb/c.h"
 #include "testing/temp_directory.h"

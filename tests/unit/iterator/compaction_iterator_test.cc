@@ -8,7 +8,7 @@
 #include <set>
 
 #include "iterator/user_iterator.h"
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {

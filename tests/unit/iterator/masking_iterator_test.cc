@@ -10,7 +10,7 @@
 #include <new>
 
 #include "testing/reverse_comparator.h"
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <new>
 
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {

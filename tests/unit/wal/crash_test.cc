@@ -4,7 +4,7 @@
 // that a MANIFEST would name. Replay must return the first frames in order: all of them after a kill, at
 // least the durable ones after a power cut. It must never return Corruption.
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 
 namespace mergedb::wal {
 namespace {

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "mergedb/env.h"
 #include "testing/temp_directory.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/wal.h"
 
 namespace mergedb::wal {

@@ -2,7 +2,7 @@
 // damaged bytes of any kind do no other harm. Method: a WAL on the fault-injecting file system; then the test
 // changes its files.
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/frame.h"
 
 namespace mergedb::wal {
@@ -281,7 +281,7 @@ TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
 
 // Symptom: Open does not return. Cause: a search for frames in the WAL buffer at every position up to the
 // highest one that the head of a segment claims. Consequence: one forged head with a valid checksum blocks
-// every Open of the directory. Found by fuzz/log_fuzz.cc.
+// every Open of the directory. Found by fuzz/wal_fuzz.cc.
 TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
   for (const uint64_t start : {uint64_t{1} << 40, uint64_t{1} << 56, kPositionMax}) {
     World world;

@@ -3,7 +3,7 @@
 // of the WAL buffer and in later laps; a kill; damage; replay.
 #include "gtest/gtest.h"
 #include "testing/seed.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/frame.h"
 
 namespace mergedb::wal {

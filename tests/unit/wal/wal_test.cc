@@ -4,7 +4,7 @@
 #include "wal/wal.h"
 
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 
 namespace mergedb::wal {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "format/file_name.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "testing/fault_file_system.h"
 #include "wal/frame.h"

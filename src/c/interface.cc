@@ -1,4 +1,4 @@
-#include "c/face.h"
+#include "c/interface.h"
 
 #include <cstdlib>
 #include <cstring>

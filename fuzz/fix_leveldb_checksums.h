@@ -1,4 +1,4 @@
-// fuzz/reseal.h for LevelDB's files: recomputes their checksums after a mutation.
+// fuzz/fix_checksums.h for LevelDB's files: recomputes their checksums after a mutation.
 #pragma once
 
 #include <string>

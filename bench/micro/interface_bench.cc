@@ -2,8 +2,8 @@
 // shared library that its users link. WHY not db_bench: it contains the engine, and a call into a shared
 // library costs some cycles on its own.
 //
-//     ninja -C build/release micro_face_native_bench micro_face_leveldb_bench
-//     build/release/bin/micro_face_native_bench DIR [NUM]; build/release/bin/micro_face_leveldb_bench DIR [NUM]
+//     ninja -C build/release micro_interface_native_bench micro_interface_leveldb_bench
+//     build/release/bin/micro_interface_native_bench DIR [NUM]; build/release/bin/micro_interface_leveldb_bench DIR [NUM]
 //
 // DIR must not exist; the program removes it at the end. Keys of 16 bytes in random order, values of 100 bytes,
 // no compression, all data in the cache. Prints the best of several rounds.
@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#ifdef MERGEDB_BENCH_FACE
+#ifdef MERGEDB_BENCH_LEVELDB
 #include "leveldb/cache.h"
 #include "leveldb/db.h"
 #else
@@ -37,7 +37,7 @@ void Check(const Status& status, const char* what) {
   std::exit(1);
 }
 
-#ifdef MERGEDB_BENCH_FACE
+#ifdef MERGEDB_BENCH_LEVELDB
 
 class Store {
  public:

@@ -430,7 +430,7 @@ TEST(CareMarker, OneThatCannotBeReadIsAnErrorAndStays) {
 class Other final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }
-  std::string_view Name() const override { return "care_errors_test.other"; }
+  std::string_view Name() const override { return "repair_errors_test.other"; }
 };
 
 // The error comes from the MANIFEST or, without a MANIFEST, from the tables.
@@ -442,8 +442,8 @@ TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
     Options options = world->SmallOptions();
     options.comparator = &other;
     const uint64_t before = world->files->Fingerprint();
-    EXPECT_THAT(Verify(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("care_errors_test.other")));
-    EXPECT_THAT(Repair(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("care_errors_test.other")));
+    EXPECT_THAT(Verify(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("repair_errors_test.other")));
+    EXPECT_THAT(Repair(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("repair_errors_test.other")));
     EXPECT_EQ(world->files->Fingerprint(), before);
   }
 }

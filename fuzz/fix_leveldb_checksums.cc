@@ -1,4 +1,4 @@
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 
 #include <algorithm>
 

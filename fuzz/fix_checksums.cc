@@ -1,4 +1,4 @@
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 
 #include <algorithm>
 #include <cstdio>

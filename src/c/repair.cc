@@ -1,11 +1,12 @@
 // The C interface of verify and repair. A report is a handle, and its lists are read line by line.
+#include "mergedb/repair.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
-#include "mergedb/repair.h"
 
 namespace mergedb::c {
 namespace {
