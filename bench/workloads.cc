@@ -254,7 +254,7 @@ void WaitForIdle(Task& task) {
   const double begin = NowSeconds();
   std::this_thread::sleep_for(std::chrono::duration<double>(kPauseSeconds));
   double idle_seconds = WaitUntilIdle();
-  const auto is_owed = [&] { return task.engine->SettlesIntoOneRun() && task.engine->RunCount() > 1; };
+  const auto is_owed = [&] { return task.engine->CompactsIntoOneRunWhenIdle() && task.engine->RunCount() > 1; };
   while (is_owed() && NowSeconds() - begin < kSecondsMax) idle_seconds = WaitUntilIdle();
   task.stats.CountOps(1);
   task.stats.Stop();

@@ -62,7 +62,7 @@ const Base& BaseOf(uint8_t which) {
 // ---- damage ----------------------------------------------------------------------------------------------------
 
 // Each change: file u8, act u8, offset (u16 if the act is even, else u24), then the operands of the act.
-void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
+void Damage(Input* input, testing::FaultFileSystem* files, bool has_fixed_checksums) {
   const std::vector<std::string> paths = files->Files();
   std::map<std::string, std::string> changed;
   while (!input->empty()) {
@@ -94,7 +94,7 @@ void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
     changed[path] = std::move(bytes);
   }
   for (auto& [path, bytes] : changed) {
-    if (is_resealed) ResealFile(path, &bytes);
+    if (has_fixed_checksums) FixFileChecksums(path, &bytes);
     FUZZ_CHECK(files->WriteWhole(path, bytes).ok());
   }
 }
@@ -159,14 +159,14 @@ void Use(World* world, OpenMode mode, const Written* written) {
 
 // Verify changes nothing. After Repair, the database opens, and Verify finds no damage unless the checksums
 // were recomputed.
-void Care(World* world, bool is_repaired, bool is_resealed) {
+void Care(World* world, bool is_repaired, bool has_fixed_checksums) {
   const Options options = world->SmallOptions();
   const uint64_t before = world->files->Fingerprint();
   (void)Verify(options, World::kPath);
   FUZZ_CHECK(world->files->Fingerprint() == before);
   if (!is_repaired) return;
   const auto repaired = Repair(options, World::kPath);
-  if (!repaired || is_resealed) return;
+  if (!repaired || has_fixed_checksums) return;
   const auto again = Verify(options, World::kPath);
   FUZZ_CHECK(again.has_value() && again->damages.empty());
   FUZZ_CHECK(DB::Open(options, World::kPath).has_value());
@@ -194,11 +194,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   fuzz::Input input(data, bytes);
   const fuzz::Base& base = fuzz::BaseOf(input.TakeByte());
   const uint8_t flags = input.TakeByte();
-  const bool is_resealed = (flags & 1) != 0;
+  const bool has_fixed_checksums = (flags & 1) != 0;
   auto world = testing::World::After(*base.world, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
-  fuzz::Damage(&input, world->files.get(), is_resealed);
-  fuzz::Care(world.get(), (flags & 4) != 0, is_resealed);
-  const fuzz::Written* const written = is_resealed ? nullptr : &base.written;
+  fuzz::Damage(&input, world->files.get(), has_fixed_checksums);
+  fuzz::Care(world.get(), (flags & 4) != 0, has_fixed_checksums);
+  const fuzz::Written* const written = has_fixed_checksums ? nullptr : &base.written;
   fuzz::Use(world.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);
   if ((flags & 2) == 0) fuzz::Use(world.get(), OpenMode::kReadOnly, nullptr);
   return 0;

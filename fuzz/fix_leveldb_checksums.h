@@ -5,7 +5,7 @@
 
 namespace mergedb::fuzz {
 
-void ResealLevelDbLog(std::string* bytes);    // fragments, by their lengths; also for a MANIFEST
-void ResealLevelDbTable(std::string* bytes);  // the parts in the footer and the blocks in the index
+void FixLevelDbLogChecksums(std::string* bytes);    // fragments, by their lengths; also for a MANIFEST
+void FixLevelDbTableChecksums(std::string* bytes);  // the parts in the footer and the blocks in the index
 
 }  // namespace mergedb::fuzz

@@ -88,14 +88,14 @@ const Files& FilesOf(uint8_t which) {
   return bases[which % std::size(bases)];
 }
 
-void Reseal(const std::string& name, std::string* bytes) {
+void FixChecksums(const std::string& name, std::string* bytes) {
   const auto parsed = ParseName(name);
-  if (parsed && parsed->kind == NameKind::kTable) ResealLevelDbTable(bytes);
-  if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) ResealLevelDbLog(bytes);
+  if (parsed && parsed->kind == NameKind::kTable) FixLevelDbTableChecksums(bytes);
+  if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) FixLevelDbLogChecksums(bytes);
 }
 
 // Applies changes until the input is used up: which file, what kind, where, which bytes.
-Files Damage(Files files, Input* input, bool is_resealed) {
+Files Damage(Files files, Input* input, bool has_fixed_checksums) {
   while (!input->empty()) {
     auto file = files.begin();
     std::advance(file, input->TakeByte() % files.size());
@@ -110,12 +110,12 @@ Files Damage(Files files, Input* input, bool is_resealed) {
       const std::string_view patch = input->TakeBytes(1 + kind);
       bytes.replace(at, std::min(patch.size(), bytes.size() - at), patch);
     }
-    if (is_resealed) Reseal(file->first, &bytes);
+    if (has_fixed_checksums) FixChecksums(file->first, &bytes);
   }
   return files;
 }
 
-void Use(World& world, bool is_resealed) {
+void Use(World& world, bool has_fixed_checksums) {
   auto db = world.Open();
   if (!db) return;
   const auto it = (*db)->NewIterator();
@@ -124,7 +124,7 @@ void Use(World& world, bool is_resealed) {
     const std::string key(it->key());
     FUZZ_CHECK(last.empty() || last < key);
     last = key;
-    if (is_resealed) continue;
+    if (has_fixed_checksums) continue;
     std::set<std::string> written;
     for (int i = 0; i < 60; ++i) {
       for (int round = 0; Key(i) == key && round < 4; ++round) written.insert(Value(i, round));
@@ -134,7 +134,7 @@ void Use(World& world, bool is_resealed) {
   FUZZ_CHECK(it->status().ok());
   const Status put = (*db)->Put({}, "new", "value");
   // A forged MANIFEST may say that all sequence numbers are used.
-  if (is_resealed && put.IsNotSupported()) return;
+  if (has_fixed_checksums && put.IsNotSupported()) return;
   FUZZ_CHECK(put.ok());
   FUZZ_CHECK((*db)->Close().ok());
   auto again = world.Open();
@@ -147,10 +147,10 @@ void Use(World& world, bool is_resealed) {
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (char base = 0; base < 3; ++base) {
-    for (char is_resealed = 0; is_resealed < 2; ++is_resealed) {
+    for (char has_fixed_checksums = 0; has_fixed_checksums < 2; ++has_fixed_checksums) {
       for (char is_repaired = 0; is_repaired < 2; ++is_repaired) {
-        seeds.push_back({base, is_resealed, is_repaired});
-        seeds.push_back({base, is_resealed, is_repaired, 1, 2, 30, 0, 'x', 'y', 'z'});
+        seeds.push_back({base, has_fixed_checksums, is_repaired});
+        seeds.push_back({base, has_fixed_checksums, is_repaired, 1, 2, 30, 0, 'x', 'y', 'z'});
       }
     }
   }
@@ -163,9 +163,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb::fuzz;
   Input input(data, bytes);
   const Files& base = FilesOf(input.TakeByte());
-  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   const bool is_repaired = input.TakeByte() % 2 == 1;
-  const Files files = Damage(base, &input, is_resealed);
+  const Files files = Damage(base, &input, has_fixed_checksums);
   World world;
   FUZZ_CHECK(world.files->CreateDirectory(World::kPath).ok());
   for (const auto& [name, content] : files)
@@ -176,6 +176,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     for (const auto& [name, content] : files)
       FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
   }
-  Use(world, is_resealed);
+  Use(world, has_fixed_checksums);
   return 0;
 }

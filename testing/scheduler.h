@@ -40,7 +40,7 @@ class Scheduler {
   static constexpr int kClock = -1;
 
   struct Options {
-    int patient_workers = 2;
+    int low_priority_workers = 2;
     int urgent_workers = 2;
     uint64_t tick_nanos = 1'000;  // added at each read of the clock
     bool explores_time = false;
@@ -82,7 +82,7 @@ class Scheduler {
   bool has_failed() const;
 
   // While work is held, ordinary ("patient") work waits and urgent work runs.
-  void HoldPatientWork(bool is_held);
+  void HoldLowPriorityWork(bool is_held);
 
   Executor* executor();
   Clock* clock();

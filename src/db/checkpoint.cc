@@ -249,7 +249,7 @@ Status Checkpointer::Describe() {
   const wal::Mark first = wal::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
-  if (source_.key_map != nullptr) edit.key_marker = source_.key_map->marker();
+  if (source_.key_map != nullptr) edit.key_marker = source_.key_map->reserved_prefix();
   edit.next_file = kv::FileNumber{next_file_ + 1};  // one number more, for the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;

@@ -189,7 +189,8 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
   return statuses;
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options, kv::SkippedErrors* skipped) {
+std::unique_ptr<read::InternalAccessIterator> DbImpl::NewCursor(const IteratorOptions& options,
+                                                                kv::SkippedErrors* skipped) {
   if (store_->key_map() == nullptr) [[likely]] {
     auto tree = OpenTreeIterator(options, {}, nullptr, skipped);
     if (StillHasNoKeyMap(options.read)) [[likely]]
@@ -218,8 +219,9 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
                                    NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                 read::PinnedTables* kept, kv::SkippedErrors* skipped) {
+std::unique_ptr<read::InternalAccessIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options,
+                                                                       read::Overlay overlay, read::PinnedTables* kept,
+                                                                       kv::SkippedErrors* skipped) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;

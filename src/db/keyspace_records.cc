@@ -26,8 +26,8 @@ namespace {
 
 // Ids that one raise of the next id reserves. A crash skips at most this many ids.
 constexpr kv::KeyspaceId kIdsAtATime = 64;
-constexpr int kMarkersOfOneLength = 64;
-constexpr size_t kMarkerBytesTried = 8;
+constexpr int kPrefixesOfOneLength = 64;
+constexpr size_t kPrefixBytesTried = 8;
 
 std::string NextIdKey(const kv::KeyMap& map) {
   return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey);
@@ -41,7 +41,7 @@ void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
 
 }  // namespace
 
-std::string CatalogKey(const kv::KeyMap& map, std::string_view name) {
+std::string KeyspaceRecordKey(const kv::KeyMap& map, std::string_view name) {
   return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
 }
 
@@ -79,7 +79,7 @@ Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOpt
   const kv::KeyMap* const map = store_->key_map();
   std::string value;
   const bool has_none = map == nullptr;
-  const Status status = has_none ? Status::NotFound("") : GetUnder(options, CatalogKey(*map, name), {}, &value);
+  const Status status = has_none ? Status::NotFound("") : GetUnder(options, KeyspaceRecordKey(*map, name), {}, &value);
   if (status.IsNotFound()) return Status::NotFound("there is no keyspace \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   return format::DecodeKeyspaceRecord(value);
@@ -96,7 +96,7 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
   RETURN_IF_ERROR(CheckOpen());
   const kv::KeyMap* const map = store_->key_map();
   if (map == nullptr) return std::vector<KeyspaceEntry>();
-  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
+  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = KeyspaceRecordKey(*map, ""), .read = options}, {}));
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
@@ -144,8 +144,8 @@ Status DbImpl::LoadKeyspaces() {
 Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
   const read::SuperVersionPtr super_version = version_set_->Current();
   base::Random random(store_->options.env.entropy());
-  for (size_t bytes = 1; bytes <= kMarkerBytesTried; ++bytes) {
-    for (int i = 0; i < (bytes == 1 ? 1 : kMarkersOfOneLength); ++i) {
+  for (size_t bytes = 1; bytes <= kPrefixBytesTried; ++bytes) {
+    for (int i = 0; i < (bytes == 1 ? 1 : kPrefixesOfOneLength); ++i) {
       std::string marker(bytes, '\xff');
       for (size_t k = 0; bytes > 1 && k < bytes; ++k) marker[k] = static_cast<char>(random.Next());
       ASSIGN_OR_RETURN(const bool is_taken, read::BeginsAnyKey(store_->order, *store_->tables, *super_version, marker));
@@ -250,7 +250,7 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   if (!found.error().IsNotFound()) return found.error();
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
   const kv::KeyMap* const map = store_->key_map();
-  const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
+  const std::string key = KeyspaceRecordKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
   RETURN_IF_ERROR(CommitKeyspaceRecords({.kind = kv::Kind::kPut,
                                          .key = key,
@@ -272,7 +272,7 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
-  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
+  format::AppendRecord(&rep, kv::Kind::kDelete, KeyspaceRecordKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
   return CommitKeyspaceRecords({.batch = rep,

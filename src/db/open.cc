@@ -181,25 +181,26 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
 
 VersionSet::Options DbImpl::VersionSetOptions() {
   FileSystem* const files = store_->options.env.file_system;
-  return {.file_system = files,
-          .directory = store_->directory,
-          .order = store_->order,
-          .database_id = database_id_,
-          .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
-            ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
-            return reader->CheckIntegrity();
+  return {
+      .file_system = files,
+      .directory = store_->directory,
+      .order = store_->order,
+      .database_id = database_id_,
+      .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
+        ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
+        return reader->CheckIntegrity();
+      },
+      .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
+        ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
+        return reader->CheckIntegrity();
+      },
+      .file_replaced =
+          [this](kv::FileNumber number) {
+            store_->tables->Evict(number);
+            store_->values.Evict(number);
           },
-          .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
-            ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
-            return reader->CheckIntegrity();
-          },
-          .file_replaced =
-              [this](kv::FileNumber number) {
-                store_->tables->Evict(number);
-                store_->values.Evict(number);
-              },
-          .merge_operators = [this] { return store_->operator_names.List(); },
-          .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->marker())};
+      .merge_operators = [this] { return store_->operator_names.List(); },
+      .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->reserved_prefix())};
 }
 
 Status DbImpl::Create() {

@@ -55,10 +55,11 @@ Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value) {
   return id;
 }
 
-std::optional<std::string> MarkerOfNextIdKey(std::string_view tree_key) {
+std::optional<std::string> ReservedPrefixOfNextIdKey(std::string_view tree_key) {
   if (!tree_key.ends_with(kNextIdKey)) return std::nullopt;
   std::string_view prefix = tree_key.substr(0, tree_key.size() - kNextIdKey.size());
-  if (prefix.size() < 2 || prefix.size() > kv::kMarkerBytesMax + 1 || prefix.back() != '\0') return std::nullopt;
+  if (prefix.size() < 2 || prefix.size() > kv::kReservedPrefixBytesMax + 1 || prefix.back() != '\0')
+    return std::nullopt;
   prefix.remove_suffix(1);
   return std::string(prefix);
 }

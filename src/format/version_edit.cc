@@ -414,7 +414,7 @@ void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
 
 std::string TakeKeyMarker(PayloadReader& in) {
   std::string marker = in.Rest();
-  if (marker.empty() || marker.size() > kv::kMarkerBytesMax) in.Expect("a keyspace prefix of 1 to 16 bytes");
+  if (marker.empty() || marker.size() > kv::kReservedPrefixBytesMax) in.Expect("a keyspace prefix of 1 to 16 bytes");
   return marker;
 }
 

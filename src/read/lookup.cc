@@ -186,9 +186,9 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
-        ASSIGN_OR_RETURN(const bool is_settled,
+        ASSIGN_OR_RETURN(const bool is_decided,
                          FindInTable(reader, key, {.newest = sequence, .oldest = masking_sequence}, control, &answer));
-        if (is_settled) {
+        if (is_decided) {
           answer.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer.Finish();
         }

@@ -32,7 +32,7 @@ namespace {
 
 using format::FileKind;
 
-constexpr size_t kMarkerBytesMax = size_t{1} << 20;
+constexpr size_t kReservedPrefixBytesMax = size_t{1} << 20;
 
 LooseTable LooseTableOf(const TableFinding& finding) {
   LooseTable table{.meta = finding.meta, .compacted_ranges = finding.compacted_ranges};
@@ -163,7 +163,7 @@ Status Repairer::Begin() {
   const auto bytes = files_->SizeOf(PathOf(marker));
   if (bytes) {
     ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kRead}));
-    std::string text(std::min<uint64_t>(*bytes, kMarkerBytesMax), '\0');
+    std::string text(std::min<uint64_t>(*bytes, kReservedPrefixBytesMax), '\0');
     size_t got = 0;
     RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
     report_.notes.push_back("an interrupted repair found:\n" + text.substr(0, got));
@@ -358,7 +358,7 @@ Status Repairer::FindKeyMarker() {
                                                       store_->order, nullptr));
     const auto entries = reader->NewScanIterator();
     for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
-      auto marker = format::MarkerOfNextIdKey(entries->entry().key);
+      auto marker = format::ReservedPrefixOfNextIdKey(entries->entry().key);
       if (marker && (!key_marker_ || marker->size() < key_marker_->size())) key_marker_ = std::move(marker);
     }
     RETURN_IF_ERROR(entries->status());

@@ -10,7 +10,7 @@
 
 namespace mergedb::txn {
 
-std::string TransactionImpl::RecordKey(std::string_view name) const { return db::CatalogKey(*key_map_, name); }
+std::string TransactionImpl::RecordKey(std::string_view name) const { return db::KeyspaceRecordKey(*key_map_, name); }
 
 // WHY not in an optimistic transaction: the map is chosen under the writers' lock, and other writers would
 // wait for a transaction that may never commit.
@@ -29,7 +29,7 @@ Status TransactionImpl::EnsureKeyMap() {
   RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
   // An earlier call may have chosen the map and failed to enable it. That call did not check this transaction's keys.
   const kv::KeyMap* const map = host_.key_map();
-  if (begins_own_key(map->marker())) return Status::Conflict(kOtherKeyMap);
+  if (begins_own_key(map->reserved_prefix())) return Status::Conflict(kOtherKeyMap);
   key_map_ = map;
   has_whole_ranges_ = writes_.NewMaskSource() != nullptr;
   return {};

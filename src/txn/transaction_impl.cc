@@ -105,7 +105,7 @@ Status TransactionImpl::Commit() {
   if (status.IsConflict() && reads_.conflict()) {
     const kv::KeyMap::Place place =
         key_map_ == nullptr ? kv::KeyMap::Place{.key = *reads_.conflict()} : key_map_->FromTree(*reads_.conflict());
-    if (!place.is_catalog) {
+    if (!place.is_keyspace_record) {
       conflict_ = TransactionConflict{
           .keyspace = Keyspace(place.keyspace), .key = std::string(place.key), .sequence = sequence_};
     }
@@ -358,8 +358,8 @@ Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, s
     return Write(std::nullopt, kv::Kind::kRangeDelete, begin, end);
   const auto stretches =
       key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
-  RETURN_IF_ERROR(CheckRoom(stretches.size() *
-                            OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
+  RETURN_IF_ERROR(CheckRoom(stretches.size() * OwnWrites::BytesOf(begin.size() + kv::kReservedPrefixBytesMax,
+                                                                  end.size() + kv::kReservedPrefixBytesMax)));
   NoteUse(keyspace);
   for (const auto& stretch : stretches)
     RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));

@@ -449,7 +449,7 @@ TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
 }
 
 // A recycled file of a killed process is removed if its size is unknown; the removal may fail too.
-TEST_P(ErrorsTest, OpensWhereASpareCanNeitherBeMeasuredNorRemoved) {
+TEST_P(ErrorsTest, OpensIfARecycledFileCanNeitherBeMeasuredNorRemoved) {
   Errors errors(std::get<0>(GetParam()));
   ASSERT_OK(errors.Open());
   errors.Work(kCommits / 2);

@@ -165,12 +165,12 @@ const Case kCases[] = {
 };
 // clang-format on
 
-class CareErrors : public ::testing::TestWithParam<Case> {
+class VerifyAndRepairErrors : public ::testing::TestWithParam<Case> {
  protected:
   const Image before_ = GetParam().make();
 };
 
-INSTANTIATE_TEST_SUITE_P(Databases, CareErrors, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Databases, VerifyAndRepairErrors, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.name; });
 
 // ---- permitted outcomes -----------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ bool FindsTheSame(const VerifyReport& a, const VerifyReport& b) {
 // ---- verify -----------------------------------------------------------------------------------------------
 
 // If verify skipped an unreadable file, it would report a database as intact that it has not read.
-TEST_P(CareErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
+TEST_P(VerifyAndRepairErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
   ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
     const uint64_t bytes_before = world.files->Fingerprint();
@@ -270,7 +270,7 @@ TEST_P(CareErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
   });
 }
 
-TEST_P(CareErrors, VerifyGivesUpOnRequest) {
+TEST_P(VerifyAndRepairErrors, VerifyGivesUpOnRequest) {
   if (!Verify(CopyOf(*before_)->SmallOptions(), kPath)) return;  // refused before it begins
   ForEachGivingUp(*before_, [](World& world, const Progress& progress) {
     const auto report = Verify(world.SmallOptions(), kPath, progress);
@@ -290,7 +290,7 @@ Shown RepairCleanly(const FaultFileSystem& before) {
 
 // A repair treats read errors as damage and reports them; every other failure is an error, after which it is
 // run again.
-TEST_P(CareErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
+TEST_P(VerifyAndRepairErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
   const Shown expected = RepairCleanly(*before_);
   ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
     world.files->AddFault(fault);
@@ -319,7 +319,7 @@ TEST(InterruptedRepair, IsNotTakenUpWithoutReadingItsMarker) {
   }
 }
 
-TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
+TEST_P(VerifyAndRepairErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   const Shown expected = RepairCleanly(*before_);
   ForEachGivingUp(*before_, [&](World& world, const Progress& progress) {
     const auto given_up = Repair(world.SmallOptions(), kPath, {.progress = progress});
@@ -344,7 +344,7 @@ size_t LossesOf(const FaultFileSystem& before) {
 
 // Symptom: a whole table went to lost/ because the process had too many open files. Cause: the repair treated
 // a file that it could not open as damaged.
-TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
+TEST_P(VerifyAndRepairErrors, TooFewDescriptorsAreBusyAndNoDamage) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
   const Shown expected = RepairCleanly(*before_);
   const size_t losses = LossesOf(*before_);
@@ -376,7 +376,7 @@ TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
 
 // Symptom: verify called an intact database damaged, and repair locked it, if the process may open about as
 // many files as there are blob files. Cause: the diagnosis held all blob files open.
-TEST(CareDescriptors, ManyBlobFilesNeedFew) {
+TEST(RepairDescriptors, ManyBlobFilesNeedFew) {
   World world;
   Shown expected;
   {
@@ -403,7 +403,7 @@ TEST(CareDescriptors, ManyBlobFilesNeedFew) {
   EXPECT_EQ(OpenAndRead(world), expected);
 }
 
-TEST(CareProgress, IsAskedWithinTheMergeOfLargeTables) {
+TEST(RepairProgress, IsAskedWithinTheRewriteOfLargeTables) {
   const Image before = WithManyEntries();
   RemoveAll(*before, "MANIFEST");
   const Shown expected = RepairCleanly(*before);
@@ -419,7 +419,7 @@ TEST(CareProgress, IsAskedWithinTheMergeOfLargeTables) {
   EXPECT_GT(given_up, 4u);
 }
 
-TEST(CareMarker, OneThatCannotBeReadIsAnErrorAndStays) {
+TEST(RepairMarker, OneThatCannotBeReadIsAnErrorAndStays) {
   const auto world = CopyOf(*kCases[8].make());
   ASSERT_TRUE(world->files->ReadWhole(kPath + "/REPAIR").has_value());
   world->files->AddFault({.op = Op::kRead, .path_contains = "REPAIR"});
@@ -434,7 +434,7 @@ class Other final : public Comparator {
 };
 
 // The error comes from the MANIFEST or, without a MANIFEST, from the tables.
-TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
+TEST(VerifyAndRepairOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
   const Other other;
   for (const Case& each : {kCases[0], kCases[3]}) {
     SCOPED_TRACE(each.name);
@@ -449,7 +449,7 @@ TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
 }
 
 // To this version such a file looks like damage, but it may be the only copy of newer data.
-TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
+TEST(VerifyAndRepairOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
   const struct {
     const char* what;
     void (*make)(FaultFileSystem&);
@@ -656,7 +656,7 @@ TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
 
 // ---- options ----------------------------------------------------------------------------------------------
 
-TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
+TEST(VerifyAndRepairOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
   const auto world = CopyOf(Closed().image());
   const auto db = world->Open();
   ASSERT_OK(db);
@@ -720,7 +720,7 @@ std::string BackwardRange() {
   return payload;
 }
 
-TEST(ForgedLog, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
+TEST(ForgedWal, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
   const struct {
     std::string payload;
     const char* what;
@@ -777,7 +777,7 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
 }
 
 // Blob indexes without a value, in a table with valid checksums.
-TEST(ForgedReferences, AreValuesThatAreLost) {
+TEST(ForgedBlobIndexes, AreValuesThatAreLost) {
   World world;
   FaultFileSystem& files = *world.files;
   ASSERT_OK(files.CreateDirectory(kPath));

@@ -24,7 +24,7 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class ValuesTest : public ::testing::Test {
+class BlobFilesTest : public ::testing::Test {
  protected:
   void SetUp() override { Reopen(); }
   void Reopen() {
@@ -88,7 +88,7 @@ class ValuesTest : public ::testing::Test {
   uint64_t puts_ = 0;
 };
 
-TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
+TEST_F(BlobFilesTest, AnswersThroughFlushCompactionGarbageCollectionAndReopen) {
   Fill(2'000);
   for (uint64_t i = 0; i < 2'000; i += 2) Put(i);  // not all values of any blob file
   ASSERT_OK(db_->Flush());
@@ -107,7 +107,7 @@ TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
+TEST_F(BlobFilesTest, OperandsAreFoldedOntoSeparatedValues) {
   Fill(1'000);
   ASSERT_OK(db_->Flush());
   EXPECT_GT(Counter(*db_, "blob_files"), 0u);
@@ -142,7 +142,7 @@ TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
+TEST_F(BlobFilesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   Fill(2'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   const uint64_t live = Counter(*db_, "blob_bytes_live");
@@ -163,7 +163,7 @@ TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, TheOptionMayChangeFromOpenToOpen) {
+TEST_F(BlobFilesTest, TheOptionMayChangeFromOpenToOpen) {
   for (const size_t bytes_min : {0u, 500u, 64u, 0u, 1u, 5'000u}) {
     SCOPED_TRACE(bytes_min);
     options_.blob_value_bytes_min = bytes_min;
@@ -177,14 +177,14 @@ TEST_F(ValuesTest, TheOptionMayChangeFromOpenToOpen) {
   }
 }
 
-TEST_F(ValuesTest, AFewLargeValuesStayInTheTable) {
+TEST_F(BlobFilesTest, AFewLargeValuesStayInTheTable) {
   for (uint64_t i = 0; i < 2'000; ++i) ASSERT_OK(db_->Put({}, Key(i), "s"));
   ASSERT_OK(db_->Put({}, "large", std::string(300, 'l')));
   ASSERT_OK(db_->Flush());
   EXPECT_EQ(Counter(*db_, "blob_files"), 0u);
 }
 
-TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
+TEST_F(BlobFilesTest, ObsoleteBlobFilesAreRecycled) {
   options_.write_buffer_bytes = 512 << 10;
   options_.memory_bytes = 4 << 20;
   Reopen();
@@ -200,7 +200,7 @@ TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, KeysAloneReadNoBlobFile) {
+TEST_F(BlobFilesTest, KeysAloneReadNoBlobFile) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   for (const std::string& path : ValueFiles()) Overwrite(path, 0, std::string(4'096, 'x'));
@@ -214,7 +214,7 @@ TEST_F(ValuesTest, KeysAloneReadNoBlobFile) {
   EXPECT_EQ(at, expected_.end());
 }
 
-TEST_F(ValuesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
+TEST_F(BlobFilesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
   Fill(800);
   ASSERT_OK(db_->Flush());
   const auto snapshot = db_->GetSnapshot();
@@ -234,7 +234,7 @@ TEST_F(ValuesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
+TEST_F(BlobFilesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
   Fill(300);
   ASSERT_OK(db_->Flush());
   auto it = db_->NewIterator();
@@ -245,7 +245,7 @@ TEST_F(ValuesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
   EXPECT_EQ(it->status().code(), Code::kShuttingDown);
 }
 
-TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
+TEST_F(BlobFilesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   Fill(1'000);
   ASSERT_OK(db_->Close());
   db_ = nullptr;
@@ -283,7 +283,7 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
 }
 
 // A missing file is an error of the database; it never makes a key NotFound.
-TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
+TEST_F(BlobFilesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   options_.mode = OpenMode::kReadOnly;
@@ -305,7 +305,7 @@ TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
 }
 
 // The copy is read before it replaces the file.
-TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
+TEST_F(BlobFilesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   for (uint64_t i = 0; i < 100; ++i) Put(i);
   world_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: sync")));
@@ -325,7 +325,7 @@ TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   db_ = nullptr;
 }
 
-TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
+TEST_F(BlobFilesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   Fill(500);
   ASSERT_OK(db_->Close());
   const auto paths = ValueFiles();
@@ -345,7 +345,7 @@ TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
     EXPECT_FALSE(path.ends_with("0.val") && path.size() > 12) << path;
 }
 
-TEST_F(ValuesTest, ApproximateSizesCountThem) {
+TEST_F(BlobFilesTest, ApproximateSizesCountThem) {
   for (uint64_t i = 0; i < 2'000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1'000, 'v')));
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   const std::string middle = Key(1'000), end = Key(2'000);

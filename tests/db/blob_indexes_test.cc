@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 const kv::Order kOrder(BytewiseComparator());
 
-class ValueReferencesTest : public ::testing::Test {
+class BlobIndexesTest : public ::testing::Test {
  protected:
   // One table; all values are in blob files.
   void SetUp() override {
@@ -102,12 +102,12 @@ class ValueReferencesTest : public ::testing::Test {
   kv::FileNumber manifest_{};
 };
 
-TEST_F(ValueReferencesTest, WholeOnesPass) {
+TEST_F(BlobIndexesTest, WholeOnesPass) {
   WriteTableAnew([](std::vector<OwnedEntry>*) {});
   EXPECT_OK(Check());
 }
 
-TEST_F(ValueReferencesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
+TEST_F(BlobIndexesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) { std::swap((*entries)[10].value, (*entries)[11].value); });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
   ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
@@ -116,14 +116,14 @@ TEST_F(ValueReferencesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
   EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
 }
 
-TEST_F(ValueReferencesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
+TEST_F(BlobIndexesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
   format::FileMeta meta = *table_;
   --meta.values.front().bytes;
   DescribeAnew(meta);
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
 }
 
-TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
+TEST_F(BlobIndexesTest, OnesThatAreNoneFailWhoMeetsThem) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) { (*entries)[10].value = "\xff"; });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
   ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
@@ -141,7 +141,7 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
 }
 
 // A compaction that copied the blob index would produce a tree without the file.
-TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
+TEST_F(BlobIndexesTest, OneThatLeadsToNoFileEndsTheCompactionAtItsReleaseOrItsEnd) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) {
     char bytes[format::kBlobIndexBytesMax];
     (*entries)[10].value.assign(
@@ -163,7 +163,7 @@ TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsRele
 }
 
 // A check reads each table twice: the whole table, and the values of its blob indexes.
-TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
+TEST_F(BlobIndexesTest, NoneIsTakenForWholeThatCannotBeRead) {
   auto db = DB::Open(options_, World::kPath);
   ASSERT_OK(db.status());
   uint64_t failed = 0;
@@ -181,7 +181,7 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
 }
 
 // More tables than may be open: the check opens tables again for their blob indexes.
-TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
+TEST_F(BlobIndexesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   options_.open_tables_max = 16;
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, World::kPath));
   for (int i = 0; i < 40; ++i) {  // disjoint key ranges, so that no compaction rewrites them
@@ -204,7 +204,7 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   EXPECT_OK(db->CheckIntegrity());
 }
 
-TEST_F(ValueReferencesTest, ADamagedBlobFileFailsTheCheck) {
+TEST_F(BlobIndexesTest, ADamagedBlobFileFailsTheCheck) {
   const std::string path = format::BlobFilePath(World::kPath, table_->values.front().file);
   ASSERT_OK(world_.files->FlipBit(path, 300, 4));
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr(path)));

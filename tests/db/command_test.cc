@@ -241,7 +241,7 @@ TEST_F(CommandTest, CopiesADatabaseThroughAPipe) {
   EXPECT_NE(broken.err.find("line 2"), std::string::npos);
 }
 
-TEST_F(CommandTest, ReportsAndCaresForADatabase) {
+TEST_F(CommandTest, ReportsCompactsAndDestroys) {
   EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D").exit, 0);
   EXPECT_EQ(Run("$M compact $D").exit, 0);
   EXPECT_NE(Run("$M stat $D").out.find("on disk"), std::string::npos);

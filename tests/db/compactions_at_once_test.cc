@@ -25,7 +25,7 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class MergesAtOnce : public ::testing::TestWithParam<Style> {
+class CompactionsAtOnce : public ::testing::TestWithParam<Style> {
  protected:
   void SetUp() override {
     Options options = world_.SmallOptions();
@@ -89,7 +89,7 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
   size_t value_bytes_ = 300;
 };
 
-TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
+TEST_P(CompactionsAtOnce, LetsAnInnerCompactionOvertakeAnOuterOne) {
   value_bytes_ = 60;
   constexpr uint64_t kKeys = 150'000;
   for (uint64_t i = 0; i < kKeys; ++i) Put(i);
@@ -136,7 +136,7 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   ASSERT_OK(db_->CheckIntegrity());
 }
 
-TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
+TEST_P(CompactionsAtOnce, FlushesWhileALargeCompactionRuns) {
   constexpr uint64_t kKeys = 10'000;
   for (uint64_t i = 0; i < 3 * kKeys; ++i) {
     Put(i * 7919 % kKeys);
@@ -155,7 +155,7 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
 }
 
 // One full compaction at a time: a caller that waits for another one receives the error that stopped it.
-TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
+TEST_P(CompactionsAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
   const auto fill = [this] {
     for (uint64_t i = 0; i < 10'000; ++i) Put(i);
     ASSERT_OK(db_->Flush());
@@ -180,7 +180,7 @@ TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd)
   CheckContents();
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, MergesAtOnce, ::testing::Values(Style::kLazy, Style::kCascade),
+INSTANTIATE_TEST_SUITE_P(Styles, CompactionsAtOnce, ::testing::Values(Style::kLazy, Style::kCascade),
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace

@@ -70,7 +70,7 @@ TEST_F(DbTest, AnswersWhatWasPut) {
 
 // A memtable holds about 27 of these values: two memtables become immutable, and no background work flushes
 // them.
-TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
+TEST_F(DbTest, ReadsTheNewestOfSeveralImmutableMemtables) {
   for (uint64_t i = 0; i < 60; ++i) {
     if (i == 5) {
       ASSERT_OK(db_->Put({}, "key", "in the older"));
@@ -86,7 +86,7 @@ TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
   EXPECT_EQ(Get("gone"), "NotFound");
 }
 
-TEST_F(DbTest, KeepsWhatWasPutThroughFlushMergeAndReopen) {
+TEST_F(DbTest, KeepsWhatWasPutThroughFlushCompactionAndReopen) {
   std::map<std::string, std::string> expected;
   for (uint64_t i = 0; i < 5000; ++i) {
     const std::string key = Key(i * 7919 % 2000), value(100, static_cast<char>('a' + i % 26));
@@ -140,7 +140,7 @@ TEST_F(DbTest, TakesValuesLargerThanAMemtable) {
   EXPECT_EQ(Get("small"), "s");
 }
 
-TEST_F(DbTest, ReadsASnapshotThroughOverwritesFlushesAndMerges) {
+TEST_F(DbTest, ReadsASnapshotThroughOverwritesFlushesAndCompactions) {
   for (uint64_t i = 0; i < 500; ++i) ASSERT_OK(db_->Put({}, Key(i), "old"));
   auto snapshot = db_->GetSnapshot();
   for (int round = 0; round < 4; ++round) {

@@ -24,7 +24,7 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class HardShapes : public ::testing::TestWithParam<Style> {
+class HardWorkloads : public ::testing::TestWithParam<Style> {
  protected:
   void Open(size_t write_buffer_bytes = 64 << 10) {
     options_ = world_.SmallOptions();
@@ -55,7 +55,7 @@ class HardShapes : public ::testing::TestWithParam<Style> {
 };
 
 // Append at the end, delete at the front: deleted entries must cost no reads and no space.
-TEST_P(HardShapes, AQueueStaysFlat) {
+TEST_P(HardWorkloads, AQueueStaysFlat) {
   Open();
   const uint64_t length = 2'000, pops = IsFullSize() ? 10'000'000 : 60'000;
   uint64_t front = 0, most_bytes = 0, most_blocks[2] = {};  // of each half
@@ -85,7 +85,7 @@ TEST_P(HardShapes, AQueueStaysFlat) {
   EXPECT_LE(FileBytes(), kMiB) << Property(*db_, "stats");
 }
 
-TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
+TEST_P(HardWorkloads, ZipfianOverwritesStayWithinTheBound) {
   const uint64_t seed = SeedOr(41);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -108,7 +108,7 @@ TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
   EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
 }
 
-TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
+TEST_P(HardWorkloads, HoldsLargeValuesAndKeysInLittleMemory) {
   Open();
   const auto value = [](int i) { return std::string(16 * kMiB, static_cast<char>('a' + i)); };
   const auto key = [](int i) { return std::string(kMiB, 'k') + std::to_string(i); };
@@ -140,7 +140,7 @@ TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
   ASSERT_OK(db_->CheckIntegrity());
 }
 
-TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
+TEST_P(HardWorkloads, TakesALargeBatchWithinItsMemory) {
   Open(kMiB);
   const uint64_t batch_bytes = IsFullSize() ? 1'024 * kMiB : 64 * kMiB, value_bytes = 4'000;
   const uint64_t entries = batch_bytes / value_bytes;
@@ -172,7 +172,7 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
 
 // Symptom: after a batch of few bytes that exceeds a memtable, a clean close made the next open return
 // Corruption: zeros overwrote the frames before the batch in its WAL block.
-TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
+TEST_P(HardWorkloads, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
   for (const bool is_mapped : {true, false}) {
     for (const size_t records : {size_t{200}, size_t{307}, size_t{700}, size_t{3'000}}) {
       for (const bool is_closed : {true, false}) {
@@ -207,7 +207,7 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
 }
 
 // A batch without WAL is atomic too, however large.
-TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
+TEST_P(HardWorkloads, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
   Open();
   WriteBatch batch;
   constexpr uint64_t kEntries = 2'000;
@@ -230,7 +230,7 @@ TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
   EXPECT_GT(images, 5u);
 }
 
-TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
+TEST_P(HardWorkloads, KeepsASnapshotForTheWholeOfALongOverwrite) {
   Open();
   constexpr uint64_t kKeys = 3'000;
   for (uint64_t i = 0; i < kKeys; ++i) ASSERT_OK(db_->Put({}, Key(i), "old" + std::string(300, 'o')));
@@ -261,7 +261,7 @@ TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
 
 // Tables of a load in key order with values inside are moved, never compacted: the smallest buffers make very
 // many tables.
-TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
+TEST_P(HardWorkloads, OpensAndReadsVeryManyTablesWithFewOpen) {
   Open();
   options_.blob_value_bytes_min = 0;  // otherwise the tables of blob indexes are small and are compacted
   Reopen();
@@ -286,7 +286,7 @@ TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, HardShapes, ::testing::Values(Style::kLazy, Style::kCascade),
+INSTANTIATE_TEST_SUITE_P(Styles, HardWorkloads, ::testing::Values(Style::kLazy, Style::kCascade),
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace

@@ -42,7 +42,7 @@ class KeyspaceErrors : public ::testing::Test {
 };
 
 // The records of `older` and of the newer keyspace are in different tables: an open needs both.
-TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
+TEST_F(KeyspaceErrors, NoneIsOpenedIfTheKeyspaceRecordsCannotBeRead) {
   Open();
   Create("older");
   ASSERT_OK(db_->Flush());
@@ -71,7 +71,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
 }
 
 // Forged records: mergedb never writes any of them.
-TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
+TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
   Open();
   const Keyspace x = Create("x");
   ASSERT_OK(db_->Put({}, "a", "of the default one"));
@@ -84,7 +84,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
                 "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
                {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64),
                 "\"x\" has id 1, which belongs to another keyspace or was never assigned"},
-               {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
+               {db::KeyspaceRecordKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
                 "\"y\" has id 1, which belongs to another keyspace"}};
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);

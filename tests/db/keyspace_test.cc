@@ -297,7 +297,7 @@ TEST_F(Keyspaces, RangeDeletesOfTheDefaultOneLeaveThemAlone) {
   EXPECT_EQ(Contents(x), "k=1 ");
 }
 
-TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
+TEST_F(Keyspaces, TheReservedPrefixBeginsNoExistingKey) {
   for (int byte = 0; byte < 256; ++byte) ASSERT_OK(db_->Put({}, std::string(1, static_cast<char>(byte)), "v"));
   ASSERT_OK(db_->Put({}, "\xff\xff\x01", "deleted later"));
   ASSERT_OK(db_->Flush());
@@ -324,7 +324,7 @@ TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
   EXPECT_EQ(Contents(x), "\x01=in x ");
 }
 
-TEST_F(Keyspaces, AreRefusedWhereKeysBeginWithEveryMarkerThatIsTried) {
+TEST_F(Keyspaces, AreRefusedIfKeysBeginWithAllPrefixesThatAreTried) {
   uint64_t entropy = 1;
   Options options = world_.SmallOptions();
   options.env.entropy = [&] { return entropy++; };
@@ -821,7 +821,7 @@ TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
 }
 
 // Repair keeps keyspaces, also if only one of their own records shows that they exist.
-TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
+TEST(KeyspaceRepair, FindsTheReservedPrefixWithoutAManifest) {
   for (const bool has_manifest : {true, false}) {
     for (const bool is_flushed : {true, false}) {
       SCOPED_TRACE(std::string(has_manifest ? "manifest " : "") + (is_flushed ? "flushed" : "in the log"));

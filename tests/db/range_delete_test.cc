@@ -120,7 +120,7 @@ TEST_P(RangeDeletes, ThatReachBeyondTheUpperBoundShowNothingThere) {
   }
 }
 
-TEST_P(RangeDeletes, InABatchCoverWhatStandsBeforeThem) {
+TEST_P(RangeDeletes, InABatchMaskWhatStandsBeforeThem) {
   ASSERT_OK(db_->Put({}, "b", "old"));
   WriteBatch batch;
   batch.Put("a", "1");
@@ -276,7 +276,7 @@ TEST_P(RangeDeletes, InThousandsAnswerLikeOne) {
 
 // A compaction releases its outputs up to the beginning of the next output, not up to the next output's first
 // key. Otherwise range tombstones in between would be lost until the compaction ends.
-TEST_P(RangeDeletes, HoldWhileAMergeReleasesItsInputsPieceByPiece) {
+TEST_P(RangeDeletes, HoldWhileACompactionReleasesItsInputsInParts) {
   Load(20'000);
   ASSERT_OK(db_->WaitForCompaction());
   for (uint64_t i = 0; i < 20'000; i += 100) ASSERT_OK(db_->DeleteRange({}, Key(i), Key(i + 90)));

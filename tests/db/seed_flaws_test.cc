@@ -84,7 +84,7 @@ class SeedFlaws : public ::testing::TestWithParam<Style> {
 };
 
 // Flaws 1 and 2, in an open database and after a reopen.
-TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
+TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileCompactionsRun) {
   const uint64_t seed = SeedOr(11);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -112,7 +112,7 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
 
 // Flaw 2: the machine stops between two releases of one compaction, shortly after deletes of many keys. A
 // crash image shows the state after a prefix of the commits; no prefix has a deleted key alive again.
-TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
+TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInACompaction) {
   const uint64_t seed = SeedOr(12);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -161,7 +161,7 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
 
 // Flaw 3: a flush during a compaction is newer than all outputs of the compaction, at whatever position
 // either is placed.
-TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
+TEST_P(SeedFlaws, PutsAFlushDuringACompactionAboveItsResult) {
   auto db = Open();
   for (int life = 0; life < 3; ++life) {
     for (uint64_t i = 0; i < 3'000; ++i) PutOne(*db, i * 7 % 1'000, 300);
@@ -185,7 +185,7 @@ TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
 }
 
 // Flaws 4 and 5: more sorted runs than any fixed array holds, and as many levels as are allowed.
-TEST_P(SeedFlaws, MergesVeryManyRuns) {
+TEST_P(SeedFlaws, CompactsVeryManyRuns) {
   auto db = Open();
   constexpr uint64_t kRuns = 300;
   uint64_t runs_max = 0;
@@ -207,7 +207,7 @@ TEST_P(SeedFlaws, MergesVeryManyRuns) {
 }
 
 // Flaw 6: failed compactions leave no files behind, in this life or the next, and do not block later ones.
-TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
+TEST_P(SeedFlaws, LeavesNoFilesOfFailedCompactions) {
   auto db = Open();
   base::Random random(13);
   for (int round = 0; round < 24; ++round) {
@@ -274,7 +274,7 @@ TEST_P(SeedFlaws, MovesDisjointRunsOnce) {
 }
 
 // Flaw 8: a close does not wait for a compaction, unless the options ask for it.
-class CloseDuringAMerge : public SeedFlaws {
+class CloseDuringACompaction : public SeedFlaws {
  protected:
   // The duration of Close, on a clock that advances with the work.
   uint64_t NanosOfClose(bool finish_merges) {
@@ -303,13 +303,13 @@ class CloseDuringAMerge : public SeedFlaws {
 };
 
 // A step takes half a millisecond.
-TEST_P(CloseDuringAMerge, StopsItAtTheNextStep) { EXPECT_LE(NanosOfClose(false), 700'000u); }
-TEST_P(CloseDuringAMerge, WaitsForItIfAsked) { EXPECT_GT(NanosOfClose(true), 700'000u); }
+TEST_P(CloseDuringACompaction, StopsItAtTheNextStep) { EXPECT_LE(NanosOfClose(false), 700'000u); }
+TEST_P(CloseDuringACompaction, WaitsForItIfAsked) { EXPECT_GT(NanosOfClose(true), 700'000u); }
 
 const auto kStyles = ::testing::Values(Style::kLazy, Style::kCascade);
 const auto kStyleName = [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; };
 INSTANTIATE_TEST_SUITE_P(Styles, SeedFlaws, kStyles, kStyleName);
-INSTANTIATE_TEST_SUITE_P(Styles, CloseDuringAMerge, kStyles, kStyleName);
+INSTANTIATE_TEST_SUITE_P(Styles, CloseDuringACompaction, kStyles, kStyleName);
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -114,7 +114,7 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   EXPECT_EQ(Counter(*db_, "blob_files") > 0, separates());
 }
 
-TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) { OverwriteForLong(0); }
+TEST_P(Space, StaysWithinTheBoundThroughAllCompactionsOfALongOverwrite) { OverwriteForLong(0); }
 
 TEST_P(Space, StaysWithinTheBoundWhereRemovingAFileTakesLong) { OverwriteForLong(5'000'000); }
 
@@ -147,7 +147,7 @@ TEST_P(Space, StaysWithinTheBoundWhileAnEmptyDatabaseFillsUp) {
 
 // Compactions of the tiers write 1.7 bytes for each byte put. With compactions for the space bound, which
 // gain nothing here, it would be 2.1.
-TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
+TEST_P(Space, ALoadOfNewKeysCausesNoCompactionsForTheBound) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "cascade's merges are its rules', not the bound's";
   Open();
   base::Random random(4);

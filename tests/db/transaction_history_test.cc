@@ -221,7 +221,7 @@ class History {
   uint64_t committed_ = 0, conflicts_ = 0, kills_ = 0;
 };
 
-TEST(TransactionHistory, IsSerializableThroughFlushesMergesAndKills) {
+TEST(TransactionHistory, IsSerializableThroughFlushesCompactionsAndKills) {
   const uint64_t first = SeedOr(1);
   uint64_t committed = 0, conflicts = 0, kills = 0;
   for (uint64_t seed = first; seed < first + Sized(30, 1000, 3); ++seed) {

@@ -359,7 +359,7 @@ TEST_F(Transactions, WhoWaitsForASingleWriterHearsOfTheEnd) {
   beginner.join();
 }
 
-TEST_F(Transactions, ASingleWriterDoesNotKeepFlushesAndMergesOut) {
+TEST_F(Transactions, ASingleWriterDoesNotBlockFlushesAndCompactions) {
   for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i), "1"));
   auto transaction = Begin(kSingle);
   ASSERT_OK(transaction->Put("key1", "2"));
@@ -477,7 +477,7 @@ TEST_F(Transactions, ThatAKeyIsAbsentIsRead) {
   EXPECT_EQ(Get("unique"), "one");
 }
 
-TEST_F(Transactions, AKeyThatWasDeletedAndMergedAwayIsAConflict) {
+TEST_F(Transactions, AKeyThatWasDeletedAndCompactedAwayIsAConflict) {
   ASSERT_OK(db_->Put({}, "a", "1"));
   MergeAway();
   auto read = Begin(kOptimistic);
@@ -704,14 +704,14 @@ class InBatchesOfAThousand : public Transactions {
   }
 };
 
-TEST_F(InBatchesOfAThousand, SettleIntoOneRunWhenNobodyWrites) {
+TEST_F(InBatchesOfAThousand, AreCompactedIntoOneRunWhenIdle) {
   Load(30, [](uint64_t n) { return n * 7919 % 30'000; });
   EXPECT_GT(Counter(*db_, "compaction_bytes_written"), 0u);
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
 }
 
-TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutAMerge) {
+TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutACompaction) {
   Load(30, [](uint64_t n) { return n; });
   EXPECT_EQ(Counter(*db_, "compaction_bytes_written"), 0u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");

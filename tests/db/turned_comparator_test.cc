@@ -80,7 +80,7 @@ TEST_F(TurnedComparator, FailsAFlush) {
   FailAndDoAgain([this] { return db_->Flush(); });
 }
 
-TEST_F(TurnedComparator, FailsAMerge) {
+TEST_F(TurnedComparator, FailsACompaction) {
   Live();
   ASSERT_OK(db_->Flush());
   FailAndDoAgain([this] { return db_->CompactRange(nullptr, nullptr); });
@@ -109,7 +109,7 @@ TEST_F(TurnedComparator, FailsAMoveOfARun) {
   EXPECT_OK(db_->CheckIntegrity());
 }
 
-TEST_F(TurnedComparator, FailsAnOpenThatFlushesTheLog) {
+TEST_F(TurnedComparator, FailsAnOpenThatFlushesTheWal) {
   Live();
   Kill();
   FailAndDoAgain([this] {

@@ -199,7 +199,7 @@ INSTANTIATE_FOR(FilesTest, kEndings);
 INSTANTIATE_FOR(FilesTest, kEndingsWithBlobFiles);
 
 // A long WAL is flushed in pieces during replay; replay meets the damaged end only after that.
-TEST(LongLog, LeavesNothingBehindWhenItsEndIsDamaged) {
+TEST(LongWal, LeavesNothingBehindWhenItsEndIsDamaged) {
   World world({.seed = 5});
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
   for (int i = 0; i < 300; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), std::string(1000, 'v')));

@@ -105,8 +105,8 @@ class HostileTest : public FlipsTest {
     return footer;
   }
   // Changes the part of a table that begins at `offset` and has `stored` bytes, and updates its checksum.
-  static void Reseal(std::string* table, uint64_t offset, uint64_t stored,
-                     const std::function<void(char* payload, size_t bytes)>& change) {
+  static void FixChecksums(std::string* table, uint64_t offset, uint64_t stored,
+                           const std::function<void(char* payload, size_t bytes)>& change) {
     const size_t payload_bytes = stored - format::kTrailerBytes;
     change(table->data() + offset, payload_bytes);
     const auto codec = static_cast<Compression>((*table)[offset + payload_bytes]);
@@ -133,8 +133,8 @@ TEST_P(HostileTest, Tables) {
   }
   const auto index = [&](size_t at, uint32_t value) {
     std::string bytes = whole;
-    Reseal(&bytes, footer.index_offset(), footer.index_bytes,
-           [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
+    FixChecksums(&bytes, footer.index_offset(), footer.index_bytes,
+                 [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
     return bytes;
   };
   for (const uint32_t worst : {UINT32_MAX, uint32_t{1} << 31, uint32_t{1} << 28, uint32_t{0}}) {
@@ -142,7 +142,7 @@ TEST_P(HostileTest, Tables) {
     ExpectAnswers("index prefix", write(index(4, worst)));
     ExpectAnswers("index, a block's bytes", write(index(8, worst)));
     std::string bytes = whole;
-    Reseal(&bytes, footer.properties_offset(), footer.properties_bytes, [&](char* payload, size_t size) {
+    FixChecksums(&bytes, footer.properties_offset(), footer.properties_bytes, [&](char* payload, size_t size) {
       char varint[5] = {'\xff', '\xff', '\xff', '\xff', '\x0f'};
       std::memcpy(payload + size - 6, varint, sizeof varint);
     });
@@ -154,10 +154,10 @@ TEST_P(HostileTest, Tables) {
     for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
       std::string bytes = whole;
       bytes[first_block_bytes - format::kTrailerBytes] = static_cast<char>(codec);
-      Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
+      FixChecksums(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
       ExpectAnswers("uncompressed length", write(bytes));
-      Reseal(&bytes, 0, first_block_bytes,
-             [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
+      FixChecksums(&bytes, 0, first_block_bytes,
+                   [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
       ExpectAnswers("block count", write(bytes));
     }
   }

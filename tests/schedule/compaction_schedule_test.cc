@@ -107,7 +107,7 @@ void PickBesideSweep(Scheduler& scheduler) {
     scheduler.Fail("a deleted key exists again: " + value);
 }
 
-TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
+TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideATombstoneScanCompaction) {
   const Explored explored = Explore({.name = "PickBesideSweep",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),

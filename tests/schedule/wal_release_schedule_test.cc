@@ -79,7 +79,7 @@ void CommitBesideFailedDrain(Scheduler& scheduler) {
   killed.CheckImages();
 }
 
-TEST(LogReleaseSchedule, AKillAfterAFailedDrainLeavesWhatTheManifestLists) {
+TEST(WalReleaseSchedule, AKillAfterAFailedWalWriteLeavesWhatTheManifestLists) {
   const Explored explored = Explore({.name = "CommitBesideFailedDrain",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(800, 8'000),

@@ -27,7 +27,7 @@ CUTS_SEPARATED = ("crash_power_cut_test", "*AllSequences*/LazyMappedSeparated")
 CUTS_WRITTEN = ("crash_power_cut_test", "*AllSequences*/LazyWritten")
 CUTS_RANDOM = ("crash_power_cut_test", "*Random*/LazyMapped")
 CUTS_ROLLING = ("crash_power_cut_test", "*RollOver*/CascadeMapped")
-CUTS_MERGING = ("crash_power_cut_test", "*MergesOfManyRuns*/CascadeMapped")
+CUTS_MERGING = ("crash_power_cut_test", "*CompactionsOfManyRuns*/CascadeMapped")
 CUTS_FAILING = ("crash_power_cut_test", "*SyncsThatFail*/LazyMapped")
 ERRORS = ("crash_errors_test", "*")
 DAMAGE = ("flips_bytes_test", "*ChangedByte*/ClosedMapped")
@@ -63,7 +63,7 @@ FINDERS = {
     "kOlderManifestAccepted": [("unit_manifest_mirror_file_test", "*DoesNotPassAKnownPoint*"), ("flips_metadata_test", "*OlderManifest*")],
     "kRecordsBehindABreakIgnored": [("unit_manifest_mirror_file_test", "*BehindABrokenOne*")],
     "kMovedFramesIgnored": [("unit_wal_staging_damage_test", "*")],
-    "kSkippedErrorForgotten": [("compat_interface_test", "DamagedFace*")],
+    "kSkippedErrorForgotten": [("compat_interface_test", "DamagedLevelDbInterface*")],
     "kBatchMovesUnderCursor": [("unit_txn_cursor_test", "*"), TRANSACTIONS],
     "kListedSegmentRemoved": [("unit_wal_wal_test", "*TheDurableEditListsIsNotRemoved*")],
     "kLostBatchForgotten": [("unit_write_recent_writes_test", "*"), ("race_transaction_race_test", "*Geometr*")],

@@ -111,8 +111,8 @@ void AddLoadCommand(CLI::App& app, Context& context);
 void AddCopyCommands(CLI::App& app, Context& context);
 void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
+void AddMaintenanceCommands(CLI::App& app, Context& context);
 void AddRepairCommands(CLI::App& app, Context& context);
-void AddDamageCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);
 

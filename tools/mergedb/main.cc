@@ -44,8 +44,8 @@ int Run(int argc, char** argv) {
   AddCopyCommands(app, context);
   AddMergeCommand(app, context);
   AddInspectCommands(app, context);
+  AddMaintenanceCommands(app, context);
   AddRepairCommands(app, context);
-  AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
   AddKeyspaceCommands(app, context);
   // WHY not CLI11: it drops the words that follow "--" after a verb.

@@ -28,7 +28,7 @@ int RunDestroy(Arguments& arguments) {
 
 }  // namespace
 
-void AddRepairCommands(CLI::App& app, Context& context) {
+void AddMaintenanceCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* compact = AddVerb(
       app, context,

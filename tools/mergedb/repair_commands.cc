@@ -97,7 +97,7 @@ int RunRepair(Arguments& arguments) {
 
 }  // namespace
 
-void AddDamageCommands(CLI::App& app, Context& context) {
+void AddRepairCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* verify = AddVerb(app, context,
                              {"verify", "verify DIR [--json] [--quiet]",

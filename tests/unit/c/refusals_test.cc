@@ -39,7 +39,7 @@ mergedb_db HandleOf(std::unique_ptr<DB> database) {
   return db;
 }
 
-class CFaceRefusals : public ::testing::Test {
+class CInterfaceRefusals : public ::testing::Test {
  protected:
   void SetUp() override {
     db_ = HandleOf(std::move(world_.Open()).value());
@@ -99,7 +99,7 @@ class CFaceRefusals : public ::testing::Test {
 
 // ---- pointers
 
-TEST_F(CFaceRefusals, NullBytesThatHaveASize) {
+TEST_F(CInterfaceRefusals, NullBytesThatHaveASize) {
   mergedb_keyspace made = 9;
   const auto operand = Sized<mergedb_operand>();
   REFUSED(std::string("begin") + kNullOf3, mergedb_delete_range(db_, nullptr, nullptr, 3, "z", 1, &error_));
@@ -118,7 +118,7 @@ TEST_F(CFaceRefusals, NullBytesThatHaveASize) {
   EXPECT_EQ(count, 0u);
 }
 
-TEST_F(CFaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
+TEST_F(CInterfaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
   mergedb_keyspace_entry* entries = nullptr;
   size_t count = 0;
   REFUSED("keyspace is NULL", mergedb_keyspace_create(db_, "new", 3, MERGEDB_DEFAULT, nullptr, &error_));
@@ -127,7 +127,7 @@ TEST_F(CFaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
   REFUSED("count is NULL", mergedb_keyspace_list(db_, nullptr, &entries, nullptr, &error_));
 }
 
-TEST_F(CFaceRefusals, NullInATransaction) {
+TEST_F(CInterfaceRefusals, NullInATransaction) {
   Begin();
   const auto operand = Sized<mergedb_operand>();
   void* value = nullptr;
@@ -161,7 +161,7 @@ TEST_F(CFaceRefusals, NullInATransaction) {
   EXPECT_EQ(writes, 0u);
 }
 
-TEST_F(CFaceRefusals, NullOfACursor) {
+TEST_F(CInterfaceRefusals, NullOfACursor) {
   Begin();
   mergedb_cursor cursor = 0;
   ASSERT_EQ(mergedb_cursor_open(transaction_, 0, &cursor, &error_), MERGEDB_OK);
@@ -178,7 +178,7 @@ TEST_F(CFaceRefusals, NullOfACursor) {
 
 // ---- structs
 
-TEST_F(CFaceRefusals, WriteOptionsOfEveryWrite) {
+TEST_F(CInterfaceRefusals, WriteOptionsOfEveryWrite) {
   const auto operand = Sized<mergedb_operand>();
   using Write = std::function<mergedb_code(const mergedb_write_options*)>;
   const std::vector<std::pair<const char*, Write>> writes = {
@@ -205,7 +205,7 @@ TEST_F(CFaceRefusals, WriteOptionsOfEveryWrite) {
   REFUSED("a batch says itself", mergedb_write(db_, &placed, batch_, &error_));
 }
 
-TEST_F(CFaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
+TEST_F(CInterfaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
   auto placed = Sized<mergedb_read_options>(), newer = placed;
   placed.keyspace = keyspace_;
   newer.reserved = 1;
@@ -224,14 +224,14 @@ TEST_F(CFaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
   EXPECT_EQ(iterator, 0u);
 }
 
-TEST_F(CFaceRefusals, FlagsThatAreNeitherYesNorNo) {
+TEST_F(CInterfaceRefusals, FlagsThatAreNeitherYesNorNo) {
   mergedb_keyspace made = 0;
   REFUSED("may_exist is 7", mergedb_keyspace_create(db_, "new", 3, 7, &made, &error_));
   Begin();
   REFUSED("may_exist is 7", mergedb_transaction_keyspace_create(transaction_, "new", 3, 7, &made, &error_));
 }
 
-TEST_F(CFaceRefusals, Operands) {
+TEST_F(CInterfaceRefusals, Operands) {
   auto small = Sized<mergedb_operand>(), typeless = small, keep = small, bytes = small, delimiter = small,
        nameless = small;
   small.struct_size = 3;
@@ -257,7 +257,7 @@ TEST_F(CFaceRefusals, Operands) {
   }
 }
 
-TEST_F(CFaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
+TEST_F(CInterfaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
   int destroyed = 0;
   const auto destroy = [](void* state) { ++*static_cast<int*>(state); };
   auto logger = Sized<mergedb_logger>();
@@ -290,7 +290,7 @@ TEST_F(CFaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
   EXPECT_EQ(destroyed, 0);
 }
 
-TEST_F(CFaceRefusals, OptionsOfTransactions) {
+TEST_F(CInterfaceRefusals, OptionsOfTransactions) {
   auto small = Sized<mergedb_transaction_options>(), kind = small, durability = small, large = small;
   small.struct_size = 3;
   kind.kind = 3;
@@ -305,7 +305,7 @@ TEST_F(CFaceRefusals, OptionsOfTransactions) {
   EXPECT_EQ(begun, 0u);
 }
 
-TEST_F(CFaceRefusals, OptionsOfCopies) {
+TEST_F(CInterfaceRefusals, OptionsOfCopies) {
   const std::string target = "/copy";
   auto small = Sized<mergedb_checkpoint_options>(), may_link = small, verify = small;
   small.struct_size = 3;
@@ -324,7 +324,7 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
 
 // ---- verify and repair
 
-TEST_F(CFaceRefusals, OptionsOfCare) {
+TEST_F(CInterfaceRefusals, OptionsOfVerifyAndRepair) {
   using Look = std::function<mergedb_code(const char*, const mergedb_repair_options*, mergedb_report*)>;
   const std::vector<std::pair<const char*, Look>> looks = {
       {"verify",
@@ -356,7 +356,7 @@ TEST_F(CFaceRefusals, OptionsOfCare) {
   }
 }
 
-TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
+TEST_F(CInterfaceRefusals, WhatAReportDoesNotHave) {
   const std::string path = directory_ / "whole";
   mergedb_db whole = 0;
   ASSERT_EQ(mergedb_open(path.c_str(), nullptr, &whole, &error_), MERGEDB_OK);
@@ -388,7 +388,7 @@ TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
 
 // ---- transactions
 
-TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
+TEST_F(CInterfaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   Begin();
   mergedb_keyspace found = 9;
   REFUSED("\"made\" exists already",
@@ -401,7 +401,7 @@ TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   EXPECT_EQ(found, keyspace_);
 }
 
-TEST_F(CFaceRefusals, TransactionsThatHaveEnded) {
+TEST_F(CInterfaceRefusals, TransactionsThatHaveEnded) {
   Begin();
   mergedb_cursor cursor = 0;
   ASSERT_EQ(mergedb_cursor_open(transaction_, 0, &cursor, &error_), MERGEDB_OK);
@@ -420,7 +420,7 @@ TEST_F(CFaceRefusals, TransactionsThatHaveEnded) {
   EXPECT_EQ(mergedb_cursor_close(cursor, &error_), MERGEDB_OK);
 }
 
-TEST_F(CFaceRefusals, ASecondSingleWriterOfOneThread) {
+TEST_F(CInterfaceRefusals, ASecondSingleWriterOfOneThread) {
   Begin();
   mergedb_transaction second = 9;
   FAILS(MERGEDB_BUSY, "", mergedb_transaction_begin(db_, nullptr, &second, &error_));
@@ -445,7 +445,7 @@ struct Caller {
   }
 };
 
-class CFaceBusyTransaction : public ::testing::Test {
+class CInterfaceBusyTransaction : public ::testing::Test {
  protected:
   void SetUp() override {
     auto merging = Sized<mergedb_merge_operator>();
@@ -480,7 +480,7 @@ class CFaceBusyTransaction : public ::testing::Test {
   mergedb_cursor cursor_ = 0;
 };
 
-TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
+TEST_F(CInterfaceBusyTransaction, RefusesACallOfItsCursor) {
   caller_.call = [this](mergedb_error* error) {
     return mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, error);
   };
@@ -492,7 +492,7 @@ TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
   ExpectBusy();
 }
 
-TEST_F(CFaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
+TEST_F(CInterfaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
   caller_.call = [this](mergedb_error* error) {
     return mergedb_transaction_put(transaction_, 0, "k", 1, "w", 1, error);
   };
@@ -503,7 +503,7 @@ TEST_F(CFaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
   EXPECT_EQ(writes, 1u);
 }
 
-TEST_F(CFaceBusyTransaction, RefusesANewCursorWhileAnotherMoves) {
+TEST_F(CInterfaceBusyTransaction, RefusesANewCursorWhileAnotherMoves) {
   mergedb_cursor opened = 9;
   caller_.call = [&](mergedb_error* error) { return mergedb_cursor_open(transaction_, 0, &opened, error); };
   ASSERT_EQ(mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, &error_), MERGEDB_OK) << error_.message;
@@ -616,7 +616,7 @@ std::vector<HandleCall> CallsOfOthers() {
   };
 }
 
-TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
+TEST_F(CInterfaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
   mergedb_batch closed = 0;
   mergedb_snapshot snapshot = 0;
   ASSERT_EQ(mergedb_batch_create(&closed, &error_), MERGEDB_OK);
@@ -638,7 +638,7 @@ TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
 }
 
 // The state between a close and the end of another thread's call.
-TEST(CFaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
+TEST(CInterfaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
   testing::World world;
   auto owned = std::move(world.Open()).value();
   DB& database = *owned;

@@ -179,7 +179,7 @@ TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
 // Symptom: a deleted key comes back for a while. Cause: the job releases its inputs up to the first key of
 // the unfinished table, although the range tombstones of that table begin before the key. Consequence: the
 // entries that they mask in older runs are visible until the table is installed.
-TEST_F(JobTest, HidesWhatRangeTombstonesCoverAfterEveryRelease) {
+TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryRelease) {
   std::vector<OwnedEntry> oldest;
   for (int i = 0; i < 600; i += 7) oldest.push_back(PutEntry(Key(i), 1, "oldest"));
   const std::string begin = Key(100), end = Key(400);

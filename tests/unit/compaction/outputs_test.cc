@@ -120,7 +120,7 @@ TEST(Outputs, OfRangeTombstonesAloneAreATable) {
 
 // The compacted ranges of the output tables are adjacent and fill the compacted ranges of the compaction,
 // with the gaps between keys.
-TEST(Outputs, ShareWhatTheMergeSettles) {
+TEST(Outputs, ShareTheCompactedRanges) {
   testing::Tables tables;
   Outputs outputs(tables.factory,
                   {.cut_keys = {"c", "e"},

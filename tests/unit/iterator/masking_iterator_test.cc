@@ -210,7 +210,7 @@ TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
   }
 }
 
-TEST(MaskingIterator, WithoutTombstonesIsAMerge) {
+TEST(MaskingIterator, WithoutTombstonesIsAMergingIterator) {
   testing::CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> testing::OpenIterator {
     std::vector<Source> sources(3);
     for (size_t i = 0; i < entries.size(); ++i) sources[i % 3].entries.push_back(entries[i]);
@@ -270,7 +270,7 @@ size_t LookAhead(kv::Iterator& uncovered, const std::vector<OwnedEntry>& shown, 
   return ahead.size();
 }
 
-TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
+TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomMoves) {
   size_t looked_ahead = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

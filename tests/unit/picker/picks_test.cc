@@ -49,7 +49,7 @@ RunningCompaction ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
 
 struct Command {
   bool is_manual = false;
-  bool is_sweep = false;
+  bool is_tombstone_scan = false;
   Style style = Style::kLazy;
   Urgency urgency = Urgency::kWriting;
   uint64_t flush_bytes = uint64_t{4} << 20;
@@ -65,7 +65,7 @@ Command ParseCommand(const std::string& line) {
   std::string word;
   words >> word;
   command.is_manual = word == "manual";
-  command.is_sweep = word == "sweep";
+  command.is_tombstone_scan = word == "sweep";
   while (words >> word) {
     const std::string name = word.substr(0, word.find('='));
     const std::string value = word.substr(name.size() + 1);
@@ -97,9 +97,9 @@ std::string Answer(const std::string& tree, const std::string& line) {
                         .oldest_snapshot = command.oldest_snapshot};
   ManualPick manual;
   if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
-  const auto pick = command.is_manual  ? manual.pick
-                    : command.is_sweep ? PickTombstoneScan(input, command.bounds)
-                                       : Pick(input);
+  const auto pick = command.is_manual           ? manual.pick
+                    : command.is_tombstone_scan ? PickTombstoneScan(input, command.bounds)
+                                                : Pick(input);
   if (!pick) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
   std::string text = PrintCompactionPick(*pick) + "\n";
   if (!pick->cut_keys.empty()) {
@@ -170,7 +170,7 @@ std::string TreeOf(const std::vector<bool>& shows_b) {
   return text;
 }
 
-TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
+TEST(Picks, CompactRangeMovesDownWhatIsAboveTheRunsOfOnePick) {
   const kv::Order order(BytewiseComparator());
   std::vector<bool> shows_b(200);
   for (const size_t newest : {0, 1, 2, 70, 199}) shows_b[newest] = true;

@@ -33,12 +33,12 @@ uint64_t MaxOf(const Backlog& backlog, int which) {
   return maxima[which];
 }
 
-TEST(Pace, IsNothingWithoutDebt) {
+TEST(WriteDelayRate, IsZeroWithoutPendingBytes) {
   EXPECT_EQ(DelayNanos({}, 1 << 20, kPauseMicros), 0u);
   EXPECT_EQ(DelayNanos(LowDebt(), 1 << 20, kPauseMicros), 0u);
 }
 
-TEST(Pace, IsWholeWhenADebtReachesItsMaximum) {
+TEST(WriteDelayRate, IsFullAtTheMaximumOfPendingBytes) {
   for (int which = 0; which < 4; ++which) {
     Backlog backlog = LowDebt();
     *FieldOf(backlog, which) = MaxOf(backlog, which);
@@ -48,7 +48,7 @@ TEST(Pace, IsWholeWhenADebtReachesItsMaximum) {
   }
 }
 
-TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
+TEST(WriteDelayRate, NeverFallsAndNeverJumpsAsPendingBytesGrow) {
   for (int which = 0; which < 4; ++which) {
     Backlog backlog = LowDebt();
     const uint64_t debt_max = 100'000;
@@ -70,7 +70,7 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
   }
 }
 
-TEST(Pace, TheWorstDebtRules) {
+TEST(WriteDelayRate, TheLargestPendingBytesDecide) {
   base::Random random(11);
   for (int i = 0; i < 1000; ++i) {
     Backlog backlog = LowDebt();
@@ -85,7 +85,7 @@ TEST(Pace, TheWorstDebtRules) {
   }
 }
 
-TEST(Pace, GrowsWithTheBytesOfThePut) {
+TEST(WriteDelayRate, GrowsWithTheBytesOfThePut) {
   Backlog backlog = LowDebt();
   backlog.runs = 60;
   const uint64_t small = DelayNanos(backlog, 100, kPauseMicros);
@@ -93,7 +93,7 @@ TEST(Pace, GrowsWithTheBytesOfThePut) {
   EXPECT_NEAR(static_cast<double>(DelayNanos(backlog, 1000, kPauseMicros)), 10.0 * static_cast<double>(small), 10.0);
 }
 
-TEST(Pace, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
+TEST(WriteDelayRate, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
   constexpr uint64_t kMillisecond = 1'000'000;
   constexpr uint64_t kBacklogMax = 1000;
   EXPECT_EQ(RemovalRestNanos(kMillisecond / 2, 0, kBacklogMax), 0u);  // this disk removes files at no cost

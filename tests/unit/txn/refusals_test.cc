@@ -44,7 +44,7 @@ class TransactionRefusals : public ::testing::Test {
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
-    format::AppendRecord(&batch, kv::Kind::kPut, db::CatalogKey(*map, name), value);
+    format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordKey(*map, name), value);
     ASSERT_OK(host().CommitTransaction({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
   }
 
@@ -251,7 +251,7 @@ TEST_F(TransactionRefusals, NothingWhenItHadReadAndWrittenNothingUntilThen) {
 
 // ---- damaged keyspace records
 
-TEST_F(TransactionRefusals, RecordsOfTheCatalogThatAreNone) {
+TEST_F(TransactionRefusals, InvalidKeyspaceRecords) {
   MakeKeyspace();
   PutRecord("zero", std::string(1, '\0'));
   Begin();
@@ -339,7 +339,7 @@ TEST_F(FailingReads, AreErrorsOfEveryMoveAndPassForTheSameCursor) {
   FailEach("SetForPrev, before all", Code::kNotFound, [&] { return cursor_->SetForPrev("a"); });
 }
 
-TEST_F(FailingReads, AreErrorsOfTheCatalog) {
+TEST_F(FailingReads, AreErrorsOfTheKeyspaceRecords) {
   FailEach("OpenKeyspace", Code::kOk, [&] { return transaction_->OpenKeyspace("made").status(); });
   FailEach("ListKeyspaces", Code::kOk, [&] { return transaction_->ListKeyspaces().status(); });
   FailEach("DropKeyspace", Code::kOk, [&] {

@@ -42,7 +42,7 @@ TEST(Invariants, I2PositionsDescendAndRunsShowSomething) {
   EXPECT_EQ(Broken(Version({RunOf(3, {})})), "I2");
 }
 
-TEST(Invariants, I3SlicesAreDisjointAndInOrder) {
+TEST(Invariants, I3VirtualTablesAreDisjointAndInOrder) {
   EXPECT_EQ(Broken(Version({RunOf(3, {{File(1, "a", "f"), {}}, {File(2, "f", "g"), {}}})})), "I3");
   EXPECT_EQ(Broken(Version({RunOf(3, {{File(1, "m", "n"), {}}, {File(2, "f", "g"), {}}})})), "I3");
 }

@@ -15,15 +15,15 @@ using testing::Op;
 using testing::StatusIs;
 
 // Each test runs with the WAL buffer in a mapped file and in memory.
-class LogTest : public ::testing::TestWithParam<bool> {
+class WalTest : public ::testing::TestWithParam<bool> {
  protected:
-  LogTest() : world_({.allow_mapping = GetParam()}) {}
+  WalTest() : world_({.allow_mapping = GetParam()}) {}
   World world_;
 };
-INSTANTIATE_TEST_SUITE_P(, LogTest, ::testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(, WalTest, ::testing::Values(true, false),
                          [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
 
-TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
+TEST_P(WalTest, FramesComeBackInOrderAfterAKill) {
   auto log = world_.Create();
   EXPECT_EQ(log->is_mapped(), GetParam());
   for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100 + i)));
@@ -36,14 +36,14 @@ TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
   EXPECT_EQ(outcome.replayed.dropped_bytes, 0u);
 }
 
-TEST_P(LogTest, NothingWasWrittenNothingComesBack) {
+TEST_P(WalTest, NothingWasWrittenNothingComesBack) {
   auto log = world_.Create();
   const Outcome outcome = ReplayAll(*world_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_TRUE(outcome.frames.empty());
 }
 
-TEST_P(LogTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
+TEST_P(WalTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
   auto log = world_.Create();
   for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   ASSERT_OK(log->MakeDurable());
@@ -54,7 +54,7 @@ TEST_P(LogTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
   EXPECT_EQ(CountPrefix(outcome), 10u);
 }
 
-TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
+TEST_P(WalTest, WrapsTheRingAndCrossesSegments) {
   auto log = world_.Create();
   uint64_t i = 0;
   base::Random random(1);
@@ -69,7 +69,7 @@ TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
   EXPECT_GE(log->segments().size(), 5u);
 }
 
-TEST_P(LogTest, EveryFrameSizeUpToTheLargestComesBack) {
+TEST_P(WalTest, EveryFrameSizeUpToTheLargestComesBack) {
   auto log = world_.Create();
   uint64_t i = 0;
   for (size_t bytes = 8; bytes < log->direct_bytes_max(); bytes += 509) ASSERT_OK(Append(*log, PayloadOf(i++, bytes)));
@@ -79,13 +79,13 @@ TEST_P(LogTest, EveryFrameSizeUpToTheLargestComesBack) {
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, EmptyPayloadsAreFrames) {
+TEST_P(WalTest, EmptyPayloadsAreFrames) {
   auto log = world_.Create();
   for (int i = 0; i < 3; ++i) ASSERT_OK(Append(*log, ""));
   EXPECT_EQ(ReplayAll(*world_.Kill()).frames.size(), 3u);
 }
 
-TEST_P(LogTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
+TEST_P(WalTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 1001)));
   for (uint64_t i = 1; i < 4; ++i) {
@@ -99,7 +99,7 @@ TEST_P(LogTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 40u);
 }
 
-TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
+TEST_P(WalTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
   for (size_t offset = 8; offset < 9000; offset += 1016) {
     World world({.allow_mapping = GetParam()});
     auto log = world.Create();
@@ -124,7 +124,7 @@ uint64_t FillUpTo(Wal& log, uint64_t position) {
 }
 
 // The header of a frame may cross into the next block, which may be the first block of the next segment.
-TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
+TEST_P(WalTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
   const uint64_t segment_end = world_.LogOptions().segment_bytes;
   for (const size_t payload_bytes : {10, 9'000, 70'000}) {
     for (uint64_t position = segment_end - 64; position <= segment_end + 64; position += 8) {
@@ -143,7 +143,7 @@ TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
   }
 }
 
-TEST_P(LogTest, ReplayStartsAtAnyMark) {
+TEST_P(WalTest, ReplayStartsAtAnyMark) {
   auto log = world_.Create();
   std::vector<Mark> marks;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -159,7 +159,7 @@ TEST_P(LogTest, ReplayStartsAtAnyMark) {
   }
 }
 
-TEST_P(LogTest, SequencesMaySkip) {
+TEST_P(WalTest, SequencesMaySkip) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10), 5));
   EXPECT_EQ(log->next_sequence(), 6u);
@@ -171,7 +171,7 @@ TEST_P(LogTest, SequencesMaySkip) {
   EXPECT_EQ(outcome.frames[1].first, 100u);
 }
 
-TEST_P(LogTest, ReleasedSegmentsAreUsedAgain) {
+TEST_P(WalTest, ReleasedSegmentsAreUsedAgain) {
   auto log = world_.Create();
   Mark mark;
   uint64_t i = 0;
@@ -192,7 +192,7 @@ TEST_P(LogTest, ReleasedSegmentsAreUsedAgain) {
   EXPECT_EQ(ReplayAll(*world_.Kill(), {.start = mark}).frames.size(), 100u);
 }
 
-TEST_P(LogTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
+TEST_P(WalTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
   std::vector<kv::FileNumber> left;
   {
     auto log = world_.Create();
@@ -214,7 +214,7 @@ TEST_P(LogTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), args)), 20u);
 }
 
-TEST_P(LogTest, WhatIsStagedIsDurableAfterTheTimer) {
+TEST_P(WalTest, AppendedFramesAreDurableAfterTheTimer) {
   auto log = world_.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   EXPECT_EQ(log->durable_position(), 0u);
@@ -224,7 +224,7 @@ TEST_P(LogTest, WhatIsStagedIsDurableAfterTheTimer) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 5u);
 }
 
-TEST_P(LogTest, TheTimerRestsWhenNothingIsStagedAndWakesAgain) {
+TEST_P(WalTest, TheTimerRestsWithoutAppendsAndStartsAgain) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   for (int i = 0; i < 5; ++i) {
@@ -239,7 +239,7 @@ TEST_P(LogTest, TheTimerRestsWhenNothingIsStagedAndWakesAgain) {
   EXPECT_EQ(log->durable_position(), log->end().position);
 }
 
-TEST_P(LogTest, WorkThatComesLateFindsTheLogGone) {
+TEST_P(WalTest, WorkThatComesLateFindsTheLogGone) {
   auto log = world_.Create();
   for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
   log.reset();
@@ -247,7 +247,7 @@ TEST_P(LogTest, WorkThatComesLateFindsTheLogGone) {
   world_.executor.RunAll();
 }
 
-TEST_P(LogTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
+TEST_P(WalTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
   auto log = world_.Create();
   for (uint64_t i = 0; i < 1000; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
@@ -255,7 +255,7 @@ TEST_P(LogTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
   }
 }
 
-TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
+TEST_P(WalTest, TheWalWriterMovesBytesWithoutTheAppender) {
   if (!GetParam()) GTEST_SKIP() << "the writer writes";
   auto log = world_.Create();
   for (uint64_t i = 0; i < 200; ++i) {
@@ -266,7 +266,7 @@ TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
   EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
 }
 
-TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
+TEST_P(WalTest, AFullDiskIsNoSpaceBeforeAByteIsAppendedAndPasses) {
   auto log = world_.Create();
   uint64_t i = 0;
   for (; i < 30; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
@@ -291,7 +291,7 @@ TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
 }
 
-TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
+TEST_P(WalTest, AFailedWriteMovesTheLogToAnotherSegment) {
   auto log = world_.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
@@ -312,7 +312,7 @@ TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
+TEST_P(WalTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
   auto log = world_.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
@@ -328,7 +328,7 @@ TEST_P(LogTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
 }
 
-TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
+TEST_P(WalTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
   for (uint64_t nth = 1; nth <= 12; ++nth) {
     SCOPED_TRACE(nth);
     World world({.allow_mapping = GetParam()});
@@ -353,7 +353,7 @@ TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
 
 // If bytes in front of the frame are not in a segment yet, the frame needs a step of the WAL writer, and
 // perhaps a new segment. Without a mapping the test also covers append-only files.
-TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
+TEST_P(WalTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
     for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
       for (uint64_t nth = 1; nth < 12; ++nth) {
@@ -402,7 +402,7 @@ TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
+TEST_P(WalTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
   std::vector<std::vector<kv::FileNumber>> listed;
@@ -422,7 +422,7 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
 // Symptom: after a kill, "the MANIFEST lists this WAL segment, but it is missing". Cause: the WAL start of the
 // edit lies beyond the bytes that are in segments, so the edit lists the segment that is being filled. When
 // the edit is durable, later segments hold those positions, and the listed segment is surplus.
-TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
+TEST_P(WalTest, ASegmentInTheDurableVersionEditIsNotRemoved) {
   auto log = world_.Create();
   uint64_t i = 0;
   const auto append_bytes = [&](uint64_t bytes) {
@@ -451,7 +451,7 @@ TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
   EXPECT_EQ(log->segments().size() + GetParam(), world_.files.Files().size()) << "no file is forgotten";
 }
 
-TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
+TEST_P(WalTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   std::vector<kv::FileNumber> left;
   auto log = world_.Create();
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
@@ -476,7 +476,7 @@ TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
 // Symptom: Open refuses a database whose data is all in tables, because a segment that the MANIFEST lists is
 // short. Cause: a kill during the sync of the new file; the next process takes the file over, and power fails
 // before its first sync.
-TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
+TEST_P(WalTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
   auto log = world_.Create();
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
     if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // the process dies before this
@@ -499,7 +499,7 @@ TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
 }
 
 // Symptom: after a value for which the disk has no room, all other writes are NoSpace until the next open.
-TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
+TEST_P(WalTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10)));
   world_.files.AddFault({.op = Op::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
@@ -514,7 +514,7 @@ TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
 
 // Symptom: after a failed partial write and a kill, Open returns Corruption, "the WAL was durable up to position" the
 // middle of a frame.
-TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
+TEST_P(WalTest, APartOfAFrameIsNotCalledDurable) {
   uint64_t failures = 0;
   for (uint64_t nth = 1; nth <= 3; ++nth) {
     World world({.allow_mapping = GetParam()});
@@ -537,7 +537,7 @@ TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
   EXPECT_TRUE(GetParam() || failures > 0);
 }
 
-TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
+TEST_P(WalTest, TheTimerCallsNothingDurableThatNoFileHolds) {
   auto log = world_.Create();
   const std::string payload = PayloadOf(0, 8);
   const std::string_view pieces[] = {payload};
@@ -547,7 +547,7 @@ TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
   EXPECT_GE(ReplayAll(*world_.CutPower()).replayed.end.position, log->durable_position());
 }
 
-TEST_P(LogTest, AFailedSyncIsFinal) {
+TEST_P(WalTest, AFailedSyncIsFinal) {
   auto log = world_.Create();
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   ASSERT_OK(log->MakeDurable());
@@ -570,7 +570,7 @@ TEST_P(LogTest, AFailedSyncIsFinal) {
   EXPECT_GE(CountPrefix(ReplayAll(*world_.CutPower())), 3u);
 }
 
-TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
+TEST_P(WalTest, AFailedBackgroundSyncReachesTheNextWriter) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
@@ -580,7 +580,7 @@ TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
 }
 
 // The injected failure of Unshare shows that the timer calls it.
-TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
+TEST_P(WalTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
   auto log = world_.Create();
   world_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
@@ -599,7 +599,7 @@ TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
 }
 
 // MakeDurable runs and fails while the large frame waits for its segments.
-TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
+TEST_P(WalTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
@@ -616,7 +616,7 @@ TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 1u);
 }
 
-TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {
+TEST_P(WalTest, ASegmentThatCannotBeMadeLeavesNoFile) {
   for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
     World world({.allow_mapping = GetParam()});
     auto log = world.Create();
@@ -629,7 +629,7 @@ TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {
   }
 }
 
-TEST_P(LogTest, RefusesWorkOnceStopped) {
+TEST_P(WalTest, RefusesWorkOnceStopped) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   log->Stop();
@@ -638,7 +638,7 @@ TEST_P(LogTest, RefusesWorkOnceStopped) {
   log->Stop();
 }
 
-TEST_P(LogTest, ReusableFilesOfAnotherSizeAreRemoved) {
+TEST_P(WalTest, ReusableFilesOfAnotherSizeAreRemoved) {
   ASSERT_OK(world_.files.WriteWhole("/db/000002.seg", std::string(4096 + 4096, 'x')));
   Options options = world_.LogOptions();
   options.reusable_segments = {kv::FileNumber(2), kv::FileNumber(3)};
@@ -647,7 +647,7 @@ TEST_P(LogTest, ReusableFilesOfAnotherSizeAreRemoved) {
   EXPECT_THAT(world_.files.SizeOf("/db/000002.seg"), StatusIs(Code::kNotFound));
 }
 
-TEST_P(LogTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
+TEST_P(WalTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
   auto log = world_.Create();
   std::vector<Mark> marks;
   for (uint64_t i = 0; i < 300; ++i) {
