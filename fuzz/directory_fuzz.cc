@@ -159,7 +159,7 @@ void Use(World* world, OpenMode mode, const Written* written) {
 
 // Verify changes nothing. After Repair, the database opens, and Verify finds no damage unless the checksums
 // were recomputed.
-void Care(World* world, bool is_repaired, bool has_fixed_checksums) {
+void VerifyAndRepair(World* world, bool is_repaired, bool has_fixed_checksums) {
   const Options options = world->SmallOptions();
   const uint64_t before = world->files->Fingerprint();
   (void)Verify(options, World::kPath);
@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const bool has_fixed_checksums = (flags & 1) != 0;
   auto world = testing::World::After(*base.world, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
   fuzz::Damage(&input, world->files.get(), has_fixed_checksums);
-  fuzz::Care(world.get(), (flags & 4) != 0, has_fixed_checksums);
+  fuzz::VerifyAndRepair(world.get(), (flags & 4) != 0, has_fixed_checksums);
   const fuzz::Written* const written = has_fixed_checksums ? nullptr : &base.written;
   fuzz::Use(world.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);
   if ((flags & 2) == 0) fuzz::Use(world.get(), OpenMode::kReadOnly, nullptr);

@@ -188,7 +188,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     for (auto& queue : queues) queue.clear();
   }
   // Runs the other threads without choices until none of them can run.
-  void Settle() {
+  void WaitUntilIdle() {
     running->what = "begin";
     for (;;) {
       const auto next = std::ranges::find_if(
@@ -458,7 +458,7 @@ Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose,
   const auto state = std::make_shared<State>(options, choose, tells_story);
   auto* const scheduler = new Scheduler(state);  // leaks if the run is given up, because its threads still use it
   Thread& main = state->Add("main", [scheduler, &body] {
-    scheduler->state_->Settle();  // runs until the workers have started
+    scheduler->state_->WaitUntilIdle();  // runs until the workers have started
     body(*scheduler);
     scheduler->state_->Close();
   });

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#ifdef MERGEDB_BENCH_LEVELDB
+#ifdef MERGEDB_BENCH_LEVELDB_INTERFACE
 #include "leveldb/cache.h"
 #include "leveldb/db.h"
 #else
@@ -37,7 +37,7 @@ void Check(const Status& status, const char* what) {
   std::exit(1);
 }
 
-#ifdef MERGEDB_BENCH_LEVELDB
+#ifdef MERGEDB_BENCH_LEVELDB_INTERFACE
 
 class Store {
  public:
@@ -54,7 +54,7 @@ class Store {
   void Put(std::string_view key, std::string_view value) {
     Check(db_->Put({}, leveldb::Slice(key.data(), key.size()), leveldb::Slice(value.data(), value.size())), "put");
   }
-  void Settle() { db_->CompactRange(nullptr, nullptr); }
+  void Compact() { db_->CompactRange(nullptr, nullptr); }
   void Get(std::string_view key, std::string* value) {
     Check(db_->Get({}, leveldb::Slice(key.data(), key.size()), value), "get");
   }
@@ -81,7 +81,7 @@ class Store {
     db_ = std::move(*opened);
   }
   void Put(std::string_view key, std::string_view value) { Check(db_->Put({}, key, value), "put"); }
-  void Settle() { Check(db_->CompactRange(nullptr, nullptr), "compact"); }
+  void Compact() { Check(db_->CompactRange(nullptr, nullptr), "compact"); }
   void Get(std::string_view key, std::string* value) { Check(db_->Get({}, key, value), "get"); }
   std::unique_ptr<mergedb::Iterator> Scan() { return db_->NewIterator({}); }
 
@@ -122,7 +122,7 @@ void Run(const std::string& path, size_t num) {
     for (size_t i = 0; i < num; ++i) store.Put(key(random() % num), value);
   });
   for (size_t i = 0; i < num; ++i) store.Put(key(i), value);  // so that each get finds its key
-  store.Settle();
+  store.Compact();
   double get = 1e9, step = 1e9;
   std::string found;
   size_t bytes = 0;

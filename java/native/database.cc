@@ -37,7 +37,7 @@ jlong Open(JNIEnv* env, jclass, jbyteArray path, jlongArray numbers, jbyteArray 
     }
     mergedb_db db = 0;
     const mergedb_code code = mergedb_open(directory.c_str(), options.get(), &db, call.error());
-    options.Settle(code == MERGEDB_OK);
+    options.KeepIf(code == MERGEDB_OK);
     call.Done(code);
     return static_cast<jlong>(db);
   });
@@ -107,7 +107,7 @@ jobjectArray Inspect(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboo
     const mergedb_code code = repair != JNI_FALSE
                                   ? mergedb_repair(directory.c_str(), &repair_options, &report.number, call.error())
                                   : mergedb_verify(directory.c_str(), &repair_options, &report.number, call.error());
-    options.Settle(code == MERGEDB_OK);
+    options.KeepIf(code == MERGEDB_OK);
     if (!call.Done(code)) return nullptr;
     jobjectArray lists = env->NewObjectArray(4, java.byte_arrays, nullptr);
     for (int32_t list = MERGEDB_DAMAGES; lists != nullptr && list <= MERGEDB_NOTES; ++list) {

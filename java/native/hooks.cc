@@ -132,7 +132,7 @@ void Hook::Drop() {
   delete this;
 }
 
-void Hook::Settle(bool has_succeeded) {
+void Hook::KeepIf(bool has_succeeded) {
   if (!has_succeeded && owners_.load() == 2) Drop();  // options that are refused as such are not taken
   Drop();
 }
@@ -167,9 +167,9 @@ bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparato
   return true;
 }
 
-void DecodedOptions::Settle(bool has_succeeded) {
-  if (comparator_hook_ != nullptr) comparator_hook_->Settle(has_succeeded);
-  if (logger_hook_ != nullptr) logger_hook_->Settle(has_succeeded);
+void DecodedOptions::KeepIf(bool has_succeeded) {
+  if (comparator_hook_ != nullptr) comparator_hook_->KeepIf(has_succeeded);
+  if (logger_hook_ != nullptr) logger_hook_->KeepIf(has_succeeded);
   comparator_hook_ = nullptr;
   logger_hook_ = nullptr;
 }

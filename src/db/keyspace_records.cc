@@ -41,7 +41,7 @@ void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
 
 }  // namespace
 
-std::string KeyspaceRecordKey(const kv::KeyMap& map, std::string_view name) {
+std::string KeyspaceRecordTreeKey(const kv::KeyMap& map, std::string_view name) {
   return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
 }
 
@@ -79,7 +79,8 @@ Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOpt
   const kv::KeyMap* const map = store_->key_map();
   std::string value;
   const bool has_none = map == nullptr;
-  const Status status = has_none ? Status::NotFound("") : GetUnder(options, KeyspaceRecordKey(*map, name), {}, &value);
+  const Status status =
+      has_none ? Status::NotFound("") : GetUnder(options, KeyspaceRecordTreeKey(*map, name), {}, &value);
   if (status.IsNotFound()) return Status::NotFound("there is no keyspace \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   return format::DecodeKeyspaceRecord(value);
@@ -96,7 +97,7 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
   RETURN_IF_ERROR(CheckOpen());
   const kv::KeyMap* const map = store_->key_map();
   if (map == nullptr) return std::vector<KeyspaceEntry>();
-  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = KeyspaceRecordKey(*map, ""), .read = options}, {}));
+  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = KeyspaceRecordTreeKey(*map, ""), .read = options}, {}));
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
@@ -250,7 +251,7 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   if (!found.error().IsNotFound()) return found.error();
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
   const kv::KeyMap* const map = store_->key_map();
-  const std::string key = KeyspaceRecordKey(*map, name), value = format::EncodeKeyspaceRecord(id);
+  const std::string key = KeyspaceRecordTreeKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
   RETURN_IF_ERROR(CommitKeyspaceRecords({.kind = kv::Kind::kPut,
                                          .key = key,
@@ -272,7 +273,7 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
-  format::AppendRecord(&rep, kv::Kind::kDelete, KeyspaceRecordKey(*map, *name), {});
+  format::AppendRecord(&rep, kv::Kind::kDelete, KeyspaceRecordTreeKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
   return CommitKeyspaceRecords({.batch = rep,

@@ -10,7 +10,9 @@
 
 namespace mergedb::txn {
 
-std::string TransactionImpl::RecordKey(std::string_view name) const { return db::KeyspaceRecordKey(*key_map_, name); }
+std::string TransactionImpl::RecordKey(std::string_view name) const {
+  return db::KeyspaceRecordTreeKey(*key_map_, name);
+}
 
 // WHY not in an optimistic transaction: the map is chosen under the writers' lock, and other writers would
 // wait for a transaction that may never commit.

@@ -84,8 +84,8 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
                 "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
                {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64),
                 "\"x\" has id 1, which belongs to another keyspace or was never assigned"},
-               {db::KeyspaceRecordKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
-                "\"y\" has id 1, which belongs to another keyspace"}};
+               {db::KeyspaceRecordTreeKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()),
+                format::EncodeKeyspaceRecord(2), "\"y\" has id 1, which belongs to another keyspace"}};
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {

@@ -32,7 +32,7 @@ const Profile kProfiles[] = {
     {},
     {.name = "few_keys", .keys = 8, .favourites = {"take", "drop", "flush", "compact"}},
     {.name = "large_values", .keys = 100, .large_value_one_in = 5, .favourites = {"steps"}},
-    {.name = "restless", .favourites = {"flush", "reopen", "kill", "read_only", "destroy", "settle"}},
+    {.name = "restless", .favourites = {"flush", "reopen", "kill", "read_only", "destroy", "wait_for_compaction"}},
     {.name = "cursors", .keys = 250, .favourites = {"open_iterator", "move", "scan", "take"}},
 };
 

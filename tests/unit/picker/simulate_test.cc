@@ -57,9 +57,9 @@ double Space(const Database& db) { return static_cast<double>(db.bytes()) / stat
 
 void ExpectIsCompacted(Database* db) {
   db->Flush();
-  db->Settle(Urgency::kQuiet);
+  db->CompactAll(Urgency::kQuiet);
   EXPECT_LE(Space(*db), 1.25);
-  db->Settle(Urgency::kIdle);
+  db->CompactAll(Urgency::kIdle);
   EXPECT_EQ(db->version().runs().size(), 1u);
   EXPECT_EQ(db->version().tombstones(), 0u);
   if (db->version().blob_files().empty()) {
@@ -75,7 +75,7 @@ TEST(Lazy, FillingFromEmptyIsCheapWithTheLastCompactions) {
   Database db(ConfigOf(Style::kLazy, 150));
   base::Random random(7);
   Overwrite(&db, kKeys, &random);
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 2.1);
   EXPECT_LE(PerPut(db.figures().merge_reads, db.figures()), 2.5);
   EXPECT_LE(db.figures().runs_max, 48u);
@@ -178,7 +178,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -198,7 +198,7 @@ TEST_P(BothStyles, ACompactedRangeLiesInTheOldestRunAlone) {
   base::Random random(5);
   Overwrite(&db, 2 * kKeys, &random);
   db.Flush();
-  db.Settle(Urgency::kWriting);
+  db.CompactAll(Urgency::kWriting);
   const format::Bounds bounds{.lower = Database::KeyOf(6'000), .upper = Database::KeyOf(12'000)};
   db.CompactRange(bounds);
   EXPECT_TRUE(db.AllReadsAreRight()) << db.error();
@@ -271,7 +271,7 @@ TEST_P(BothStyles, FillingWithValuesMovesFewOfThem) {
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.02 : 0.3)
       << "1.58 bytes were put for each live one";
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_LE(Space(db), 1.25);
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.25 : 0.45);
   ExpectIsCompacted(&db);
@@ -283,7 +283,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceOfValuesBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -331,7 +331,7 @@ void PrintRow(Style style, uint32_t memtables, bool is_overwrite) {
   }
   Overwrite(&db, is_overwrite ? 5 * kKeys : kKeys, &random);
   const Figures loaded = db.figures();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   const Figures drained = db.figures();
   const double space = Space(db);
   const auto per_put = [&](uint64_t count) { return PerPut(count, loaded); };

@@ -44,7 +44,7 @@ class TransactionRefusals : public ::testing::Test {
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
-    format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordKey(*map, name), value);
+    format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordTreeKey(*map, name), value);
     ASSERT_OK(host().CommitTransaction({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
   }
 
