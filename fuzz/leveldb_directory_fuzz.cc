@@ -13,14 +13,14 @@
 #include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/leveldb.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::fuzz {
 
 namespace {
 
 using namespace format::leveldb;
-using testing::World;
+using testing::SimulatedEnv;
 using Files = std::map<std::string, std::string>;  // name -> bytes
 
 std::string Key(int i) { return "key" + std::to_string(100 + i); }
@@ -115,8 +115,8 @@ Files Damage(Files files, Input* input, bool has_fixed_checksums) {
   return files;
 }
 
-void Use(World& world, bool has_fixed_checksums) {
-  auto db = world.Open();
+void Use(SimulatedEnv& sim, bool has_fixed_checksums) {
+  auto db = sim.Open();
   if (!db) return;
   const auto it = (*db)->NewIterator();
   std::string last;
@@ -137,7 +137,7 @@ void Use(World& world, bool has_fixed_checksums) {
   if (has_fixed_checksums && put.IsNotSupported()) return;
   FUZZ_CHECK(put.ok());
   FUZZ_CHECK((*db)->Close().ok());
-  auto again = world.Open();
+  auto again = sim.Open();
   std::string value;
   FUZZ_CHECK(again && (*again)->Get({}, "new", &value).ok() && value == "value" && (*again)->CheckIntegrity().ok());
 }
@@ -166,16 +166,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   const bool is_repaired = input.TakeByte() % 2 == 1;
   const Files files = Damage(base, &input, has_fixed_checksums);
-  World world;
-  FUZZ_CHECK(world.files->CreateDirectory(World::kPath).ok());
+  SimulatedEnv sim;
+  FUZZ_CHECK(sim.files->CreateDirectory(SimulatedEnv::kPath).ok());
   for (const auto& [name, content] : files)
-    FUZZ_CHECK(world.files->WriteWhole(World::kPath + "/" + name, content).ok());
+    FUZZ_CHECK(sim.files->WriteWhole(SimulatedEnv::kPath + "/" + name, content).ok());
   if (is_repaired) {
-    (void)mergedb::RepairLevelDb(world.SmallOptions(), World::kPath);
-  } else if (auto db = world.Open(); !db) {
+    (void)mergedb::RepairLevelDb(sim.SmallOptions(), SimulatedEnv::kPath);
+  } else if (auto db = sim.Open(); !db) {
     for (const auto& [name, content] : files)
-      FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
+      FUZZ_CHECK(sim.files->ReadWhole(SimulatedEnv::kPath + "/" + name).value() == content);
   }
-  Use(world, has_fixed_checksums);
+  Use(sim, has_fixed_checksums);
   return 0;
 }

@@ -610,8 +610,8 @@ void OpRunner::Sizes(const Op& op) {
   const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
   // With real threads the tables may change between the two calls.
-  if (set_.place == Place::kWorld && sizes[0] > live) Fail("a range larger than all tables and values");
-  if (set_.place == Place::kWorld && sizes[1] > sizes[0])
+  if (set_.place == Place::kSimulated && sizes[0] > live) Fail("a range larger than all tables and values");
+  if (set_.place == Place::kSimulated && sizes[1] > sizes[0])
     Fail("an empty range larger than another from the same key on");
 }
 

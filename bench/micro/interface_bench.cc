@@ -3,7 +3,8 @@
 // library costs some cycles on its own.
 //
 //     ninja -C build/release micro_interface_native_bench micro_interface_leveldb_bench
-//     build/release/bin/micro_interface_native_bench DIR [NUM]; build/release/bin/micro_interface_leveldb_bench DIR [NUM]
+//     build/release/bin/micro_interface_native_bench DIR [NUM]
+//     build/release/bin/micro_interface_leveldb_bench DIR [NUM]
 //
 // DIR must not exist; the program removes it at the end. Keys of 16 bytes in random order, values of 100 bytes,
 // no compression, all data in the cache. Prints the best of several rounds.

@@ -13,8 +13,8 @@
 #include "c/interface.h"
 #include "c/merging.h"
 #include "mergedb/c.h"
+#include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::c {
 namespace {
@@ -42,7 +42,7 @@ mergedb_db HandleOf(std::unique_ptr<DB> database) {
 class CInterfaceRefusals : public ::testing::Test {
  protected:
   void SetUp() override {
-    db_ = HandleOf(std::move(world_.Open()).value());
+    db_ = HandleOf(std::move(sim_.Open()).value());
     ASSERT_EQ(mergedb_put(db_, nullptr, "k", 1, "v", 1, &error_), MERGEDB_OK);
     ASSERT_EQ(mergedb_keyspace_create(db_, "made", 4, MERGEDB_DEFAULT, &keyspace_, &error_), MERGEDB_OK)
         << error_.message;
@@ -87,7 +87,7 @@ class CInterfaceRefusals : public ::testing::Test {
   }
 
   const testing::TempDirectory directory_;
-  testing::World world_;
+  testing::SimulatedEnv sim_;
   mergedb_error error_ = {};
   mergedb_db db_ = 0;
   mergedb_keyspace keyspace_ = 0;
@@ -319,7 +319,7 @@ TEST_F(CInterfaceRefusals, OptionsOfCopies) {
   REFUSED("verify is 5", mergedb_checkpoint(db_, target.c_str(), &verify, nullptr, &error_));
   REFUSED("mergedb_checkpoint_report: struct_size is 0",
           mergedb_checkpoint(db_, target.c_str(), nullptr, &report, &error_));
-  EXPECT_TRUE(world_.files->SizeOf(target).error().IsNotFound());
+  EXPECT_TRUE(sim_.files->SizeOf(target).error().IsNotFound());
 }
 
 // ---- verify and repair
@@ -452,9 +452,9 @@ class CInterfaceBusyTransaction : public ::testing::Test {
     merging.name = "caller";
     merging.apply = Caller::Apply;
     merging.state = &caller_;
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.merge_operators.push_back(NewForeignOperator(merging));
-    db_ = HandleOf(std::move(DB::Open(options, testing::World::kPath)).value());
+    db_ = HandleOf(std::move(DB::Open(options, testing::SimulatedEnv::kPath)).value());
     auto operand = Sized<mergedb_operand>();
     operand.type = MERGEDB_PROGRAM;
     operand.name = "caller";
@@ -473,7 +473,7 @@ class CInterfaceBusyTransaction : public ::testing::Test {
   }
 
   Caller caller_;
-  testing::World world_;
+  testing::SimulatedEnv sim_;
   mergedb_error error_ = {};
   mergedb_db db_ = 0;
   mergedb_transaction transaction_ = 0;
@@ -639,8 +639,8 @@ TEST_F(CInterfaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
 
 // The state between a close and the end of another thread's call.
 TEST(CInterfaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
-  testing::World world;
-  auto owned = std::move(world.Open()).value();
+  testing::SimulatedEnv sim;
+  auto owned = std::move(sim.Open()).value();
   DB& database = *owned;
   const mergedb_db db = HandleOf(std::move(owned));
   ASSERT_TRUE(database.Close().ok());
