@@ -144,22 +144,22 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
 
   // ---- background work
   void Enqueue(bool is_urgent, std::function<void()> work) {
-    const size_t lane = is_urgent && options.urgent_workers > 0 ? 0 : 1;
-    queues[lane].push_back(std::move(work));
-    if (lane == 1 && holds_low_priority) return;
-    WakeWorker(lane);
+    const size_t queue_index = is_urgent && options.urgent_workers > 0 ? 0 : 1;
+    queues[queue_index].push_back(std::move(work));
+    if (queue_index == 1 && holds_low_priority) return;
+    WakeWorker(queue_index);
   }
-  void WakeWorker(size_t lane) {
+  void WakeWorker(size_t queue_index) {
     for (const auto& thread : threads) {
-      if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[lane]) continue;
+      if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[queue_index]) continue;
       thread->blocked = Thread::Blocked::kNo;
       return;
     }
   }
-  void Serve(size_t lane) {
-    auto& queue = queues[lane];
+  void Serve(size_t queue_index) {
+    auto& queue = queues[queue_index];
     for (;;) {
-      while (queue.empty() || (lane == 1 && holds_low_priority && !is_closing)) {
+      while (queue.empty() || (queue_index == 1 && holds_low_priority && !is_closing)) {
         if (is_closing) return;
         running->what = "idle";
         running->blocked = Thread::Blocked::kIdle;
@@ -466,7 +466,7 @@ Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose,
     state->Add("urgent" + std::to_string(i + 1), [state = state.get()] { state->Serve(0); });
   }
   for (int i = 0; i < options.low_priority_workers; ++i) {
-    state->Add("patient" + std::to_string(i + 1), [state = state.get()] { state->Serve(1); });
+    state->Add("low-priority" + std::to_string(i + 1), [state = state.get()] { state->Serve(1); });
   }
   deviations_now = &state->outcome.deviations;
   const auto before = std::signal(SIGABRT, TellSchedule);

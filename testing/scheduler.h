@@ -81,7 +81,7 @@ class Scheduler {
   void Fail(const std::string& what);
   bool has_failed() const;
 
-  // While work is held, ordinary ("patient") work waits and urgent work runs.
+  // While work is held, ordinary ("low-priority") work waits and urgent work runs.
   void HoldLowPriorityWork(bool is_held);
 
   Executor* executor();

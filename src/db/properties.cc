@@ -64,9 +64,9 @@ std::string DbImpl::CountersText() {
   put("wal_buffer_is_mapped", log->is_mapped());
   put("wal_bytes_on_disk", log->bytes_on_disk());
   const auto& logged = log->counters();
-  put("wal_bytes_appended", logged.bytes_staged);
-  put("wal_bytes_written", logged.bytes_drained);
-  put("wal_writes", logged.drains);
+  put("wal_bytes_appended", logged.bytes_appended);
+  put("wal_bytes_written", logged.bytes_written);
+  put("wal_writes", logged.writes);
   put("wal_syncs", logged.syncs);
   put("wal_segments_created", logged.segments_created);
   put("wal_segments_recycled", logged.segments_reused);
@@ -131,10 +131,10 @@ std::string DbImpl::StatsText() {
   if (background_ != nullptr) {
     const auto log = CurrentWal();
     const auto& work = background_->counters();
-    const uint64_t staged = log->counters().bytes_staged;
-    const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.compaction_bytes_written;
+    const uint64_t staged = log->counters().bytes_appended;
+    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written;
     Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
-          MiB(staged), MiB(log->counters().bytes_drained), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
+          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = background_->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());

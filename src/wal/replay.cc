@@ -50,7 +50,7 @@ class Replayer {
         expected_(expected),
         buffer_(file_system, directory, expected.staging_bytes) {
     replayed_.end = origin.start;
-    unstaged_end_ = origin.start.position;
+    direct_end_ = origin.start.position;
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
@@ -92,7 +92,7 @@ class Replayer {
   BufferBytes buffer_;
   Replayed replayed_;
   bool last_is_from_ring_ = false;  // the last replayed frame
-  uint64_t unstaged_end_ = 0;       // end of the last frame that bypassed the buffer, or the start of replay
+  uint64_t direct_end_ = 0;         // end of the last frame that bypassed the buffer, or the start of replay
 };
 
 // Busy is not damage: no file descriptor is left, and the file may be whole.
@@ -168,7 +168,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
                      .chain = frame.header.crc,
                      .sequence = frame.header.sequence + 1};
     last_is_from_ring_ = is_from_ring;
-    if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) unstaged_end_ = position();
+    if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) direct_end_ = position();
     ++replayed_.frames;
   }
 }
@@ -316,7 +316,7 @@ Result<bool> Replayer::RingHoldsAHeader() {
   };
   if (position() + kFrameHeaderBytes <= buffer_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
   const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
-  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + unstaged_end_) return false;
+  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + direct_end_) return false;
   std::string_view before;
   RETURN_IF_ERROR(segments_.Read(position() - buffer_.size(), kFrameHeaderBytes, &before));
   return before.size() == kFrameHeaderBytes && differs(before);

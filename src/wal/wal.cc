@@ -39,12 +39,12 @@ class WalImpl final : public Wal {
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
   uint64_t durable_position() const override { return writer_->durable(); }
-  uint64_t undrained_bytes() const override {
-    const uint64_t drained = writer_->drained();  // first: it never passes an end that is read later
-    return writer_->staged_end() - drained;
+  uint64_t unwritten_bytes() const override {
+    const uint64_t written_end = writer_->written_end();  // first: it never passes an end that is read later
+    return writer_->appended_end() - written_end;
   }
   uint64_t backlog() const override {
-    const uint64_t end = writer_->staged_end(), limit = writer_->StagingLimit();
+    const uint64_t end = writer_->appended_end(), limit = writer_->BufferLimit();
     const uint64_t room = limit > end ? limit - end : 0;
     return undrained_bytes_max() - std::min(undrained_bytes_max(), room);
   }
@@ -89,7 +89,7 @@ class WalImpl final : public Wal {
 
   // Guarded by the exclusive section.
   uint64_t end_ = 0;
-  uint64_t limit_ = 0;  // a lower bound of writer_->StagingLimit()
+  uint64_t limit_ = 0;  // a lower bound of writer_->BufferLimit()
   uint64_t nudge_at_ = 0;
   uint32_t chain_;
   kv::Sequence next_sequence_;
@@ -159,7 +159,7 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
       RETURN_IF_ERROR(writer_->Help());
       continue;
     }
-    limit_ = writer_->StagingLimit();
+    limit_ = writer_->BufferLimit();
     if (wanted <= limit_) return {};
     const bool needs_segment = wanted > writer_->segments().reserved_end();
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
@@ -175,7 +175,7 @@ void WalImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
   end_ = end;
   chain_ = chain;
   next_sequence_ += records;
-  counters_.bytes_staged.store(end, std::memory_order_relaxed);
+  counters_.bytes_appended.store(end, std::memory_order_relaxed);
   counters_.frames.store(counters_.frames.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 

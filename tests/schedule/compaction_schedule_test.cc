@@ -70,7 +70,7 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
 //
 // If a pick read the SuperVersion before that job installs and the running compactions after it ended, it
 // would see nothing below the four.
-void PickBesideSweep(Scheduler& scheduler) {
+void PickBesideTombstoneScan(Scheduler& scheduler) {
   constexpr int kDeletes = 2'200;        // more than iterator/tombstone_scan.h requires
   constexpr int kTombstoneScan = 2'000;  // the tombstone scan may leave out the first deletes
   ScheduledEnv sim(scheduler);
@@ -108,13 +108,13 @@ void PickBesideSweep(Scheduler& scheduler) {
 }
 
 TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideATombstoneScanCompaction) {
-  const Explored explored = Explore({.name = "PickBesideSweep",
+  const Explored explored = Explore({.name = "PickBesideTombstoneScan",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),
                                      .random_runs = Sized(50, 1'000),
                                      .only_at = {"install a version", "pick between two checks"},
                                      .seed = SeedOr(1)},
-                                    PickBesideSweep);
+                                    PickBesideTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
@@ -125,7 +125,7 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideATombstoneScanCompaction) 
 //   newest    deletes of a*                        scan-triggered: a* of these three; CompactRange: m* of these three
 //   middle    deletes of the first a*, and m*      the scan-triggered compaction leaves the first 64 out
 //   oldest    holds a*, m* and z*
-void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
+void CompactBesideTheEndOfATombstoneScan(Scheduler& scheduler) {
   constexpr int kFirst = 100;
   constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
   ScheduledEnv sim(scheduler);
@@ -162,19 +162,19 @@ void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
 }
 
 TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
-  const Explored explored = Explore({.name = "CompactBesideTheEndOfASweep",
+  const Explored explored = Explore({.name = "CompactBesideTheEndOfATombstoneScan",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),
                                      .random_runs = Sized(50, 1'000),
                                      .only_at = {"install a version", "start a claimed job"},
                                      .seed = SeedOr(1)},
-                                    CompactBesideTheEndOfASweep);
+                                    CompactBesideTheEndOfATombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
 // CompactRange waits only for compactions of its own keys: it returns while a scan-triggered compaction of
 // other keys runs.
-void CompactBesideALongSweep(Scheduler& scheduler) {
+void CompactBesideALongTombstoneScan(Scheduler& scheduler) {
   constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
   ScheduledEnv sim(scheduler);
   Options options = sim.SmallOptions();
@@ -196,17 +196,17 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
   sim.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
   sim.Expect(db->Flush(), "flush");
 
-  bool is_sweeping = false, is_compacted = false;
+  bool is_compacting_tombstones = false, is_compacted = false;
   sim.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
-    if (!path.ends_with(".tbl") || is_sweeping) return;
-    is_sweeping = true;
+    if (!path.ends_with(".tbl") || is_compacting_tombstones) return;
+    is_compacting_tombstones = true;
     for (int i = 0; i < 1'000 && !is_compacted; ++i) scheduler.clock()->SleepNanos(10'000'000);
     if (!is_compacted) scheduler.Fail("CompactRange waits for a compaction of other keys");
     is_compacted = true;
   });
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("compact m", [&] {
-    while (!is_sweeping) scheduler.clock()->SleepNanos(1'000'000);
+    while (!is_compacting_tombstones) scheduler.clock()->SleepNanos(1'000'000);
     const std::string lower = Key('m', 0);  // where the scan-triggered compaction ends
     const std::string_view bounds[] = {lower, "n"};
     sim.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
@@ -217,8 +217,8 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
 }
 
 TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
-  const Explored explored =
-      Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)}, CompactBesideALongSweep);
+  const Explored explored = Explore({.name = "CompactBesideALongTombstoneScan", .deviations_max = 0, .seed = SeedOr(1)},
+                                    CompactBesideALongTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 

@@ -60,7 +60,7 @@ class Killed {
 
 // A write of the WAL writer fails once: the database ends that segment and never uses it again. The writing
 // thread then copies the WAL buffer itself.
-void CommitBesideFailedDrain(Scheduler& scheduler) {
+void CommitBesideFailedWalWrite(Scheduler& scheduler) {
   ScheduledEnv sim(scheduler);
   const auto db = sim.Open();
   if (db == nullptr) return;
@@ -80,12 +80,12 @@ void CommitBesideFailedDrain(Scheduler& scheduler) {
 }
 
 TEST(WalReleaseSchedule, AKillAfterAFailedWalWriteLeavesWhatTheManifestLists) {
-  const Explored explored = Explore({.name = "CommitBesideFailedDrain",
+  const Explored explored = Explore({.name = "CommitBesideFailedWalWrite",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(800, 8'000),
                                      .random_runs = Sized(2000, 20'000),
                                      .seed = SeedOr(1)},
-                                    CommitBesideFailedDrain);
+                                    CommitBesideFailedWalWrite);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 

@@ -230,7 +230,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
 }
 
 // The same two runs again; their large values are in two blob files.
-class CleaningTest : public JobTest {
+class BlobGarbageTest : public JobTest {
  protected:
   void SetUp() override {
     tables_.factory.blob_value_bytes_min = 100;
@@ -256,7 +256,7 @@ class CleaningTest : public JobTest {
   }
 };
 
-TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
+TEST_F(BlobGarbageTest, MovesWhatIsLiveAndLeavesTheRest) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
   const uint64_t files = version_->blob_files().size();
@@ -276,7 +276,7 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
   EXPECT_EQ(version_->garbage_bytes(), 0u);
 }
 
-TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
+TEST_F(BlobGarbageTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   const Shown before = ShownNow();
   tables_.factory.blob_value_bytes_min = 0;
   picker::CompactionPick pick = Clean();
@@ -287,7 +287,7 @@ TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   EXPECT_TRUE(version_->blob_files().empty());
 }
 
-TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
+TEST_F(BlobGarbageTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const auto files = version_->blob_files().size();
   tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
@@ -297,7 +297,7 @@ TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
   EXPECT_EQ(version_->blob_files().size(), files);
 }
 
-TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
+TEST_F(BlobGarbageTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
   tables_.values->Evict(pick.blob_files_to_collect[0]);
@@ -311,7 +311,7 @@ TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
 }
 
 // The checksum of the table is right, but no writer makes such a blob index.
-TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
+TEST_F(BlobGarbageTest, EndsAtAReferenceThatIsNone) {
   const Shown before = ShownNow();
   ASSERT_OK_AND_ASSIGN(
       auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));

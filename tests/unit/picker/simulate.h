@@ -52,7 +52,7 @@ struct Figures {
   uint64_t merge_reads = 0;
   uint64_t merge_writes = 0;
   uint64_t values_moved = 0;
-  uint64_t cleanings = 0;
+  uint64_t collections = 0;
   uint64_t merges = 0;
   uint64_t moves = 0;
   uint64_t stalls = 0;  // flushes that waited for compactions
@@ -297,7 +297,7 @@ inline void Database::Start(picker::CompactionPick pick) {
     return;
   }
   ++figures_.merges;
-  figures_.cleanings += !job->pick.blob_files_to_collect.empty();
+  figures_.collections += !job->pick.blob_files_to_collect.empty();
   jobs_.push_back(std::move(job));
 }
 

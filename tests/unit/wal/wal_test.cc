@@ -251,7 +251,7 @@ TEST_P(WalTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
   auto log = fixture_.Create();
   for (uint64_t i = 0; i < 1000; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
-    ASSERT_LE(log->undrained_bytes(), size_t{16} << 10);
+    ASSERT_LE(log->unwritten_bytes(), size_t{16} << 10);
   }
 }
 
@@ -263,7 +263,7 @@ TEST_P(WalTest, TheWalWriterMovesBytesWithoutTheAppender) {
     fixture_.executor.RunAll();
   }
   EXPECT_EQ(log->counters().wal_buffer_waits.count(), 0u);
-  EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
+  EXPECT_LT(log->unwritten_bytes(), size_t{8} << 10);
 }
 
 TEST_P(WalTest, AFullDiskIsNoSpaceBeforeAByteIsAppendedAndPasses) {
