@@ -1,7 +1,7 @@
 // CPU cost of a record in the WAL (reserve, copy, checksums, and the WAL writer's work), for the whole process;
 // and the number of synced appends a second of one thread.
 //
-//     log_bench EMPTY_DIRECTORY [MiB to write for each row] [MiB of WAL buffer]
+//     wal_bench EMPTY_DIRECTORY [MiB to write for each row] [MiB of WAL buffer]
 //
 // Rows: a mapped WAL buffer with direct I/O, and a WAL buffer in memory with one write() for each record.
 // Segments are released as they fill, as after flushes, so that they are recycled. Each figure is the minimum

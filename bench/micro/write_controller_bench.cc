@@ -1,7 +1,7 @@
 // CPU cost of a put and its flush, and of one compaction step for each entry: CPU of the whole process on an
 // idle machine. Prints one line for each figure.
 //
-//     gate_bench [value bytes = 100] [entries = 2000000] [directory]
+//     write_controller_bench [value bytes = 100] [entries = 2000000] [directory]
 //
 // Method: the write buffers are so large that the few flushed runs need no compaction. Load, then Flush: CPU /
 // entries is the cost of put + flush. Then CompactRange compacts all sorted runs in one step: CPU / entries is

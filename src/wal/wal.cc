@@ -114,7 +114,7 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
 }
 
 // WHY the checksum reads the pieces and not their copies: see Crc32cExtendNumbers.
-// MEASURED: bench/micro/log_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
+// MEASURED: bench/micro/wal_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
 // of the copies -> of the pieces: 132 B 39-41 -> 24-32 ns, 1,060 B 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
 Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
   size_t payload_bytes = 0;

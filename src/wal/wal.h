@@ -9,7 +9,7 @@
 // file in the database directory, so its bytes survive kill -9 at once. Otherwise the commit leader calls
 // WriteThrough, one write a group. In the background the WAL writer copies the buffer to segments in large
 // aligned writes. A commit that asks for power-loss durability calls MakeDurable.
-// MEASURED: bench/micro/log_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
+// MEASURED: bench/micro/wal_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
 // ns for one write() a record.
 //
 // FORMAT: frame (docs/formats/wal.md), at a multiple of 8 bytes:

@@ -32,7 +32,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       boolean stands = Native.cursorMove(handle.number, to, key);
-      transaction.database.settle();
+      transaction.database.checkComparator();
       return stands;
     } finally {
       leave();
@@ -160,7 +160,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       Native.cursorPut(handle.number, value);
-      transaction.database.settle();
+      transaction.database.checkComparator();
     } finally {
       leave();
     }
@@ -171,7 +171,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       Native.cursorDelete(handle.number);
-      transaction.database.settle();
+      transaction.database.checkComparator();
     } finally {
       leave();
     }

@@ -88,7 +88,7 @@ public final class EntryIterator implements AutoCloseable {
       buffer = new byte[-2 - used];
       used = Native.iteratorMove(handle.number, STAY, null, 0, 0, backwards, buffer, budget);
     }
-    database.settle();
+    database.checkComparator();
     if (used < 0) {
       state = State.NOWHERE;
       return false;

@@ -55,7 +55,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       byte[] value = Native.transactionGet(handle.number, keyspace, key);
-      database.settle();
+      database.checkComparator();
       return value;
     } finally {
       leave();
@@ -69,7 +69,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       Native.transactionChange(handle.number, keyspace, kind, key, value);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
@@ -79,7 +79,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       Native.transactionDo(handle.number, what);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
@@ -193,7 +193,7 @@ public final class Transaction implements AutoCloseable {
       Native.transactionMerge(
           handle.number, id, key,
           operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
