@@ -114,7 +114,7 @@ class Comparison:
         finally:
             limit.close()
         if done.returncode != 0:
-            raise RuntimeError((done.stderr.strip().splitlines() or ["no word of why"])[-1])
+            raise RuntimeError((done.stderr.strip().splitlines() or ["db_bench ended without a message"])[-1])
         with open(next(word for word in command if word.startswith("--json="))[len("--json="):], encoding="utf-8") as file:
             return json.load(file)
 
@@ -254,17 +254,17 @@ def print_targets(summary_path):
 
 def parse():
     arguments = argparse.ArgumentParser(prog="./dev bench", description="Compare mergedb with LevelDB, RocksDB and LMDB.")
-    arguments.add_argument("--quick", action="store_true", help="small sizes, under five minutes")
+    arguments.add_argument("--quick", action="store_true", help="small sizes; less than five minutes")
     arguments.add_argument("--repeat", type=int, help="repetitions (quick: as many as fit, at most 3; full: 3)")
-    arguments.add_argument("--minutes", type=float, help="start no new repetition's run after this long (quick: 4.2)")
-    arguments.add_argument("--rest", type=float, help="seconds to wait at most for an idle disk between two runs (quick: 2; full: 30)")
+    arguments.add_argument("--minutes", type=float, help="start no run of a new repetition after this time (quick: 4.2)")
+    arguments.add_argument("--rest", type=float, help="maximum seconds to wait for an idle disk between two runs (quick: 2; full: 30)")
     arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
     arguments.add_argument("--db_bench", default=os.path.join(ROOT, "build", "release", "bin", "db_bench"))
-    arguments.add_argument("--timeout", type=float, default=7200, help="seconds after which a run is given up")
-    arguments.add_argument("--continue", action="store_true", dest="resume", help="take up what an earlier call left undone")
-    arguments.add_argument("--list", action="store_true", help="print what would run")
+    arguments.add_argument("--timeout", type=float, default=7200, help="seconds after which a run is cancelled")
+    arguments.add_argument("--continue", action="store_true", dest="resume", help="continue an interrupted comparison")
+    arguments.add_argument("--list", action="store_true", help="print the runs, and run none")
     options = arguments.parse_args()
     options.repeat = options.repeat or 3
     if options.rest is None:

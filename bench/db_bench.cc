@@ -43,10 +43,10 @@ int PrintHelp() {
   const std::string flags = FlagsHelp(), benchmarks = WorkloadsHelp();
   std::printf(
       "usage: db_bench [--FLAG=VALUE]...\n"
-      "Runs benchmarks one after the other on one database and prints a line for each.\n\n"
+      "Runs benchmarks in order on one database and prints one line for each.\n\n"
       "    db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb\n\n"
       "Flags and their defaults:\n%s\n"
-      "Flags of RocksDB's db_bench without a meaning here are accepted, ignored and named at the start.\n\n"
+      "Other flags of RocksDB's db_bench are accepted and ignored; the first lines of the output name them.\n\n"
       "Benchmarks:\n%s"
       "  %-24sprint this property of the engine\n",
       flags.c_str(), benchmarks.c_str(), "stats sstables counters");
@@ -59,7 +59,7 @@ int Main(int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument == "--help" || argument == "-h" || argument == "--help=true") return PrintHelp();
     if (ParseFlag(argument, &flags)) continue;
-    std::fprintf(stderr, "Invalid flag '%s'; db_bench --help prints all flags\n", argv[i]);
+    std::fprintf(stderr, "Invalid flag '%s'; `db_bench --help` prints all flags\n", argv[i]);
     return 1;
   }
   if (const std::string conflict = FlagConflict(flags); !conflict.empty()) {

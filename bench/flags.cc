@@ -17,7 +17,7 @@ struct Named {
 const Named kFlags[] = {
     {"benchmarks", &Flags::benchmarks, "what to run, in this order; the list is below"},
     {"compression_ratio", &Flags::compression_ratio, "a value compresses to about this share of its size"},
-    {"histogram", &Flags::histogram, "print the distribution of latencies"},
+    {"histogram", &Flags::histogram, "print a histogram of latencies"},
     {"use_existing_db", &Flags::use_existing_db, "keep the database; benchmarks that need a new one are skipped"},
     {"reuse_logs", &Flags::reuse_logs, "LevelDB's option of this name"},
     {"num", &Flags::num, "keys, and operations of each thread"},
@@ -25,37 +25,37 @@ const Named kFlags[] = {
     {"threads", &Flags::threads, "threads that run each benchmark"},
     {"value_size", &Flags::value_size, "bytes of a value"},
     {"write_buffer_size", &Flags::write_buffer_size, "bytes of one write buffer"},
-    {"max_file_size", &Flags::max_file_size, "bytes of a table, where the engine can be told"},
+    {"max_file_size", &Flags::max_file_size, "bytes of a table, if the engine has such an option"},
     {"block_size", &Flags::block_size, "bytes of a block before compression"},
     {"key_prefix", &Flags::key_prefix, "bytes before the number in each key"},
     {"cache_size", &Flags::cache_size, "bytes of the block cache; below 0: 8 MiB"},
-    {"bloom_bits", &Flags::bloom_bits, "bits a key of the filters; below 0: no filters"},
+    {"bloom_bits", &Flags::bloom_bits, "bits per key of the filters; below 0: no filters"},
     {"open_files", &Flags::open_files, "tables that may be open at once"},
     {"db", &Flags::db, "the database's directory; empty: one under the temporary directory"},
     {"engine", &Flags::engine, "mergedb, leveldb, rocksdb or lmdb"},
     {"key_size", &Flags::key_size, "bytes of a key"},
     {"batch_size", &Flags::batch_size, "writes in one batch"},
     {"sync", &Flags::sync, "sync each write"},
-    {"disable_wal", &Flags::disable_wal, "write without the log"},
+    {"disable_wal", &Flags::disable_wal, "write without the WAL"},
     {"writes_per_range_tombstone", &Flags::writes_per_range_tombstone,
-     "a range delete after so many writes of a fill; 0: none"},
+     "writes of a fill between two range deletes; 0: no range deletes"},
     {"range_tombstone_width", &Flags::range_tombstone_width, "keys in one range delete"},
-    {"max_num_range_tombstones", &Flags::max_num_range_tombstones, "range deletes at most; 0: no limit"},
+    {"max_num_range_tombstones", &Flags::max_num_range_tombstones, "maximum number of range deletes; 0: no limit"},
     {"compression", &Flags::compression, "0 none, 1 snappy, 2 zstd, 3 lz4"},
     {"style", &Flags::style, "mergedb's compaction style: lazy or cascade"},
-    {"memory", &Flags::memory, "mergedb's memory_bytes; 0: two write buffers and the cache"},
+    {"memory", &Flags::memory, "mergedb's memory_bytes; 0: the size of two write buffers and the cache"},
     {"mapped_staging", &Flags::mapped_staging, "mergedb's use_mapped_wal_buffer"},
     {"min_blob_size", &Flags::min_blob_size,
-     "bytes from which values stand in value files; -1: the default, 0: none do"},
-    {"distribution", &Flags::distribution, "of random keys: uniform or zipfian"},
+     "minimum bytes of a value in a blob file; -1: the default, 0: no blob files"},
+    {"distribution", &Flags::distribution, "distribution of random keys: uniform or zipfian"},
     {"zipf_theta", &Flags::zipf_theta, "skew of the zipfian distribution"},
-    {"rate", &Flags::rate, "openloop: puts a second"},
+    {"rate", &Flags::rate, "openloop: puts per second"},
     {"duration", &Flags::duration, "openloop: seconds"},
-    {"write_rate", &Flags::write_rate, "benchmarks ...whilewriting: writes a second; 0: as fast as they go"},
+    {"write_rate", &Flags::write_rate, "benchmarks ...whilewriting: writes per second; 0: no limit"},
     {"merge_operator", &Flags::merge_operator, "uint64add, stringappend, max, put or bytesxor"},
-    {"merge_keys", &Flags::merge_keys, "keys that are merged into; below 0: --num"},
-    {"writes", &Flags::writes, "operations of benchmarks that change values; below 0, as --reads: --num"},
-    {"mergereadpercent", &Flags::mergereadpercent, "readrandommergerandom: merges in a hundred operations"},
+    {"merge_keys", &Flags::merge_keys, "keys that merge operands change; below 0: --num"},
+    {"writes", &Flags::writes, "operations of benchmarks that change values; below 0: --num"},
+    {"mergereadpercent", &Flags::mergereadpercent, "readrandommergerandom: percentage of merge operations"},
     {"rocksdb_library", &Flags::rocksdb_library, "path of librocksdb; empty: the system's"},
     {"rocksdb_style", &Flags::rocksdb_style, "leveled or universal"},
     {"rocksdb_level_base", &Flags::rocksdb_level_base,
@@ -175,26 +175,30 @@ std::string FlagsHelp() {
 }
 
 std::string FlagConflict(const Flags& flags) {
-  if (!OneOf(flags.engine, {"mergedb", "leveldb", "rocksdb", "lmdb"})) return "--engine: mergedb leveldb rocksdb lmdb";
-  if (!OneOf(flags.style, {"lazy", "cascade"})) return "--style: lazy cascade";
-  if (!OneOf(flags.rocksdb_style, {"leveled", "universal"})) return "--rocksdb_style: leveled universal";
-  if (!OneOf(flags.distribution, {"uniform", "zipfian"})) return "--distribution: uniform zipfian";
-  if (flags.compression < 0 || flags.compression > 3) return "--compression: 0 none, 1 snappy, 2 zstd, 3 lz4";
-  if (flags.sync && flags.disable_wal) return "--sync needs the log that --disable_wal turns off";
-  if (flags.num < 1 || flags.threads < 1 || flags.batch_size < 1) return "--num, --threads, --batch_size: at least 1";
-  if (flags.key_size < 1 || flags.key_size > 4096) return "--key_size: 1 to 4096";
-  if (flags.key_prefix < 0 || flags.key_prefix > 4096) return "--key_prefix: 0 to 4096";
-  if (flags.value_size < 0 || flags.value_size > (int64_t{1} << 30)) return "--value_size: 0 to 1 GiB";
+  if (!OneOf(flags.engine, {"mergedb", "leveldb", "rocksdb", "lmdb"}))
+    return "--engine: expected mergedb, leveldb, rocksdb or lmdb";
+  if (!OneOf(flags.style, {"lazy", "cascade"})) return "--style: expected lazy or cascade";
+  if (!OneOf(flags.rocksdb_style, {"leveled", "universal"})) return "--rocksdb_style: expected leveled or universal";
+  if (!OneOf(flags.distribution, {"uniform", "zipfian"})) return "--distribution: expected uniform or zipfian";
+  if (flags.compression < 0 || flags.compression > 3)
+    return "--compression: expected 0 (none), 1 (snappy), 2 (zstd) or 3 (lz4)";
+  if (flags.sync && flags.disable_wal) return "--sync requires the WAL; remove --disable_wal";
+  if (flags.num < 1 || flags.threads < 1 || flags.batch_size < 1)
+    return "--num, --threads, --batch_size: expected at least 1";
+  if (flags.key_size < 1 || flags.key_size > 4096) return "--key_size: expected 1 to 4096";
+  if (flags.key_prefix < 0 || flags.key_prefix > 4096) return "--key_prefix: expected 0 to 4096";
+  if (flags.value_size < 0 || flags.value_size > (int64_t{1} << 30)) return "--value_size: expected 0 to 1 GiB";
   int64_t keys = 1;
   for (int digit = 0; digit < flags.key_size && keys < flags.num; ++digit) keys *= 10;
-  if (keys < flags.num) return "--key_size: too few digits for --num keys";
+  if (keys < flags.num) return "--key_size: --num keys need more digits";
   if (flags.writes_per_range_tombstone < 0 || flags.max_num_range_tombstones < 0 || flags.range_tombstone_width < 1) {
-    return "--writes_per_range_tombstone, --max_num_range_tombstones: at least 0; --range_tombstone_width: at least 1";
+    return "--writes_per_range_tombstone, --max_num_range_tombstones: expected at least 0; --range_tombstone_width: "
+           "expected at least 1";
   }
-  if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: more than 0";
-  if (flags.mergereadpercent < 0 || flags.mergereadpercent > 100) return "--mergereadpercent: 0 to 100";
-  if (flags.merge_keys == 0 || flags.merge_keys > flags.num) return "--merge_keys: 1 to --num";
-  if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: more than 0, not 1";
+  if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: expected more than 0";
+  if (flags.mergereadpercent < 0 || flags.mergereadpercent > 100) return "--mergereadpercent: expected 0 to 100";
+  if (flags.merge_keys == 0 || flags.merge_keys > flags.num) return "--merge_keys: expected 1 to --num";
+  if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: expected more than 0, and not 1";
   return {};
 }
 

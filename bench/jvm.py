@@ -58,7 +58,7 @@ def run(command, **more):
     try:
         return subprocess.run(command, check=True, **more)
     except FileNotFoundError:
-        sys.exit(f"jvm.py: {command[0]} is not there; install it or put it on PATH")
+        sys.exit(f"jvm.py: {command[0]} was not found; install it or add it to PATH")
     except subprocess.CalledProcessError as error:
         sys.exit(f"jvm.py: {shlex.join(command)} failed with status {error.returncode}")
 
@@ -211,17 +211,17 @@ def table(results, is_quick):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="20,000 entries and 2 iterations: shows that it runs, not how fast")
+    parser.add_argument("--quick", action="store_true", help="20,000 entries and 2 iterations: checks that the benchmarks run; the figures mean nothing")
     parser.add_argument("--entries", type=int, default=None, help="default 1,000,000; 20,000 with --quick")
     parser.add_argument("--seed-entries", type=int, default=None,
-                        help="of the seed's scenarios, which had 500,000 to 3,000,000; default 500,000; 5,000 with --quick")
+                        help="entries in the seed scenarios (500,000 to 3,000,000 in the original); default 500,000; 5,000 with --quick")
     every = [*BENCHMARKS, SEED, WORD_COUNT]
-    parser.add_argument("--only", default=",".join(every), help="benchmarks, by comma: " + ", ".join(every))
-    parser.add_argument("--engines", default=",".join(ENGINES), help="by comma: " + ", ".join(ENGINES))
-    parser.add_argument("--no-build", action="store_true", help="use what an earlier call built")
+    parser.add_argument("--only", default=",".join(every), help="benchmarks, comma-separated: " + ", ".join(every))
+    parser.add_argument("--engines", default=",".join(ENGINES), help="engines, comma-separated: " + ", ".join(ENGINES))
+    parser.add_argument("--no-build", action="store_true", help="use the existing build")
     parser.add_argument("--jni", default=os.path.join(ROOT, "build", "jni", "libmergedb_jni.so"))
     parser.add_argument("--library", default=os.path.join(ROOT, "build", "release", "lib", "libmergedb.a"))
-    parser.add_argument("--folder", default=os.path.join(ROOT, "build", "bench", "jvm"), help="where the databases are")
+    parser.add_argument("--folder", default=os.path.join(ROOT, "build", "bench", "jvm"), help="directory for the databases")
     args = parser.parse_args()
     args.out = os.path.join(ROOT, "build", "bench")
     args.entries = args.entries or (20_000 if args.quick else 1_000_000)
@@ -233,13 +233,13 @@ def parse():
     args.engines = args.engines.split(",")
     for name, known in [(each, every) for each in args.only] + [(each, ENGINES) for each in args.engines]:
         if name not in known:
-            parser.error(f"there is no {name}; there are: {', '.join(known)}")
+            parser.error(f"unknown name {name}; one of: {', '.join(known)}")
     needed = [(args.jni, "./dev build java"), (args.library, "./dev build")]
     if args.no_build:
         needed += [(os.path.join(args.out, "c_interface"), "bench/jvm.py without --no-build")]
     for path, what in needed:
         if not os.path.exists(path):
-            parser.error(f"{path} is not there; {what} makes it")
+            parser.error(f"{path} does not exist; {what} builds it")
     return args
 
 
@@ -269,7 +269,7 @@ def main():
     tables = [make(found, args.quick) for make, found in ((table, results), (seed_table, seed), (word_count_table, word_count)) if found]
     print("\n\n".join("\n".join(lines) for lines in tables))
     if args.quick:
-        print("A quick run shows that the benchmarks run; its figures say nothing.")
+        print("A quick run shows that the benchmarks run; its figures mean nothing.")
     return 0
 
 

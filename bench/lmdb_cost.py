@@ -29,14 +29,14 @@ def costs(program, library, times):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="where dropin/liblmdb.so.0 is")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory with dropin/liblmdb.so.0")
     parser.add_argument("--times", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     system = glob.glob("/usr/lib/*/liblmdb.so.0") + glob.glob("/usr/lib/liblmdb.so.0")
     ours = os.path.join(os.path.abspath(arguments.build), "dropin", "liblmdb.so.0")
     if not system or not os.path.exists(ours):
-        sys.exit(f"needs Debian's liblmdb0 and {ours}")
+        sys.exit(f"expected Debian's liblmdb0 and {ours}; one of them is missing")
     with tempfile.TemporaryDirectory() as scratch:
         program = os.path.join(scratch, "lmdb_cost")
         source = os.path.join(ROOT, "tests", "compat", "lmdb_cost.c")
@@ -51,7 +51,7 @@ def main():
                     row = best.setdefault(phase, {})
                     row[name] = min(row.get(name, figures), figures)
             if len(answers) > 1:
-                sys.exit("the two libraries gave different answers")
+                sys.exit("the two libraries returned different results")
     print(f"{'microseconds an operation':<44} {'CPU LMDB':>10} {'mergedb':>10} {'clock LMDB':>11} {'mergedb':>10}")
     for phase, row in best.items():
         print(f"{phase:<44} {row['LMDB'][0]:>10.2f} {row['mergedb'][0]:>10.2f} {row['LMDB'][1]:>11.2f} {row['mergedb'][1]:>10.2f}")

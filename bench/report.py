@@ -296,7 +296,7 @@ class Page:
             ("Growth", self.growth()), ("Throughput over time", self.throughput()), ("Latency, open loop", self.latency()),
             ("Write amplification", self.amplification("write", "bytes to the device per byte put, drain included")),
             ("Space amplification", self.amplification("space", "bytes on disk per live byte after the drain", (1, 1.25))),
-            ("Space at its peak", self.amplification("space_peak", "most bytes on disk per live byte, merges in flight included")),
+            ("Space at its peak", self.amplification("space_peak", "maximum bytes on disk per live byte, running compactions included")),
             ("Runs after the load", self.amplification("runs_loaded", "sorted runs")),
             ("Runs after the drain", self.amplification("runs_drained", "sorted runs")),
             ("Memory for writes", self.amplification("write_memory_mb", "MB at the peak, by the engine's own account")),

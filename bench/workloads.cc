@@ -254,7 +254,7 @@ void WaitForIdle(Task& task) {
   const double begin = NowSeconds();
   std::this_thread::sleep_for(std::chrono::duration<double>(kPauseSeconds));
   double idle_seconds = WaitUntilIdle();
-  const auto is_owed = [&] { return task.engine->SettlesIntoOneRun() && task.engine->RunCount() > 1; };
+  const auto is_owed = [&] { return task.engine->CompactsIntoOneRunWhenIdle() && task.engine->RunCount() > 1; };
   while (is_owed() && NowSeconds() - begin < kSecondsMax) idle_seconds = WaitUntilIdle();
   task.stats.CountOps(1);
   task.stats.Stop();
@@ -285,27 +285,27 @@ struct Entry {
 const Entry kEntries[] = {
     {"fillseq", "write --num keys in order into a new database", Write,
      [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
-    {"fillbatch", "the same in batches of 1000", Write,
+    {"fillbatch", "as fillseq, in batches of 1000", Write,
      [](Workload& w) {
        w.needs_fresh_db = w.is_sequential = true;
        w.batch_ops = 1000;
      }},
     {"fillrandom", "write --num random keys into a new database", Write, [](Workload& w) { w.needs_fresh_db = true; }},
-    {"overwrite", "write --num random keys into the database as it is", Write, [](Workload&) {}},
+    {"overwrite", "write --num random keys into the existing database", Write, [](Workload&) {}},
     {"fillsync", "write --num / 1000 random keys into a new database, each with a sync", Write,
      [](Workload& w) {
        w.needs_fresh_db = true;
        w.num /= 1000;
        w.durability = Durability::kSynced;
      }},
-    {"filltxn", "write --num random keys into a new database, --batch_size a transaction", FillTransactions,
+    {"filltxn", "write --num random keys into a new database, --batch_size keys in each transaction", FillTransactions,
      [](Workload& w) { w.needs_fresh_db = true; }},
-    {"filltxnseq", "the same in order", FillTransactions,
+    {"filltxnseq", "as filltxn, in key order", FillTransactions,
      [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
     {"readtxn", "read random keys that filltxn wrote, each in a transaction", ReadTransactions, [](Workload&) {}},
-    {"readtxnwhilewriting", "the same while another thread writes transactions", ReadTransactionsWhileWriting,
+    {"readtxnwhilewriting", "as readtxn, while another thread writes transactions", ReadTransactionsWhileWriting,
      [](Workload& w) { w.extra_threads = 1; }},
-    {"appendsync", "append to a plain file and sync it with --sync: what the disk can do", AppendAndSync,
+    {"appendsync", "append to a plain file, with --sync sync it: the speed of the disk", AppendAndSync,
      [](Workload& w) { w.is_sampled = false; }},
     {"fill100K", "write --num / 1000 values of 100,000 bytes into a new database", Write,
      [](Workload& w) {
@@ -316,11 +316,11 @@ const Entry kEntries[] = {
     {"deleteseq", "delete --num keys in order", Delete, [](Workload& w) { w.is_sequential = true; }},
     {"deleterandom", "delete --num random keys", Delete, [](Workload&) {}},
     {"deleterange", "delete ranges of --range_tombstone_width keys, spread evenly", DeleteRanges, [](Workload&) {}},
-    {"readseq", "scan --reads entries from the first key on", ReadSequential, [](Workload&) {}},
-    {"readreverse", "scan --reads entries from the last key back", ReadReverse, [](Workload&) {}},
+    {"readseq", "scan --reads entries from the first key forward", ReadSequential, [](Workload&) {}},
+    {"readreverse", "scan --reads entries from the last key backward", ReadReverse, [](Workload&) {}},
     {"readrandom", "get --reads random keys", ReadRandom, [](Workload&) {}},
     {"readrandomsmall", "get --reads / 1000 random keys", ReadRandom, [](Workload& w) { w.reads /= 1000; }},
-    {"readmissing", "get --reads random keys that are not there", ReadMissing, [](Workload&) {}},
+    {"readmissing", "get --reads random keys that do not exist", ReadMissing, [](Workload&) {}},
     {"readhot", "get --reads random keys of the first hundredth", ReadHot, [](Workload&) {}},
     {"seekrandom", "open an iterator and seek a random key, --reads times", SeekRandom, [](Workload&) {}},
     {"seekordered", "seek ascending keys with one iterator", SeekOrdered, [](Workload&) {}},
@@ -336,27 +336,27 @@ const Entry kEntries[] = {
      [](Workload& w) { w.changes = true; }},
     {"mergerandom", "merge with --merge_operator into random keys", MergeRandom,
      [](Workload& w) { w.changes = w.merges = true; }},
-    {"readrandommergerandom", "get or merge random keys, --mergereadpercent merges in a hundred", ReadRandomMergeRandom,
+    {"readrandommergerandom", "get or merge random keys, --mergereadpercent percent merges", ReadRandomMergeRandom,
      [](Workload& w) { w.changes = w.merges = true; }},
     {"readwhilemerging", "readrandom while another thread merges at --write_rate", ReadWhileMerging,
      [](Workload& w) {
        w.merges = true;
        w.extra_threads = 1;
      }},
-    {"foldall", "read all entries, so that every merge is applied; follows merges by itself", FoldAll,
-     [](Workload&) {}},
+    {"foldall", "read all entries, so that all merge operands are applied; runs after merge benchmarks automatically",
+     FoldAll, [](Workload&) {}},
     {"open", "close and open the database, --num / 10000 times", OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);
        w.is_sampled = false;
      }},
     {"compact", "compact the whole database", CompactAll, [](Workload&) {}},
-    {"waitforcompaction", "wait until the background has nothing left to do", WaitForCompaction,
+    {"waitforcompaction", "wait until no background work is left", WaitForCompaction,
      [](Workload& w) { w.waits_for_background = true; }},
-    {"waitforidle", "pause as an idle program does, then wait for the background", WaitForIdle,
+    {"waitforidle", "pause as an idle program does, then wait until no background work is left", WaitForIdle,
      [](Workload& w) { w.waits_for_background = true; }},
     {"crc32c", "checksum 500 MB in blocks of 4 KB", Checksum, [](Workload&) {}},
-    {"openloop", "put at a steady --rate for --duration seconds and show how late each came back", RunOpenLoop,
+    {"openloop", "put at a constant --rate for --duration seconds and print the latencies", RunOpenLoop,
      [](Workload&) {}},
 };
 

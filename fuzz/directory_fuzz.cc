@@ -4,35 +4,35 @@
 #include <map>
 #include <set>
 
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/repair.h"
 #include "testing/option_sets.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::fuzz {
 
 namespace {
 
-using testing::World;
+using testing::SimulatedEnv;
 
 constexpr int kKeys = 60;
 std::string Key(int i) { return "key" + std::to_string(100 + i); }
 
 struct Base {
-  std::unique_ptr<World> world;
+  std::unique_ptr<SimulatedEnv> sim;
   std::map<std::string, std::set<std::string>> written;  // all values that a key has had
 };
 
 // A small database, closed or killed during its work.
 Base MakeBase(Style style, bool is_closed, Compression compression) {
   Base made;
-  auto world = std::make_unique<World>(World::Options{.seed = 5});
-  Options options = world->SmallOptions();
+  auto sim = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 5});
+  Options options = sim->SmallOptions();
   options.style = style;
   options.block_bytes = 256;
   options.compression = {compression, compression};
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   FUZZ_CHECK(db.has_value());
   for (int round = 0; round < 4; ++round) {
     for (int i = round; i < kKeys; i += 1 + round) {
@@ -47,7 +47,7 @@ Base MakeBase(Style style, bool is_closed, Compression compression) {
     if (round == 1) FUZZ_CHECK((*db)->WaitForCompaction().ok());
   }
   if (is_closed) FUZZ_CHECK((*db)->Close().ok());
-  made.world = World::After(*world, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
+  made.sim = SimulatedEnv::After(*sim, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
   *db = nullptr;
   return made;
 }
@@ -62,7 +62,7 @@ const Base& BaseOf(uint8_t which) {
 // ---- damage ----------------------------------------------------------------------------------------------------
 
 // Each change: file u8, act u8, offset (u16 if the act is even, else u24), then the operands of the act.
-void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
+void Damage(Input* input, testing::FaultFileSystem* files, bool has_fixed_checksums) {
   const std::vector<std::string> paths = files->Files();
   std::map<std::string, std::string> changed;
   while (!input->empty()) {
@@ -94,7 +94,7 @@ void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
     changed[path] = std::move(bytes);
   }
   for (auto& [path, bytes] : changed) {
-    if (is_resealed) ResealFile(path, &bytes);
+    if (has_fixed_checksums) FixFileChecksums(path, &bytes);
     FUZZ_CHECK(files->WriteWhole(path, bytes).ok());
   }
 }
@@ -128,23 +128,23 @@ void ReadAll(DB& db, const Written* written) {
   (void)db.ApproximateSizes({{"", "zzz"}, {"key120", "key130"}});
 }
 
-void Use(World* world, OpenMode mode, const Written* written) {
-  Options options = world->SmallOptions();
+void Use(SimulatedEnv* sim, OpenMode mode, const Written* written) {
+  Options options = sim->SmallOptions();
   options.mode = mode;
-  const uint64_t before = world->files->Fingerprint();
-  auto db = DB::Open(options, World::kPath);
+  const uint64_t before = sim->files->Fingerprint();
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   if (!db) {
     // LOCK is the only file that a failed open may leave.
-    if (mode == OpenMode::kReadOnly) FUZZ_CHECK(world->files->Fingerprint() == before);
+    if (mode == OpenMode::kReadOnly) FUZZ_CHECK(sim->files->Fingerprint() == before);
     return;
   }
   ReadAll(**db, written);
   if (mode == OpenMode::kReadOnly) {
     *db = nullptr;
-    FUZZ_CHECK(world->files->Fingerprint() == before);
+    FUZZ_CHECK(sim->files->Fingerprint() == before);
     return;
   }
-  for (int i = 0; i < 100 && world->executor.RunOne(); ++i) {}
+  for (int i = 0; i < 100 && sim->executor.RunOne(); ++i) {}
   (void)(*db)->Put({}, "new key", "value");
   (void)(*db)->Flush();
   (void)(*db)->CompactRange(nullptr, nullptr);
@@ -159,17 +159,17 @@ void Use(World* world, OpenMode mode, const Written* written) {
 
 // Verify changes nothing. After Repair, the database opens, and Verify finds no damage unless the checksums
 // were recomputed.
-void Care(World* world, bool is_repaired, bool is_resealed) {
-  const Options options = world->SmallOptions();
-  const uint64_t before = world->files->Fingerprint();
-  (void)Verify(options, World::kPath);
-  FUZZ_CHECK(world->files->Fingerprint() == before);
+void VerifyAndRepair(SimulatedEnv* sim, bool is_repaired, bool has_fixed_checksums) {
+  const Options options = sim->SmallOptions();
+  const uint64_t before = sim->files->Fingerprint();
+  (void)Verify(options, SimulatedEnv::kPath);
+  FUZZ_CHECK(sim->files->Fingerprint() == before);
   if (!is_repaired) return;
-  const auto repaired = Repair(options, World::kPath);
-  if (!repaired || is_resealed) return;
-  const auto again = Verify(options, World::kPath);
+  const auto repaired = Repair(options, SimulatedEnv::kPath);
+  if (!repaired || has_fixed_checksums) return;
+  const auto again = Verify(options, SimulatedEnv::kPath);
   FUZZ_CHECK(again.has_value() && again->damages.empty());
-  FUZZ_CHECK(DB::Open(options, World::kPath).has_value());
+  FUZZ_CHECK(DB::Open(options, SimulatedEnv::kPath).has_value());
 }
 
 }  // namespace
@@ -194,12 +194,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   fuzz::Input input(data, bytes);
   const fuzz::Base& base = fuzz::BaseOf(input.TakeByte());
   const uint8_t flags = input.TakeByte();
-  const bool is_resealed = (flags & 1) != 0;
-  auto world = testing::World::After(*base.world, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
-  fuzz::Damage(&input, world->files.get(), is_resealed);
-  fuzz::Care(world.get(), (flags & 4) != 0, is_resealed);
-  const fuzz::Written* const written = is_resealed ? nullptr : &base.written;
-  fuzz::Use(world.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);
-  if ((flags & 2) == 0) fuzz::Use(world.get(), OpenMode::kReadOnly, nullptr);
+  const bool has_fixed_checksums = (flags & 1) != 0;
+  auto sim = testing::SimulatedEnv::After(*base.sim, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
+  fuzz::Damage(&input, sim->files.get(), has_fixed_checksums);
+  fuzz::VerifyAndRepair(sim.get(), (flags & 4) != 0, has_fixed_checksums);
+  const fuzz::Written* const written = has_fixed_checksums ? nullptr : &base.written;
+  fuzz::Use(sim.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);
+  if ((flags & 2) == 0) fuzz::Use(sim.get(), OpenMode::kReadOnly, nullptr);
   return 0;
 }

@@ -10,17 +10,17 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/leveldb.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::fuzz {
 
 namespace {
 
 using namespace format::leveldb;
-using testing::World;
+using testing::SimulatedEnv;
 using Files = std::map<std::string, std::string>;  // name -> bytes
 
 std::string Key(int i) { return "key" + std::to_string(100 + i); }
@@ -88,14 +88,14 @@ const Files& FilesOf(uint8_t which) {
   return bases[which % std::size(bases)];
 }
 
-void Reseal(const std::string& name, std::string* bytes) {
+void FixChecksums(const std::string& name, std::string* bytes) {
   const auto parsed = ParseName(name);
-  if (parsed && parsed->kind == NameKind::kTable) ResealLevelDbTable(bytes);
-  if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) ResealLevelDbLog(bytes);
+  if (parsed && parsed->kind == NameKind::kTable) FixLevelDbTableChecksums(bytes);
+  if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) FixLevelDbLogChecksums(bytes);
 }
 
 // Applies changes until the input is used up: which file, what kind, where, which bytes.
-Files Damage(Files files, Input* input, bool is_resealed) {
+Files Damage(Files files, Input* input, bool has_fixed_checksums) {
   while (!input->empty()) {
     auto file = files.begin();
     std::advance(file, input->TakeByte() % files.size());
@@ -110,13 +110,13 @@ Files Damage(Files files, Input* input, bool is_resealed) {
       const std::string_view patch = input->TakeBytes(1 + kind);
       bytes.replace(at, std::min(patch.size(), bytes.size() - at), patch);
     }
-    if (is_resealed) Reseal(file->first, &bytes);
+    if (has_fixed_checksums) FixChecksums(file->first, &bytes);
   }
   return files;
 }
 
-void Use(World& world, bool is_resealed) {
-  auto db = world.Open();
+void Use(SimulatedEnv& sim, bool has_fixed_checksums) {
+  auto db = sim.Open();
   if (!db) return;
   const auto it = (*db)->NewIterator();
   std::string last;
@@ -124,7 +124,7 @@ void Use(World& world, bool is_resealed) {
     const std::string key(it->key());
     FUZZ_CHECK(last.empty() || last < key);
     last = key;
-    if (is_resealed) continue;
+    if (has_fixed_checksums) continue;
     std::set<std::string> written;
     for (int i = 0; i < 60; ++i) {
       for (int round = 0; Key(i) == key && round < 4; ++round) written.insert(Value(i, round));
@@ -134,10 +134,10 @@ void Use(World& world, bool is_resealed) {
   FUZZ_CHECK(it->status().ok());
   const Status put = (*db)->Put({}, "new", "value");
   // A forged MANIFEST may say that all sequence numbers are used.
-  if (is_resealed && put.IsNotSupported()) return;
+  if (has_fixed_checksums && put.IsNotSupported()) return;
   FUZZ_CHECK(put.ok());
   FUZZ_CHECK((*db)->Close().ok());
-  auto again = world.Open();
+  auto again = sim.Open();
   std::string value;
   FUZZ_CHECK(again && (*again)->Get({}, "new", &value).ok() && value == "value" && (*again)->CheckIntegrity().ok());
 }
@@ -147,10 +147,10 @@ void Use(World& world, bool is_resealed) {
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (char base = 0; base < 3; ++base) {
-    for (char is_resealed = 0; is_resealed < 2; ++is_resealed) {
+    for (char has_fixed_checksums = 0; has_fixed_checksums < 2; ++has_fixed_checksums) {
       for (char is_repaired = 0; is_repaired < 2; ++is_repaired) {
-        seeds.push_back({base, is_resealed, is_repaired});
-        seeds.push_back({base, is_resealed, is_repaired, 1, 2, 30, 0, 'x', 'y', 'z'});
+        seeds.push_back({base, has_fixed_checksums, is_repaired});
+        seeds.push_back({base, has_fixed_checksums, is_repaired, 1, 2, 30, 0, 'x', 'y', 'z'});
       }
     }
   }
@@ -163,19 +163,19 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb::fuzz;
   Input input(data, bytes);
   const Files& base = FilesOf(input.TakeByte());
-  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   const bool is_repaired = input.TakeByte() % 2 == 1;
-  const Files files = Damage(base, &input, is_resealed);
-  World world;
-  FUZZ_CHECK(world.files->CreateDirectory(World::kPath).ok());
+  const Files files = Damage(base, &input, has_fixed_checksums);
+  SimulatedEnv sim;
+  FUZZ_CHECK(sim.files->CreateDirectory(SimulatedEnv::kPath).ok());
   for (const auto& [name, content] : files)
-    FUZZ_CHECK(world.files->WriteWhole(World::kPath + "/" + name, content).ok());
+    FUZZ_CHECK(sim.files->WriteWhole(SimulatedEnv::kPath + "/" + name, content).ok());
   if (is_repaired) {
-    (void)mergedb::RepairLevelDb(world.SmallOptions(), World::kPath);
-  } else if (auto db = world.Open(); !db) {
+    (void)mergedb::RepairLevelDb(sim.SmallOptions(), SimulatedEnv::kPath);
+  } else if (auto db = sim.Open(); !db) {
     for (const auto& [name, content] : files)
-      FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
+      FUZZ_CHECK(sim.files->ReadWhole(SimulatedEnv::kPath + "/" + name).value() == content);
   }
-  Use(world, is_resealed);
+  Use(sim, has_fixed_checksums);
   return 0;
 }

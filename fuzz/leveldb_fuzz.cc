@@ -9,7 +9,7 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {
@@ -18,8 +18,8 @@ using namespace format::leveldb;
 
 // First byte: which format. Second byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
-  const auto seed = [](char which, char is_resealed, const std::string& bytes) {
-    return std::string{which, is_resealed} + bytes;
+  const auto seed = [](char which, char has_fixed_checksums, const std::string& bytes) {
+    return std::string{which, has_fixed_checksums} + bytes;
   };
   std::string batch, key, log, stored, filter;
   AppendBatchHeader(&batch, 7, 2);
@@ -63,8 +63,8 @@ void CheckName(const std::string& bytes) {
   FUZZ_CHECK(again && again->kind == name->kind && again->number == name->number);
 }
 
-void CheckLog(std::string bytes, bool is_resealed) {
-  if (is_resealed) ResealLevelDbLog(&bytes);
+void CheckLog(std::string bytes, bool has_fixed_checksums) {
+  if (has_fixed_checksums) FixLevelDbLogChecksums(&bytes);
   LogReader reader(
       [&](uint64_t offset, size_t wanted, char* out, size_t* got) -> Status {
         *got = offset < bytes.size() ? std::min<size_t>(wanted, bytes.size() - offset) : 0;
@@ -109,8 +109,8 @@ void CheckBlock(const std::string& bytes) {
   }
 }
 
-void CheckStored(std::string bytes, bool is_resealed) {
-  if (is_resealed && bytes.size() >= kBlockTrailerBytes) {
+void CheckStored(std::string bytes, bool has_fixed_checksums) {
+  if (has_fixed_checksums && bytes.size() >= kBlockTrailerBytes) {
     char* const crc = bytes.data() + bytes.size() - 4;
     base::StoreFixed32(crc, MaskCrc(base::Crc32c({bytes.data(), bytes.size() - 4})));
   }
@@ -139,14 +139,14 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb::fuzz;
   Input input(data, bytes);
   const uint8_t which = input.TakeByte() % 8;
-  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   const std::string part(input.rest());
   if (which == 0) CheckName(part);
-  if (which == 1) CheckLog(part, is_resealed);
+  if (which == 1) CheckLog(part, has_fixed_checksums);
   if (which == 2) CheckBatch(part);
   if (which == 3) CheckEdit(part);
   if (which == 4) CheckBlock(part);
-  if (which == 5) CheckStored(part, is_resealed);
+  if (which == 5) CheckStored(part, has_fixed_checksums);
   if (which == 6) CheckFilter(part);
   if (which == 7) CheckFooter(part);
   return 0;

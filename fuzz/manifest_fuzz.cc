@@ -1,6 +1,6 @@
 // Loads CURRENT and the MANIFEST that it names.
 #include "format/version_edit.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "manifest/loader.h"
 #include "manifest/manifest.h"
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   for (size_t page = 0; page < stream.size(); page += manifest::kPageBytes) {
     for (int copy = 0; copy < 2; ++copy) file.append(stream, page, manifest::kPageBytes);
   }
-  if ((flags & 1) != 0) fuzz::ResealManifest(&file);
+  if ((flags & 1) != 0) fuzz::FixManifestChecksums(&file);
   for (size_t i = 0; i + 3 <= changes.size(); i += 3) {
     const size_t at = static_cast<uint8_t>(changes[i]) + 256 * (static_cast<uint8_t>(changes[i + 1]) % 128u);
     file[manifest::kPageBytes + at] = changes[i + 2];

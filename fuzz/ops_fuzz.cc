@@ -64,7 +64,7 @@ std::vector<std::string> Seeds() {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb;
   fuzz::Input input(data, bytes);
-  const auto& sets = testing::WorldOptionSets();
+  const auto& sets = testing::SimulatedOptionSets();
   const testing::OptionSet& set = sets[input.TakeByte() % sets.size()];
   const testing::OpList list = fuzz::Decode(&input);
   const std::string problem = testing::RunOps(list, set, {.seed = 7}).problem;

@@ -2,7 +2,7 @@
 // every way.
 #include "base/block_cache.h"
 #include "base/hash.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "table/reader.h"
 #include "table/writer.h"
@@ -39,13 +39,13 @@ std::string TableOf(int entries, const table::WriterOptions& options, std::vecto
 // First byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
-  for (const char is_resealed : {'\0', '\1'}) {
-    seeds.push_back(is_resealed + TableOf(60, {.block_bytes = 300}));
-    seeds.push_back(is_resealed + TableOf(3, {.bloom_bits_per_key = 0}));
-    seeds.push_back(is_resealed +
+  for (const char has_fixed_checksums : {'\0', '\1'}) {
+    seeds.push_back(has_fixed_checksums + TableOf(60, {.block_bytes = 300}));
+    seeds.push_back(has_fixed_checksums + TableOf(3, {.bloom_bits_per_key = 0}));
+    seeds.push_back(has_fixed_checksums +
                     TableOf(20, {.block_bytes = 300}, {{"key1003", "key1007", 3000}, {"key1009", "key2", 1995}}));
-    seeds.push_back(is_resealed + TableOf(0, {}, {{"key1003", "key1007", 3000}}));
-    seeds.push_back(is_resealed + TableOf(80, {.compression = Compression::kLz4, .block_bytes = 500}));
+    seeds.push_back(has_fixed_checksums + TableOf(0, {}, {{"key1003", "key1007", 3000}}));
+    seeds.push_back(has_fixed_checksums + TableOf(80, {.compression = Compression::kLz4, .block_bytes = 500}));
   }
   return seeds;
 }
@@ -91,9 +91,9 @@ void ReadAll(const table::Reader& reader, uint64_t entries_max) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb;
   fuzz::Input input(data, bytes);
-  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   std::string file(input.rest());
-  if (is_resealed) fuzz::ResealTable(&file);
+  if (has_fixed_checksums) fuzz::FixTableChecksums(&file);
   testing::FaultFileSystem files;
   FUZZ_CHECK(files.WriteWhole(fuzz::kPath, file).ok());
   base::BlockCache cache(64 << 10);

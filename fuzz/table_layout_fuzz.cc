@@ -1,7 +1,7 @@
 // The small parts of a table: footer, properties, filter, and a part with its trailer.
 #include "format/bloom.h"
 #include "format/table_layout.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {
@@ -27,8 +27,8 @@ std::vector<std::string> Seeds() {
   const format::Properties properties{.meta = meta, .comparator = "mergedb.bytewise", .writer = "mergedb"};
   std::string part = "payload", trailer(format::kTrailerBytes, '\0');
   format::StoreTrailer(trailer.data(), part, Compression::kNone, {});
-  const auto seed = [](char which, char is_resealed, const std::string& bytes) {
-    return std::string{which, is_resealed} + bytes;
+  const auto seed = [](char which, char has_fixed_checksums, const std::string& bytes) {
+    return std::string{which, has_fixed_checksums} + bytes;
   };
   return {seed(0, 0, format::EncodeFooter(footer)), seed(0, 1, format::EncodeFooter(footer)),
           seed(1, 0, format::EncodeProperties(properties)),
@@ -37,8 +37,8 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-void CheckFooter(std::string bytes, bool is_resealed) {
-  if (is_resealed) ResealTable(&bytes);  // a footer alone is a valid end of a table for ResealTable
+void CheckFooter(std::string bytes, bool has_fixed_checksums) {
+  if (has_fixed_checksums) FixTableChecksums(&bytes);  // a footer alone is a valid end of a table for FixTableChecksums
   constexpr uint64_t kFileBytes = 8192;
   format::Footer footer;
   if (!format::DecodeFooter(bytes, kFileBytes, &footer).ok()) return;
@@ -78,9 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb::fuzz;
   Input input(data, bytes);
   const uint8_t which = input.TakeByte() % 4;
-  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool has_fixed_checksums = input.TakeByte() % 2 == 1;
   const std::string part(input.rest());
-  if (which == 0) CheckFooter(part, is_resealed);
+  if (which == 0) CheckFooter(part, has_fixed_checksums);
   if (which == 1) CheckProperties(part);
   if (which == 2) CheckBloom(part);
   if (which == 3) CheckPart(part);

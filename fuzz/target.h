@@ -7,7 +7,7 @@
 // drives it with random mutations from a seed, and runs in ./dev test.
 //
 // A checksum rejects nearly every mutation. Therefore, if the bytes have checksums, the first byte of the input
-// says whether the target recomputes them after the mutation (fuzz/reseal.h).
+// says whether the target recomputes them after the mutation (fuzz/fix_checksums.h).
 #pragma once
 
 #include <cstddef>

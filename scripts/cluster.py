@@ -149,7 +149,7 @@ class Node:
             self.process.stdin.write(command.encode() + b"\n")
             self.process.stdin.flush()
         except OSError as error:
-            raise Failure(f"node {self.name} does not take '{command}': {error}; see {self.log}") from error
+            raise Failure(f"node {self.name} does not accept '{command}': {error}; see {self.log}") from error
         return self.expect(*words)
 
     def wait_for_members(self, count):
@@ -437,8 +437,8 @@ def class_path_and_library():
 def main():
     parser = argparse.ArgumentParser(prog="./dev cluster", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keys", type=int, default=50_000, metavar="N", help="how many keys to load (50,000)")
-    parser.add_argument("--keep", action="store_true", help="leave build/cluster/: the stores and logs of the nodes")
+    parser.add_argument("--keys", type=int, default=50_000, metavar="N", help="number of keys to load (50,000)")
+    parser.add_argument("--keep", action="store_true", help="keep build/cluster/ with the stores and logs of the nodes")
     arguments = parser.parse_args()
     if arguments.keys < 1:
         parser.error(f"--keys: expected a number above 0, found {arguments.keys}")

@@ -69,11 +69,11 @@ def cell(seen, times):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=3, help="runs of each misuse (3)")
-    parser.add_argument("--binding", choices=BINDINGS, help="this one only")
+    parser.add_argument("--binding", choices=BINDINGS, help="only this binding")
     arguments = parser.parse_args()
     jars = [ROOT / "java/mergedb-java/target/mergedb-java-0.1.0.jar", *peers()]
     if not jars[0].exists():
-        print("java_misuse: java/mergedb-java/target has no jar: run ./dev build java first", file=sys.stderr)
+        print("java_misuse: java/mergedb-java/target has no jar; run `./dev build java` first", file=sys.stderr)
         return 1
     classpath = compiled(":".join(map(str, jars)))
     bindings = [arguments.binding] if arguments.binding else BINDINGS

@@ -25,7 +25,7 @@ WORLD = {
     r"std::(jthread|thread|async)\b(?!::id)": "a thread",
     r"\b(steady|system|high_resolution)_clock\b": "a clock",
     r"\bclock_gettime\s*\(|\bgettimeofday\s*\(|\bsleep_for\b|\bnanosleep\s*\(|\busleep\s*\(": "a clock",
-    r"(?<![\w.:>])s?rand\s*\(|\brandom_device\b|\bmt19937|\bgetrandom\s*\(": "chance that nobody seeded",
+    r"(?<![\w.:>])s?rand\s*\(|\brandom_device\b|\bmt19937|\bgetrandom\s*\(": "randomness without a seed",
     r"\bfopen\s*\(|\b[io]?fstream\b|(?<![\w:>.])::(open|creat|mmap|pread|pwrite|unlink|rename|mkdir)\s*\(": "a file",
     r"\bpthread_create\s*\(|\bfork\s*\(": "a thread",
 }
@@ -39,7 +39,7 @@ SYNC_HEADER = "src/base/sync.h"
 
 # Headers of include/ outside of include/mergedb/, because programs include them by these names; and the folders
 # that may include them.
-FACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
+INTERFACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
 
 
 class Report:
@@ -100,12 +100,12 @@ def check_layers(report, numbers):
             if target == "mergedb":
                 if not os.path.exists(os.path.join(ROOT, "include", name)):
                     report.error("T1", path, line, f"no public header {name}")
-            elif quote == "<" or layer in FACE_HEADERS.get(name, ()):
+            elif quote == "<" or layer in INTERFACE_HEADERS.get(name, ()):
                 continue
             elif target not in numbers:
                 report.error("T1", path, line, f'"{name}" is not a path from src/ or include/')
             elif target != layer and numbers[target] >= numbers[layer]:
-                report.error("T1", path, line, f"{layer} ({numbers[layer]}) may not look at {target} ({numbers[target]})")
+                report.error("T1", path, line, f"{layer} ({numbers[layer]}) may not include {target} ({numbers[target]})")
 
 
 def check_public(report):
@@ -113,7 +113,7 @@ def check_public(report):
         text = read(path)
         for match in INCLUDE.finditer(text):
             quote, name = match.groups()
-            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb", *FACE_HEADERS):
+            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb", *INTERFACE_HEADERS):
                 report.error("T2", path, line_at(text, match.start()), f'a public header may not include "{name}"')
             if quote == "<" and name.endswith(".h") and name not in ("stddef.h", "stdint.h", "stdarg.h", "sys/types.h"):
                 report.error("T2", path, line_at(text, match.start()), f"a public header may not include <{name}>")
@@ -128,11 +128,11 @@ def check_world(report, numbers):
         text = code_only(raw)
         for pattern, what in WORLD.items():
             for match in re.finditer(pattern, text):
-                report.error("T3", path, line_at(text, match.start()), f"{match.group().strip()} is {what}: only env/ has it")
+                report.error("T3", path, line_at(text, match.start()), f"{match.group().strip()} is {what}: allowed only in env/")
         if numbers.get(layer, 99) <= QUIET_LAST_FLOOR and path != SYNC_HEADER:
             for match in INCLUDE.finditer(raw):
                 if match.group(2) in QUIET_HEADERS:
-                    report.error("T3", path, line_at(raw, match.start()), f"<{match.group(2)}> has no place on a quiet floor")
+                    report.error("T3", path, line_at(raw, match.start()), f"<{match.group(2)}> is not allowed in the layers without I/O")
 
 
 def listed_sources():
@@ -242,7 +242,7 @@ def advise_stories(report):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--advice", action="store_true", help="print every line of advice, not just their number")
-    arguments.add_argument("--root", default=ROOT, help="the tree to look at")
+    arguments.add_argument("--root", default=ROOT, help="root of the source tree")
     chosen = arguments.parse_args()
     globals()["ROOT"] = os.path.abspath(chosen.root)
 

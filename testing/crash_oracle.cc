@@ -144,7 +144,7 @@ std::string DescribeDifference(const CrashOracle::State& found, const CrashOracl
     if (it != found.end() && it->second != value) tell(" " + key + "=" + Short(it->second) + " not " + Short(value));
   }
   for (const auto& [key, value] : found) {
-    if (!expected.contains(key)) tell(" " + key + "=" + Short(value) + " is there");
+    if (!expected.contains(key)) tell(" " + key + "=" + Short(value) + " exists");
   }
   return text;
 }

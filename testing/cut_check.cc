@@ -86,7 +86,7 @@ std::string ReadEverything(DB& db, const CrashOracle& oracle, base::Random& rand
 }
 
 // Overwrites, deletes and adds. The last write is synced, so that all of them must survive a crash.
-std::string WriteAgain(DB& db, World& world, State* state) {
+std::string WriteAgain(DB& db, SimulatedEnv& sim, State* state) {
   const auto put = [&](const std::string& key, const std::string& value, Durability durability) {
     (*state)[key] = value;
     return db.Put({.durability = durability}, key, value);
@@ -102,7 +102,7 @@ std::string WriteAgain(DB& db, World& world, State* state) {
     }
   }
   if (status.ok()) status = put("hot0", "again:2", Durability::kProcessCrash);
-  world.executor.RunOne();
+  sim.executor.RunOne();
   if (status.ok()) status = put("again", "again:3", Durability::kSynced);
   if (!status.ok()) return Failed("write again", status);
   const State now = ReadForward(db, {}, &status);
@@ -120,19 +120,19 @@ std::string CompareAgain(DB& db, const State& expected) {
 }
 
 // Stops the database as the seed says, opens it again and compares.
-std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<World> world, std::unique_ptr<DB> db,
+std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<SimulatedEnv> sim, std::unique_ptr<DB> db,
                           const State& expected, uint64_t seed) {
   static constexpr CrashMode kStops[] = {CrashMode::kKill, CrashMode::kMin, CrashMode::kPrefixTorn};
   const uint64_t choice = seed % (1 + std::size(kStops));
-  std::unique_ptr<World> next;
+  std::unique_ptr<SimulatedEnv> next;
   if (choice == 0) {
     if (const Status status = db->Close(); !status.ok()) return Failed("second close", status);
   } else {
-    next = World::After(*world, kStops[choice - 1], kCrashModels[seed / 8 % 2], seed);
+    next = SimulatedEnv::After(*sim, kStops[choice - 1], kCrashModels[seed / 8 % 2], seed);
   }
   db = nullptr;
-  if (next != nullptr) world = std::move(next);
-  auto again = OpenFor(setup, world.get());
+  if (next != nullptr) sim = std::move(next);
+  auto again = OpenFor(setup, sim.get());
   if (!again) return Failed("second open", again.error());
   return CompareAgain(**again, expected);
 }
@@ -147,8 +147,8 @@ std::string JudgeState(const CrashOracle::State& state, const RecoveryCheck& che
 Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCheck& check) {
   Recovered recovered;
   base::Random random(check.seed);
-  auto world = std::make_unique<World>(World::Options{.seed = random.Next()}, std::move(image));
-  auto db = OpenFor(check.setup, world.get());
+  auto sim = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = random.Next()}, std::move(image));
+  auto db = OpenFor(check.setup, sim.get());
   const auto corrupt = [&](const Status& status) { return check.may_be_corrupt && status.IsCorruption(); };
   if (!db) {
     recovered.is_corrupt = corrupt(db.error());
@@ -172,11 +172,11 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   if (recovered.problem.empty()) recovered.problem = problem;
   if (recovered.problem.empty()) recovered.problem = JudgeState(recovered.state, check);
   CrashOracle::State expected = recovered.state;
-  if (recovered.problem.empty()) recovered.problem = WriteAgain(**db, *world, &expected);
+  if (recovered.problem.empty()) recovered.problem = WriteAgain(**db, *sim, &expected);
   if (recovered.problem.empty()) {
-    recovered.problem = StopAndReopen(check.setup, std::move(world), std::move(*db), expected, random.Next());
+    recovered.problem = StopAndReopen(check.setup, std::move(sim), std::move(*db), expected, random.Next());
   } else {
-    *db = nullptr;  // the database must go before its world
+    *db = nullptr;  // the database must go before its environment
   }
   return recovered;
 }

@@ -79,8 +79,8 @@ class Followers {
 
 }  // namespace
 
-Options OptionsFor(const CutSetup& setup, World* world) {
-  Options options = world->SmallOptions();
+Options OptionsFor(const CutSetup& setup, SimulatedEnv* sim) {
+  Options options = sim->SmallOptions();
   if (setup.geometry) Choose(*setup.geometry, &options);
   options.style = setup.style;
   options.use_mapped_wal_buffer = setup.use_mapping;
@@ -88,8 +88,8 @@ Options OptionsFor(const CutSetup& setup, World* world) {
   return options;
 }
 
-Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world) {
-  ASSIGN_OR_RETURN(auto db, DB::Open(OptionsFor(setup, world), World::kPath));
+Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, SimulatedEnv* sim) {
+  ASSIGN_OR_RETURN(auto db, DB::Open(OptionsFor(setup, sim), SimulatedEnv::kPath));
   return setup.tenancy ? NewKeyspaceDb(std::move(db), *setup.tenancy) : std::move(db);
 }
 
@@ -227,13 +227,13 @@ std::string CutWorkload::Outcome(const char* what, const Status& status) {
   on_return_();
   if (status.ok()) return "";
   if (!HasFaulted() || !status.IsIOError()) return std::string(what) + ": " + status.ToString();
-  world_->clock.SleepNanos(kLongSleepNanos);
+  sim_->clock.SleepNanos(kLongSleepNanos);
   return "";
 }
 
 std::string CutWorkload::Open() {
-  auto db = OpenFor(setup_, world_);
-  if (!db && HasFaulted()) db = OpenFor(setup_, world_);
+  auto db = OpenFor(setup_, sim_);
+  if (!db && HasFaulted()) db = OpenFor(setup_, sim_);
   if (!db) return "open: " + db.status().ToString();
   db_ = std::move(*db);
   return Outcome("open", db.status());
@@ -336,7 +336,7 @@ std::string CutWorkload::Snapshot() {
 }
 
 std::string CutWorkload::Rest() {
-  world_->PassTime(kSecondsToRest);
+  sim_->PassTime(kSecondsToRest);
   on_return_();
   const uint64_t runs = Counter(*db_, "runs");
   return runs <= 1
@@ -355,7 +355,7 @@ std::string CutWorkload::CheckLive() {
 
 std::string CutWorkload::Step(size_t index) {
   std::string problem;
-  if (index == 0 && setup_.failing_sync > 0) world_->files->AddFault({.op = Op::kSync, .nth = setup_.failing_sync});
+  if (index == 0 && setup_.failing_sync > 0) sim_->files->AddFault({.op = Op::kSync, .nth = setup_.failing_sync});
   const uint64_t last = books_->begun();
   switch (const char letter = setup_.steps[index]; letter) {
     case 'f': {
@@ -382,18 +382,18 @@ std::string CutWorkload::Step(size_t index) {
       if (problem.empty()) problem = Open();
       break;
     case 'w':
-      for (uint64_t steps = 1 + Draw(index, 0, 8); steps > 0; --steps) world_->executor.RunOne();
+      for (uint64_t steps = 1 + Draw(index, 0, 8); steps > 0; --steps) sim_->executor.RunOne();
       break;
     case 't':
-      world_->executor.RunTimers();
-      world_->executor.RunOne();
+      sim_->executor.RunTimers();
+      sim_->executor.RunOne();
       break;
     case 'i': problem = Rest(); break;
     case 'v': problem = Snapshot(); break;
     case 'g': problem = WriteAsGroup(index); break;
     default: problem = Write(DraftFor(letter, index));
   }
-  for (uint64_t steps = Draw(index, 5, 3); problem.empty() && steps > 0; --steps) world_->executor.RunOne();
+  for (uint64_t steps = Draw(index, 5, 3); problem.empty() && steps > 0; --steps) sim_->executor.RunOne();
   if (problem.empty() && (setup_.steps.size() <= kShortSteps || index % 8 == 0)) problem = CheckLive();
   return problem.empty() ? "" : "step " + std::to_string(index) + " (" + setup_.steps[index] + "): " + problem;
 }

@@ -27,7 +27,7 @@
 #include "testing/crash_oracle.h"
 #include "testing/geometry.h"
 #include "testing/keyspace_db.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::testing {
 
@@ -37,11 +37,11 @@ struct CutSetup {
   bool use_mapping = true;
   bool is_append_only = false;  // an append-only file system; it does not map files
   std::string steps;
-  // true: every value goes to a blob file; false: the limit of `geometry` or of World::SmallOptions applies
+  // true: every value goes to a blob file; false: the limit of `geometry` or of SimulatedEnv::SmallOptions applies
   bool separates = false;
   // the keyspace that all steps use; then no transactions
   std::optional<Tenancy> tenancy = {};
-  // sizes and limits; without it those of World::SmallOptions
+  // sizes and limits; without it those of SimulatedEnv::SmallOptions
   std::optional<Geometry> geometry = {};
   // If not 0: the n-th sync of a file during the steps fails, once. The bytes that it covers never reach the disk.
   uint64_t failing_sync = 0;
@@ -49,8 +49,8 @@ struct CutSetup {
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
 inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgexi";
 
-Options OptionsFor(const CutSetup& setup, World* world);
-Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world);
+Options OptionsFor(const CutSetup& setup, SimulatedEnv* sim);
+Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, SimulatedEnv* sim);
 
 // The oracle, and which commits must survive a crash.
 class CutBooks {
@@ -80,8 +80,8 @@ class CutWorkload {
  public:
   // `on_return` runs after every call that returns. Together with the hook that the file system runs before every
   // operation, it also meets stores to mapped memory that happen between operations.
-  CutWorkload(const CutSetup& setup, World* world, CutBooks* books, std::function<void()> on_return)
-      : setup_(setup), world_(world), books_(books), on_return_(std::move(on_return)) {}
+  CutWorkload(const CutSetup& setup, SimulatedEnv* sim, CutBooks* books, std::function<void()> on_return)
+      : setup_(setup), sim_(sim), books_(books), on_return_(std::move(on_return)) {}
 
   // Each returns a description of the failure, or an empty string.
   std::string Open();
@@ -111,10 +111,10 @@ class CutWorkload {
   std::string Rest();
   std::string CheckLive();
   std::string Outcome(const char* what, const Status& status);
-  bool HasFaulted() const { return setup_.failing_sync > 0 && world_->files->faults_hit() > 0; }
+  bool HasFaulted() const { return setup_.failing_sync > 0 && sim_->files->faults_hit() > 0; }
 
   const CutSetup setup_;
-  World* const world_;
+  SimulatedEnv* const sim_;
   CutBooks* const books_;
   const std::function<void()> on_return_;
   std::function<void()> at_operation_;  // set while a group forms

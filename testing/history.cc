@@ -21,7 +21,7 @@ class Checker {
 
   std::optional<std::string> Check() {
     FindWriters();
-    SettleUnknown();
+    ResolveUnknown();
     for (size_t t = 0; t < history_.size(); ++t) {
       if (history_[t].fate != Fate::kCommitted) continue;
       if (auto anomaly = CheckReads(t)) return anomaly;
@@ -53,7 +53,7 @@ class Checker {
     }
   }
 
-  void SettleUnknown() {
+  void ResolveUnknown() {
     const auto see = [&](const List& list) {
       for (const uint64_t number : list) {
         const size_t writer = WriterOf(number);

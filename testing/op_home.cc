@@ -8,39 +8,41 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "testing/c_face_db.h"
-#include "testing/world.h"
+#include "testing/c_interface_db.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::testing {
 namespace {
 
-class WorldHome final : public OpHome {
+class SimulatedHome final : public OpHome {
  public:
-  WorldHome(const OptionSet& set, uint64_t seed, std::unique_ptr<FaultFileSystem> files)
-      : set_(set), world_({.seed = seed, .parallelism = set.parallelism}, std::move(files)) {}
+  SimulatedHome(const OptionSet& set, uint64_t seed, std::unique_ptr<FaultFileSystem> files)
+      : set_(set), sim_({.seed = seed, .parallelism = set.parallelism}, std::move(files)) {}
 
-  Result<std::unique_ptr<DB>> Open(OpenMode mode) override { return DB::Open(ChosenOptions(mode), World::kPath); }
-  Status Destroy() override { return DB::Destroy(ChosenOptions({}), World::kPath); }
+  Result<std::unique_ptr<DB>> Open(OpenMode mode) override {
+    return DB::Open(ChosenOptions(mode), SimulatedEnv::kPath);
+  }
+  Status Destroy() override { return DB::Destroy(ChosenOptions({}), SimulatedEnv::kPath); }
   std::unique_ptr<OpHome> AfterKill(uint64_t seed) override {
-    return std::make_unique<WorldHome>(set_, seed, world_.files->Crash(CrashMode::kKill, CrashModel::kStrict, seed));
+    return std::make_unique<SimulatedHome>(set_, seed, sim_.files->Crash(CrashMode::kKill, CrashModel::kStrict, seed));
   }
-  bool RunOne() override { return world_.executor.RunOne(); }
+  bool RunOne() override { return sim_.executor.RunOne(); }
   void PassSeconds(uint64_t seconds) override {
-    world_.clock.SleepNanos(seconds * 1'000'000'000);
-    world_.executor.RunTimers();
+    sim_.clock.SleepNanos(seconds * 1'000'000'000);
+    sim_.executor.RunTimers();
   }
-  uint64_t Fingerprint() override { return world_.files->Fingerprint(); }
+  uint64_t Fingerprint() override { return sim_.files->Fingerprint(); }
 
  private:
   Options ChosenOptions(OpenMode mode) {
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.mode = mode;
     Choose(set_, &options);
     return options;
   }
 
   const OptionSet& set_;
-  World world_;
+  SimulatedEnv sim_;
 };
 
 class RealHome final : public OpHome {
@@ -87,8 +89,8 @@ class RealHome final : public OpHome {
 }  // namespace
 
 std::unique_ptr<OpHome> NewOpHome(const OptionSet& set, uint64_t seed) {
-  if (set.place != Place::kWorld) return std::make_unique<RealHome>(set);
-  return std::make_unique<WorldHome>(set, seed, std::make_unique<FaultFileSystem>());
+  if (set.place != Place::kSimulated) return std::make_unique<RealHome>(set);
+  return std::make_unique<SimulatedHome>(set, seed, std::make_unique<FaultFileSystem>());
 }
 
 }  // namespace mergedb::testing

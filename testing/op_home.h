@@ -1,5 +1,5 @@
-// The environment of an OpRunner's database. Either a World, in which the list of operations controls the background
-// work and may kill the process, or real files with real threads, through the C++ or the C interface.
+// The environment of an OpRunner's database. Either a SimulatedEnv, in which the list of operations controls the
+// background work and may kill the process, or real files with real threads, through the C++ or the C interface.
 #pragma once
 
 #include <cstdint>

@@ -111,7 +111,7 @@ class OpRunner {
   void Flush(const Op&);
   void SyncWal(const Op&) { MustBeOk(db_->SyncWal(), "SyncWal"); }
   void CompactRange(const Op& op);
-  void Settle(const Op&) { MustBeOk(db_->WaitForCompaction(), "WaitForCompaction"); }
+  void WaitForCompaction(const Op&) { MustBeOk(db_->WaitForCompaction(), "WaitForCompaction"); }
   void Reopen(const Op&);
   void Kill(const Op& op);
   void Rest(const Op& op) {
@@ -610,8 +610,8 @@ void OpRunner::Sizes(const Op& op) {
   const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
   // With real threads the tables may change between the two calls.
-  if (set_.place == Place::kWorld && sizes[0] > live) Fail("a range larger than all tables and values");
-  if (set_.place == Place::kWorld && sizes[1] > sizes[0])
+  if (set_.place == Place::kSimulated && sizes[0] > live) Fail("a range larger than all tables and values");
+  if (set_.place == Place::kSimulated && sizes[1] > sizes[0])
     Fail("an empty range larger than another from the same key on");
 }
 
@@ -683,9 +683,9 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "steps", .weight = 1200, .head = {DrawSteps}, .is_maintenance = true}, &OpRunner::Steps},
       {{.name = "seconds", .weight = 40, .head = {Draw<8>}, .is_maintenance = true}, &OpRunner::Seconds},
       {{.name = "flush", .weight = 25, .is_maintenance = true}, &OpRunner::Flush},
-      {{.name = "sync_log", .weight = 20, .is_maintenance = true}, &OpRunner::SyncWal},
+      {{.name = "sync_wal", .weight = 20, .is_maintenance = true}, &OpRunner::SyncWal},
       {{.name = "compact", .weight = 6, .head = {DrawMaybeKey, DrawMaybeKey}, .is_maintenance = true}, &OpRunner::CompactRange},
-      {{.name = "settle", .weight = 8, .is_maintenance = true}, &OpRunner::Settle},
+      {{.name = "wait_for_compaction", .weight = 8, .is_maintenance = true}, &OpRunner::WaitForCompaction},
       {{.name = "reopen", .weight = 6}, &OpRunner::Reopen},
       {{.name = "kill", .weight = 6}, &OpRunner::Kill},
       // Reopen and kill at moments when no answer can change: the test holds no snapshot and no iterator.
@@ -723,7 +723,7 @@ Verdict OpRunner::Run(const OpList& list) {
   finish([&] { Check({}); });
   finish([&] {
     snapshots_ = {};
-    Settle({});
+    WaitForCompaction({});
   });
   finish([&] { CheckWhole({nullptr, model_.commits()}); });
   finish([&] { CloseAndLetGo(); });

@@ -54,7 +54,7 @@ const std::string kTurn = ",turn=";
 
 }  // namespace
 
-const std::vector<OptionSet>& WorldOptionSets() {
+const std::vector<OptionSet>& SimulatedOptionSets() {
   static const std::vector<OptionSet> sets = {
       {.name = "Plain"},
       {.name = "Cascade", .style = kCascade},
@@ -132,8 +132,8 @@ const std::vector<OptionSet>& RealOptionSets() {
        .finish_compactions_on_close = true,
        .place = Place::kRealFiles},
       {.name = "RealFilesCaseFolding", .block_bytes = 256, .comparator = &kCaseFolding, .place = Place::kRealFiles},
-      {.name = "CFace", .place = Place::kCInterface},
-      {.name = "CFaceCascadeReverse",
+      {.name = "CInterface", .place = Place::kCInterface},
+      {.name = "CInterfaceCascadeReverse",
        .style = kCascade,
        .bloom_bits = 0,
        .compression = {kSnappy, kZstd},
@@ -162,7 +162,7 @@ OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn) {
 }
 
 std::optional<OptionSet> FindOptionSet(std::string_view name) {
-  for (const auto* sets : {&WorldOptionSets(), &RealOptionSets()}) {
+  for (const auto* sets : {&SimulatedOptionSets(), &RealOptionSets()}) {
     for (const OptionSet& set : *sets) {
       if (set.name == name) return set;
     }

@@ -13,9 +13,9 @@
 
 namespace mergedb::testing {
 
-// The place of a set's databases. Only a World in memory supports kills and lets the list control the background
+// The place of a set's databases. Only a SimulatedEnv in memory supports kills and lets the list control the background
 // work; the other places use real threads.
-enum class Place : uint8_t { kWorld, kRealFiles, kCInterface };
+enum class Place : uint8_t { kSimulated, kRealFiles, kCInterface };
 
 struct OptionSet {
   std::string name = "Plain";
@@ -31,13 +31,14 @@ struct OptionSet {
   bool finish_compactions_on_close = false;
   const Comparator* comparator = BytewiseComparator();
   int parallelism = 2;
-  Place place = Place::kWorld;
+  Place place = Place::kSimulated;
   size_t blob_value_bytes_min = 64;
 };
 
-const std::vector<OptionSet>& WorldOptionSets();  // all in a World
-const std::vector<OptionSet>& RealOptionSets();   // all in the other places
-// A set in a World; its name is the printed geometry and the turn. `turn` chooses the comparator and the parallelism.
+const std::vector<OptionSet>& SimulatedOptionSets();  // all in a SimulatedEnv
+const std::vector<OptionSet>& RealOptionSets();       // all in the other places
+// A set in a SimulatedEnv; its name is the printed geometry and the turn. `turn` chooses the comparator and the
+// parallelism.
 OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn);
 // Finds a set by name, or makes one from a geometry and a turn, "lazy,mapped,...,finish=0,turn=3". Else nullopt.
 std::optional<OptionSet> FindOptionSet(std::string_view name);

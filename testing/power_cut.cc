@@ -69,16 +69,16 @@ PowerCuts::PowerCuts(const CutSetup& setup, const CutPlan& plan, SeenImages* see
     : setup_(setup),
       plan_(plan),
       seen_(seen),
-      world_({.seed = setup.seed, .is_append_only = setup.is_append_only}),
-      workload_(setup, &world_, &books_, [this] { AtPoint(); }) {}
+      sim_({.seed = setup.seed, .is_append_only = setup.is_append_only}),
+      workload_(setup, &sim_, &books_, [this] { AtPoint(); }) {}
 
 std::string PowerCuts::Run() {
-  world_.files->SetOpHook([this](uint64_t, const char*, const std::string&) {
+  sim_.files->SetOpHook([this](uint64_t, const char*, const std::string&) {
     workload_.AtOperation();
     AtPoint();
   });
   std::string problem = RunSteps();
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   if (!problem_.empty()) return problem_;
   if (problem.empty()) return "";
   return problem + "\n  replay: MERGEDB_CUT=\"" + PrintCuts(setup_, {}) + "\"";
@@ -103,7 +103,7 @@ std::string PowerCuts::RunSteps() {
 // Runs before each operation and after each call: the points where the power may fail.
 void PowerCuts::AtPoint() {
   const uint64_t point = ++counts_.points;
-  if (setup_.failing_sync > 0) counts_.has_faulted = world_.files->faults_hit() > 0;
+  if (setup_.failing_sync > 0) counts_.has_faulted = sim_.files->faults_hit() > 0;
   if (!is_armed_ || !problem_.empty() || (setup_.failing_sync > 0 && !counts_.has_faulted)) return;
   if (!replay_.empty() && replay_[0].point != point) return;
   if (replay_.empty() && Mix(setup_.seed, point) % plan_.point_one_in != 0) return;
@@ -130,7 +130,7 @@ uint64_t PowerCuts::SeedOf(const std::vector<Cut>& cuts) const {
 }
 
 PowerCuts::Image PowerCuts::Take(const Cut& cut) const {
-  return {.files = world_.files->Crash(cut.mode, cut.model, SeedOf({cut})),
+  return {.files = sim_.files->Crash(cut.mode, cut.model, SeedOf({cut})),
           .cuts = {cut},
           .owed = books_.OwedAfter(cut.mode),
           .is_durable = cut.mode != CrashMode::kKill,
@@ -202,7 +202,7 @@ std::string PowerCuts::CheckImage(Image image) {
 std::string PowerCuts::CutRecovery(const Image& image, const CrashOracle::State& held) {
   const uint64_t seed = SeedOf(image.cuts);
   const int depth = static_cast<int>(image.cuts.size());
-  World world({.seed = seed}, image.files->Crash(CrashMode::kKill, CrashModel::kStrict, 0));
+  SimulatedEnv sim({.seed = seed}, image.files->Crash(CrashMode::kKill, CrashModel::kStrict, 0));
   uint64_t point = 0;
   std::string problem;
   const auto cut_here = [&] {
@@ -214,11 +214,11 @@ std::string PowerCuts::CutRecovery(const Image& image, const CrashOracle::State&
       if (replay_[image.cuts.size()].point != point) return;
       cut = replay_[image.cuts.size()];
     }
-    problem = CheckImage(TakeNested(image, *world.files, cut, held));
+    problem = CheckImage(TakeNested(image, *sim.files, cut, held));
   };
-  world.files->SetOpHook([&](uint64_t, const char*, const std::string&) { cut_here(); });
-  auto db = OpenFor(setup_, &world);
-  world.files->SetOpHook(nullptr);
+  sim.files->SetOpHook([&](uint64_t, const char*, const std::string&) { cut_here(); });
+  auto db = OpenFor(setup_, &sim);
+  sim.files->SetOpHook(nullptr);
   if (!problem.empty()) return problem;
   if (!db) return Blame(image, "the same image does not open twice: " + db.error().ToString());
   cut_here();

@@ -99,7 +99,7 @@ class PowerCuts {
   const CutSetup setup_;
   const CutPlan plan_;
   SeenImages* const seen_;
-  World world_;
+  SimulatedEnv sim_;
   CutBooks books_;
   CutWorkload workload_;
   CutCounts counts_;

@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kNever = UINT64_MAX;
 // A thread that could run but did not for this many points runs next: threads that only wake each other must not stop
 // it forever.
-constexpr uint64_t kPatiencePoints = 5'000;
+constexpr uint64_t kStarvationPoints = 5'000;
 constexpr uint64_t kAdvancesMax = 20'000;  // in a row: the run has only timers
 
 class Semaphore {
@@ -144,22 +144,22 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
 
   // ---- background work
   void Enqueue(bool is_urgent, std::function<void()> work) {
-    const size_t lane = is_urgent && options.urgent_workers > 0 ? 0 : 1;
-    queues[lane].push_back(std::move(work));
-    if (lane == 1 && holds_patient) return;
-    WakeWorker(lane);
+    const size_t queue_index = is_urgent && options.urgent_workers > 0 ? 0 : 1;
+    queues[queue_index].push_back(std::move(work));
+    if (queue_index == 1 && holds_low_priority) return;
+    WakeWorker(queue_index);
   }
-  void WakeWorker(size_t lane) {
+  void WakeWorker(size_t queue_index) {
     for (const auto& thread : threads) {
-      if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[lane]) continue;
+      if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[queue_index]) continue;
       thread->blocked = Thread::Blocked::kNo;
       return;
     }
   }
-  void Serve(size_t lane) {
-    auto& queue = queues[lane];
+  void Serve(size_t queue_index) {
+    auto& queue = queues[queue_index];
     for (;;) {
-      while (queue.empty() || (lane == 1 && holds_patient && !is_closing)) {
+      while (queue.empty() || (queue_index == 1 && holds_low_priority && !is_closing)) {
         if (is_closing) return;
         running->what = "idle";
         running->blocked = Thread::Blocked::kIdle;
@@ -182,13 +182,13 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     for (const auto& thread : threads) {
       if (thread->blocked == Thread::Blocked::kIdle) thread->blocked = Thread::Blocked::kNo;
     }
-    alive = static_cast<size_t>(options.patient_workers + options.urgent_workers);
+    alive = static_cast<size_t>(options.low_priority_workers + options.urgent_workers);
     Join();
     timers.clear();
     for (auto& queue : queues) queue.clear();
   }
   // Runs the other threads without choices until none of them can run.
-  void Settle() {
+  void WaitUntilIdle() {
     running->what = "begin";
     for (;;) {
       const auto next = std::ranges::find_if(
@@ -307,7 +307,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     for (Thread* thread : order) {
       if (thread->blocked != Thread::Blocked::kNo) {
         thread->could_run_at = points;
-      } else if (points - thread->could_run_at > kPatiencePoints) {
+      } else if (points - thread->could_run_at > kStarvationPoints) {
         return thread;
       }
     }
@@ -370,7 +370,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   uint64_t waits = 0;
   bool is_exploring = false;
   bool is_closing = false;
-  bool holds_patient = false;
+  bool holds_low_priority = false;
   bool is_new_task = false;
   bool is_given_up = false;
   std::vector<int> enabled_scratch;
@@ -387,7 +387,7 @@ class Scheduler::Work final : public Executor {
   void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
     state_.timers.emplace(state_.now_nanos + nanos, std::move(work));
   }
-  int Parallelism() const override { return state_.options.patient_workers; }
+  int Parallelism() const override { return state_.options.low_priority_workers; }
   bool RunOne() override { return false; }
 
  private:
@@ -427,8 +427,8 @@ void Scheduler::JoinAll() {
   state.is_exploring = false;
 }
 
-void Scheduler::HoldPatientWork(bool is_held) {
-  state_->holds_patient = is_held;
+void Scheduler::HoldLowPriorityWork(bool is_held) {
+  state_->holds_low_priority = is_held;
   for (size_t i = 0; !is_held && i < state_->queues[1].size(); ++i) state_->WakeWorker(1);
 }
 
@@ -458,15 +458,15 @@ Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose,
   const auto state = std::make_shared<State>(options, choose, tells_story);
   auto* const scheduler = new Scheduler(state);  // leaks if the run is given up, because its threads still use it
   Thread& main = state->Add("main", [scheduler, &body] {
-    scheduler->state_->Settle();  // runs until the workers have started
+    scheduler->state_->WaitUntilIdle();  // runs until the workers have started
     body(*scheduler);
     scheduler->state_->Close();
   });
   for (int i = 0; i < options.urgent_workers; ++i) {
     state->Add("urgent" + std::to_string(i + 1), [state = state.get()] { state->Serve(0); });
   }
-  for (int i = 0; i < options.patient_workers; ++i) {
-    state->Add("patient" + std::to_string(i + 1), [state = state.get()] { state->Serve(1); });
+  for (int i = 0; i < options.low_priority_workers; ++i) {
+    state->Add("low-priority" + std::to_string(i + 1), [state = state.get()] { state->Serve(1); });
   }
   deviations_now = &state->outcome.deviations;
   const auto before = std::signal(SIGABRT, TellSchedule);

@@ -40,7 +40,7 @@ class Scheduler {
   static constexpr int kClock = -1;
 
   struct Options {
-    int patient_workers = 2;
+    int low_priority_workers = 2;
     int urgent_workers = 2;
     uint64_t tick_nanos = 1'000;  // added at each read of the clock
     bool explores_time = false;
@@ -81,8 +81,8 @@ class Scheduler {
   void Fail(const std::string& what);
   bool has_failed() const;
 
-  // While work is held, ordinary ("patient") work waits and urgent work runs.
-  void HoldPatientWork(bool is_held);
+  // While work is held, ordinary ("low-priority") work waits and urgent work runs.
+  void HoldLowPriorityWork(bool is_held);
 
   Executor* executor();
   Clock* clock();

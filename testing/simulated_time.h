@@ -50,8 +50,8 @@ class SimulatedTime final : public Clock {
 // Runs work on the default environment's thread pool, with delays in simulated time. The destructor drops delayed work.
 class SimulatedExecutor final : public Executor {
  public:
-  SimulatedExecutor(SimulatedTime& time, int patient_threads, int urgent_threads)
-      : time_(time), pool_(std::make_shared<env::ThreadPool>(patient_threads, urgent_threads)) {}
+  SimulatedExecutor(SimulatedTime& time, int low_priority_threads, int urgent_threads)
+      : time_(time), pool_(std::make_shared<env::ThreadPool>(low_priority_threads, urgent_threads)) {}
 
   void Schedule(std::function<void()> work) override { pool_->Schedule(std::move(work)); }
   void ScheduleUrgent(std::function<void()> work) override { pool_->ScheduleUrgent(std::move(work)); }

@@ -21,16 +21,16 @@ bool EndsWith(std::string_view text, std::string_view end) {
 WholeDatabase::WholeDatabase(const Shape& shape) : shape_(shape) {
   Write();
   expected_ = model_.Scan(model_.commits());
-  const auto world = Copy();
-  Options options = OptionsFor(*world);
+  const auto sim = Copy();
+  Options options = OptionsFor(*sim);
   options.mode = OpenMode::kReadOnly;
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   Note(db.status());
   (*db)->GetProperty("mergedb.runs", &runs_);
 }
 
-Options WholeDatabase::OptionsFor(World& world) const {
-  Options options = world.SmallOptions();
+Options WholeDatabase::OptionsFor(SimulatedEnv& sim) const {
+  Options options = sim.SmallOptions();
   options.style = shape_.style;
   options.use_mapped_wal_buffer = shape_.is_mapped;
   options.compression = {shape_.compression, shape_.compression};
@@ -38,8 +38,9 @@ Options WholeDatabase::OptionsFor(World& world) const {
   return options;
 }
 
-std::unique_ptr<World> WholeDatabase::Copy() const {
-  return std::make_unique<World>(World::Options{.seed = 9}, image_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+std::unique_ptr<SimulatedEnv> WholeDatabase::Copy() const {
+  return std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 9},
+                                        image_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
 }
 
 std::vector<std::string> WholeDatabase::Files(std::string_view ending) const {
@@ -88,7 +89,7 @@ void WholeDatabase::Merge(WriteBatch* batch, std::vector<ModelDb::Change>* chang
   }
 }
 
-void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random) {
+void WholeDatabase::Commit(DB& db, SimulatedEnv& sim, int count, base::Random& random) {
   for (int i = 0; i < count; ++i) {
     std::vector<ModelDb::Change> changes;
     WriteBatch batch;
@@ -114,38 +115,38 @@ void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random
     const bool is_synced = random.OneIn(12);
     Note(db.Write({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, batch));
     if (is_synced) durable_ = model_.commits();
-    if (random.OneIn(2)) world.executor.RunOne();
-    if (i % kCommitsPerMoment == 0) NoteMoment(world);
+    if (random.OneIn(2)) sim.executor.RunOne();
+    if (i % kCommitsPerMoment == 0) NoteMoment(sim);
   }
 }
 
 void WholeDatabase::Write() {
   base::Random random(shape_.seed);
-  World world({.seed = shape_.seed});
-  auto opened = Open(world);
+  SimulatedEnv sim({.seed = shape_.seed});
+  auto opened = Open(sim);
   Note(opened.status());
   DB& db = **opened;
 
   // The bottom run: keys without older versions, with sequence zero.
-  Commit(db, world, 80, random);
+  Commit(db, sim, 80, random);
   Note(db.CompactRange(nullptr, nullptr));
   // Upper runs. The compaction moves the middle of one run to the bottom, so that a table shows as two virtual tables.
-  Commit(db, world, 50, random);
+  Commit(db, sim, 50, random);
   Note(db.Flush());
-  Commit(db, world, 40, random);
+  Commit(db, sim, 40, random);
   const std::string_view lower = "k3", upper = "k5";
   Note(db.CompactRange(&lower, &upper));
-  earlier_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
-  Commit(db, world, 40, random);
+  earlier_ = sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+  Commit(db, sim, 40, random);
   Note(db.Flush());
   // Commits that are only in the WAL.
-  Commit(db, world, 50, random);
-  NoteMoment(world);
+  Commit(db, sim, 50, random);
+  NoteMoment(sim);
   if (shape_.is_closed) {
     Note(db.Close());
     durable_ = model_.commits();
   }
-  image_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+  image_ = sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
 }
 
 }  // namespace mergedb::testing

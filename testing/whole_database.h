@@ -4,8 +4,8 @@
 // no table, in WAL segments and in the WAL buffer.
 //
 //     const WholeDatabase whole({.is_closed = false, .is_mapped = true});
-//     auto world = whole.Copy();               // shares its bytes: a copy costs microseconds
-//     ASSERT_OK(world->files->FlipBit(...));
+//     auto sim =   whole.Copy();               // shares its bytes: a copy costs microseconds
+//     ASSERT_OK(sim->files->FlipBit(...));
 //     ... open, read, compare with whole.expected(); after a kill with the prefixes of whole.model() ...
 //
 // A new kind of file or record must be added to Write(), so that the tests of verify, repair and bit flips and the
@@ -20,7 +20,7 @@
 
 #include "base/random.h"
 #include "testing/model_db.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 
 namespace mergedb::testing {
 
@@ -43,9 +43,9 @@ class WholeDatabase {
   // All earlier contents of this file that differ from its final content, oldest first.
   std::vector<std::string> EarlierContents(const std::string& path) const;
 
-  std::unique_ptr<World> Copy() const;
-  Options OptionsFor(World& world) const;
-  Result<std::unique_ptr<DB>> Open(World& world) const { return DB::Open(OptionsFor(world), World::kPath); }
+  std::unique_ptr<SimulatedEnv> Copy() const;
+  Options OptionsFor(SimulatedEnv& sim) const;
+  Result<std::unique_ptr<DB>> Open(SimulatedEnv& sim) const { return DB::Open(OptionsFor(sim), SimulatedEnv::kPath); }
 
   std::vector<std::string> Files() const { return image_->Files(); }  // full paths
   std::vector<std::string> Files(std::string_view ending) const;
@@ -58,10 +58,10 @@ class WholeDatabase {
 
  private:
   void Write();
-  void Commit(DB& db, World& world, int count, base::Random& random);
+  void Commit(DB& db, SimulatedEnv& sim, int count, base::Random& random);
   void Merge(WriteBatch* batch, std::vector<ModelDb::Change>* changes, base::Random& random);
   void Note(Status status);
-  void NoteMoment(World& world) { moments_.push_back(world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1)); }
+  void NoteMoment(SimulatedEnv& sim) { moments_.push_back(sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1)); }
 
   const Shape shape_;
   ModelDb model_;

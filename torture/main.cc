@@ -32,24 +32,25 @@ int Run(const std::string& test, const Order& order) {
   } else if (test == "full") {
     Print(order, FillDisk(order));
   } else {
-    std::cerr << "torture: no test '" << test << "'\n";
+    std::cerr << "torture: unknown test '" << test << "'\n";
     return 2;
   }
   return 0;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Power cuts, kills, flipped bits, failed syncs and full disks for mergedb and its peers.");
+  CLI::App app(
+      "Crash tests: power cuts, kills, flipped bits, failed syncs and full disks, for mergedb and other engines.");
   std::string test, command;
   Order order;
   std::string directory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
   app.add_option("test", test, "cuts, syncs, kills, flips, full, engines");
   std::vector<std::string> words;
-  app.add_option("words", words, "the engine");
-  app.add_option("--dir", directory, "where to work: a directory of the disk to be tested");
-  app.add_option("--seed", order.seed, "another seed is another workload");
-  app.add_option("--batches", order.batches, "commits of the workload");
-  app.add_option("--trials", order.trials, "about how many states, kills, flips, failed syncs or fillings");
+  app.add_option("words", words, "name of the engine");
+  app.add_option("--dir", directory, "working directory, on the disk under test");
+  app.add_option("--seed", order.seed, "seed of the workload");
+  app.add_option("--batches", order.batches, "number of commits");
+  app.add_option("--trials", order.trials, "approximate number of states, kills, flips, failed syncs or full disks");
   CLI11_PARSE(app, argc, argv);
   if (test == "engines") {
     for (const std::string& name : EngineNames()) std::cout << name << "\n";
@@ -59,7 +60,8 @@ int Main(int argc, char** argv) {
   if (is_child) command = words[0];
   order.engine = words.empty() ? "" : words.back();
   if (NewEngine(order.engine) == nullptr) {
-    std::cerr << "torture: no engine '" << order.engine << "'; this build has the ones that `torture engines` prints\n";
+    std::cerr << "torture: unknown engine '" << order.engine
+              << "'; `torture engines` prints the engines of this build\n";
     return 2;
   }
   if (is_child) {

@@ -149,8 +149,8 @@ def report(results, tests, size):
     with open(os.path.join(OUT, f"{size}.json"), "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
     faults = verdict(results, tests)
-    print("\n" + ("\n".join(faults) if faults else "mergedb kept its promises, and the harness found what is known of others."))
-    print(f"Every count with examples: build/torture/{size}.json")
+    print("\n" + ("\n".join(faults) if faults else "mergedb kept its promises; the other engines had only the known faults."))
+    print(f"All counts with examples: build/torture/{size}.json")
     return not faults
 
 
@@ -200,7 +200,7 @@ def nightly(goes_on, slowness, directory):
         began = time.monotonic()
         results = torture("nightly", engine_names(), TESTS, (1,), directory)
         night.remember("peers", "passed" if report(results, TESTS, "nightly") else "FAILED", time.monotonic() - began)
-    print(f"\n{(time.monotonic() - start) / 60:.0f} minutes; logs in build/torture/; what did not pass runs again with --continue")
+    print(f"\n{(time.monotonic() - start) / 60:.0f} minutes; logs in build/torture/; --continue runs the jobs that did not pass again")
     return all(job["outcome"] == "passed" for job in night.state.values())
 
 
@@ -212,12 +212,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="about 3 minutes")
     parser.add_argument("--nightly", action="store_true", help="all reliability jobs at their large size")
-    parser.add_argument("--continue", dest="goes_on", action="store_true", help="with --nightly: what has passed is not run again")
-    parser.add_argument("--slow", type=int, default=1, help="with --nightly: each job may take so many times as long, where others use the machine")
-    parser.add_argument("--engines", default="", help="a comma-separated choice of `build/dev/bin/torture engines`")
-    parser.add_argument("--tests", default=",".join(TESTS), help="a choice of them")
-    parser.add_argument("--seeds", type=int, default=0, help="how many workloads; 1, or 3 without --quick")
-    parser.add_argument("--dir", default="", help="a directory on the disk to be tested; /dev/shm else")
+    parser.add_argument("--continue", dest="goes_on", action="store_true", help="with --nightly: do not repeat jobs that have passed")
+    parser.add_argument("--slow", type=int, default=1, help="with --nightly: multiply the time limit of each job, for a machine with other load")
+    parser.add_argument("--engines", default="", help="engines, comma-separated; `build/dev/bin/torture engines` prints all")
+    parser.add_argument("--tests", default=",".join(TESTS), help="tests, comma-separated")
+    parser.add_argument("--seeds", type=int, default=0, help="number of workloads; default 3; 1 with --quick")
+    parser.add_argument("--dir", default="", help="a directory on the disk under test; default /dev/shm")
     chosen = parser.parse_args()
     if chosen.nightly:
         return 0 if nightly(chosen.goes_on, chosen.slow, chosen.dir) else 1

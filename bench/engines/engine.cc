@@ -28,7 +28,7 @@ const Maker& MakerOf(const Flags& flags) {
   for (const Maker& maker : kMakers) {
     if (maker.name == flags.engine) return maker;
   }
-  Die(flags.engine, "open", "this db_bench was built without it");
+  Die(flags.engine, "open", "this db_bench was built without this engine");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class Engine {
   // Sorted runs that a scan merges, without memtables.
   virtual int64_t RunCount() = 0;
   // True if an idle compaction leaves one sorted run some time after the last write.
-  virtual bool SettlesIntoOneRun() const { return false; }
+  virtual bool CompactsIntoOneRunWhenIdle() const { return false; }
   // Bytes of memory for unflushed writes, as the engine reports them; < 0 if it does not.
   virtual int64_t WriteMemoryBytes() = 0;
 };

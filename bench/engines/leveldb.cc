@@ -20,7 +20,7 @@ void Check(const leveldb::Status& status, std::string_view act) {
 }
 
 leveldb::WriteOptions WriteOptionsOf(Durability durability) {
-  if (durability == Durability::kNoWal) Die("leveldb", "write", "LevelDB cannot write without its log");
+  if (durability == Durability::kNoWal) Die("leveldb", "write", "LevelDB cannot write without its WAL");
   leveldb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
   return options;
@@ -89,7 +89,7 @@ class LeveldbCursor final : public Cursor {
 class LeveldbEngine final : public Engine {
  public:
   LeveldbEngine(const Flags& flags, const std::string& path) {
-    if (flags.compression > 1) Die("leveldb", "open", "LevelDB 1.23 compresses with snappy or not at all");
+    if (flags.compression > 1) Die("leveldb", "open", "LevelDB 1.23 supports only snappy and no compression");
     if (flags.cache_size >= 0) cache_.reset(leveldb::NewLRUCache(static_cast<size_t>(flags.cache_size)));
     if (flags.bloom_bits >= 0) filter_.reset(leveldb::NewBloomFilterPolicy(flags.bloom_bits));
     leveldb::Options options;

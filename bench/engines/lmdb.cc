@@ -122,7 +122,7 @@ class LmdbEngine final : public Engine {
 
   // Sync on commit is a property of the environment, so writers of two durabilities cannot run at once.
   std::unique_ptr<Writer> NewWriter(Durability durability, bool) override {
-    if (durability == Durability::kNoWal) Die("lmdb", "write", "LMDB has no log to turn off");
+    if (durability == Durability::kNoWal) Die("lmdb", "write", "LMDB has no WAL");
     Check(mdb_env_set_flags(env_, MDB_NOSYNC, durability != Durability::kSynced), "set flags");
     return std::make_unique<LmdbWriter>(env_, dbi_);
   }

@@ -171,7 +171,7 @@ class MergedbEngine final : public Engine {
                : std::string();
   }
   int64_t RunCount() override { return Counter("\n" + Property("counters"), "runs"); }
-  bool SettlesIntoOneRun() const override { return true; }
+  bool CompactsIntoOneRunWhenIdle() const override { return true; }
   int64_t WriteMemoryBytes() override {
     const std::string counters = "\n" + Property("counters");
     return Counter(counters, "memtable_bytes") + Counter(counters, "wal_buffer_bytes");

@@ -131,7 +131,7 @@ void MeasureMemtable(const char* name, const std::vector<std::string>& keys, con
     if (i == opens - 1) walk = Walk(*iterator, count);
   }
   Report("open + seek, 50 adds between", total / opens);
-  Report("open + seek, the worst of 2000", worst);
+  Report("open + seek, maximum of 2000", worst);
   Report("iterate an active memtable, an entry", walk);
 }
 
@@ -199,9 +199,9 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
              return (CpuNanos() - begin) / static_cast<double>(keys.size());
            }));
     if (width > 1) continue;
-    Report("  visible over it",
+    Report("  user iterator over it",
            LeastNanos([&] { return Walk(*iterator::NewUserIterator(kOrder, {}, merged()), keys.size()); }));
-    Report("  collapsing over it", LeastNanos([&] {
+    Report("  compaction iterator over it", LeastNanos([&] {
              iterator::CompactionIteratorCounts counts;
              const auto collapsing = iterator::NewCompactionIterator(kOrder, {.is_bottom = true}, merged(), &counts);
              return Walk(*collapsing, keys.size());
@@ -215,7 +215,7 @@ int main() {
   MeasureMemtable("16 ASCII digits", MakeKeys(true, 100'000, 1), MakeKeys(true, 100'000, 2));
   MeasureMemtable("16 random bytes", MakeKeys(false, 100'000, 1), MakeKeys(false, 100'000, 2));
   MeasureOpenWhileWriting(MakeKeys(true, 100'000, 1));
-  MeasureStreams("streams, 16 ASCII digits", MakeKeys(true, 200'000, 3));
-  MeasureStreams("streams, 16 random bytes", MakeKeys(false, 200'000, 3));
+  MeasureStreams("iterators, 16 ASCII digits", MakeKeys(true, 200'000, 3));
+  MeasureStreams("iterators, 16 random bytes", MakeKeys(false, 200'000, 3));
   return sink == 42;
 }

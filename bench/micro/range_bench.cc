@@ -119,9 +119,9 @@ class Bench {
     const std::string middle = Key(is_adjacent_ ? keys_ / 4 : keys_ / 2);
     const std::string_view lower = middle;
     Check(db_->CompactRange(&lower, nullptr));
-    Read("half merged");
+    Read("half compacted");
     Check(db_->CompactRange(nullptr, nullptr));
-    Read("all merged: the survivors alone");
+    Read("all compacted: only live keys");
   }
 
  private:

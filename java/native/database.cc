@@ -1,4 +1,4 @@
-// Open, close, care, properties, checkpoints.
+// Open, close, verify, repair, properties, checkpoints.
 #include <cstring>
 #include <memory>
 #include <string>
@@ -23,7 +23,7 @@ bool TakeText(Call& call, jbyteArray given, const char* name, size_t bytes_max, 
   if (!call.Take({In{given, name, bytes_max, &slice}})) return false;
   text->assign(static_cast<const char*>(slice.data), slice.size);
   if (text->find('\0') == std::string::npos) return true;
-  call.ThrowArgument("%s: it holds a NUL", name);
+  call.ThrowArgument("%s: it has a NUL byte", name);
   return false;
 }
 
@@ -37,7 +37,7 @@ jlong Open(JNIEnv* env, jclass, jbyteArray path, jlongArray numbers, jbyteArray 
     }
     mergedb_db db = 0;
     const mergedb_code code = mergedb_open(directory.c_str(), options.get(), &db, call.error());
-    options.Settle(code == MERGEDB_OK);
+    options.KeepIf(code == MERGEDB_OK);
     call.Done(code);
     return static_cast<jlong>(db);
   });
@@ -58,7 +58,7 @@ mergedb_code CloseKind(jint kind, uint64_t handle, mergedb_error* error) {
 
 void Close(JNIEnv* env, jclass, jint kind, jlong handle) {
   Run(env, [&](Call& call) {
-    if (kind < 0 || kind > 5) return call.ThrowArgument("there is no kind of handle %d", kind);
+    if (kind < 0 || kind > 5) return call.ThrowArgument("unknown kind of handle: %d", kind);
     call.Done(CloseKind(kind, Handle(handle), call.error()));
   });
 }
@@ -90,8 +90,8 @@ jobjectArray Lines(Call& call, mergedb_report report, int32_t list) {
   return call.BytesList(lines.data(), lines.size());
 }
 
-jobjectArray Care(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolean dry_run, jlongArray numbers,
-                  jbyteArray comparator_name, jobject callbacks) {
+jobjectArray Inspect(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolean dry_run, jlongArray numbers,
+                     jbyteArray comparator_name, jobject callbacks) {
   return Run(env, jobjectArray{}, [&](Call& call) -> jobjectArray {
     std::string directory;
     DecodedOptions options;
@@ -99,15 +99,15 @@ jobjectArray Care(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolea
         !options.Decode(call, numbers, comparator_name, callbacks)) {
       return nullptr;
     }
-    mergedb_repair_options care = {};
-    care.struct_size = sizeof care;
-    care.options = options.get();
-    care.dry_run = dry_run != JNI_FALSE ? MERGEDB_YES : MERGEDB_NO;
+    mergedb_repair_options repair_options = {};
+    repair_options.struct_size = sizeof repair_options;
+    repair_options.options = options.get();
+    repair_options.dry_run = dry_run != JNI_FALSE ? MERGEDB_YES : MERGEDB_NO;
     ReportHandle report;
     const mergedb_code code = repair != JNI_FALSE
-                                  ? mergedb_repair(directory.c_str(), &care, &report.number, call.error())
-                                  : mergedb_verify(directory.c_str(), &care, &report.number, call.error());
-    options.Settle(code == MERGEDB_OK);
+                                  ? mergedb_repair(directory.c_str(), &repair_options, &report.number, call.error())
+                                  : mergedb_verify(directory.c_str(), &repair_options, &report.number, call.error());
+    options.KeepIf(code == MERGEDB_OK);
     if (!call.Done(code)) return nullptr;
     jobjectArray lists = env->NewObjectArray(4, java.byte_arrays, nullptr);
     for (int32_t list = MERGEDB_DAMAGES; lists != nullptr && list <= MERGEDB_NOTES; ++list) {
@@ -130,7 +130,7 @@ void DatabaseDo(JNIEnv* env, jclass, jlong db, jint what) {
       case DatabaseCall::kWait: call.Done(mergedb_wait(Handle(db), call.error())); return;
       case DatabaseCall::kCheck: call.Done(mergedb_check(Handle(db), call.error())); return;
     }
-    call.ThrowArgument("there is no call %d", what);
+    call.ThrowArgument("unknown call: %d", what);
   });
 }
 
@@ -172,7 +172,9 @@ jlongArray ApproximateSizes(JNIEnv* env, jclass, jlong db, jobjectArray lowers, 
     std::vector<std::string> from, until;
     if (!TakeList(call, lowers, "lower", &from) || !TakeList(call, uppers, "upper", &until)) return nullptr;
     if (from.size() != until.size())
-      return call.ThrowArgument("%zu lower ends and %zu upper ends", from.size(), until.size()), nullptr;
+      return call.ThrowArgument("expected as many upper bounds as lower bounds, found %zu lower and %zu upper bounds",
+                                from.size(), until.size()),
+             nullptr;
     std::vector<uint64_t> bytes(from.size() + 1);
     if (!call.Done(mergedb_approximate_sizes(Handle(db), Slices(from).data(), Slices(until).data(), from.size(),
                                              bytes.data(), call.error()))) {
@@ -232,7 +234,7 @@ std::span<const JNINativeMethod> DatabaseFunctions() {
       Method("open", "([B[J[B" MERGEDB_CALLBACKS ")J", Open),
       Method("close", "(IJ)V", Close),
       Method("destroy", "([B)V", Destroy),
-      Method("care", "([BZZ[J[B" MERGEDB_CALLBACKS ")[[[B", Care),
+      Method("inspect", "([BZZ[J[B" MERGEDB_CALLBACKS ")[[[B", Inspect),
       Method("databaseDo", "(JI)V", DatabaseDo),
       Method("compact", "(JI[B[B)V", Compact),
       Method("approximateSizes", "(J[[B[[B)[J", ApproximateSizes),

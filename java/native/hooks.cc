@@ -37,7 +37,7 @@ jbyteArray Copy(JNIEnv* env, const void* data, size_t size) {
 
 // WHY it tries again: another thread may have filled the heap for a moment, and an order that is wrong once is wrong
 // for ever.
-jbyteArray CopyPatiently(JNIEnv* env, const void* data, size_t size) {
+jbyteArray CopyWithRetries(JNIEnv* env, const void* data, size_t size) {
   for (int i = 0;; ++i) {
     jbyteArray array = Copy(env, data, size);
     if (array != nullptr || i == kAllocationTries) return array;
@@ -57,8 +57,8 @@ void Remember(JNIEnv* env, jobject callbacks) {
 
 int CompareInJava(JNIEnv* env, jobject callbacks, const mergedb_slice& a, const mergedb_slice& b) {
   jint order = 0;
-  jbyteArray first = CopyPatiently(env, a.data, a.size);
-  jbyteArray second = first == nullptr ? nullptr : CopyPatiently(env, b.data, b.size);
+  jbyteArray first = CopyWithRetries(env, a.data, a.size);
+  jbyteArray second = first == nullptr ? nullptr : CopyWithRetries(env, b.data, b.size);
   if (second != nullptr) order = env->CallIntMethod(callbacks, java.compare, first, second);
   if (env->ExceptionCheck()) {
     Remember(env, callbacks);
@@ -132,7 +132,7 @@ void Hook::Drop() {
   delete this;
 }
 
-void Hook::Settle(bool has_succeeded) {
+void Hook::KeepIf(bool has_succeeded) {
   if (!has_succeeded && owners_.load() == 2) Drop();  // options that are refused as such are not taken
   Drop();
 }
@@ -151,7 +151,7 @@ bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparato
       return call.ThrowArgument("the comparator's name has %d bytes; it must have 1 to 255", size), false;
     env->GetByteArrayRegion(comparator_name, 0, size, reinterpret_cast<jbyte*>(name_));
     if (std::strlen(name_) != static_cast<size_t>(size))
-      return call.ThrowArgument("the comparator's name holds a NUL"), false;
+      return call.ThrowArgument("the comparator's name has a NUL byte"), false;
     if (callbacks == nullptr) return call.ThrowNull("callbacks"), false;
     comparator_hook_ = Hook::Create(env, callbacks);
     comparator_ = {sizeof comparator_, name_, Compare, Destroy, comparator_hook_};
@@ -167,9 +167,9 @@ bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparato
   return true;
 }
 
-void DecodedOptions::Settle(bool has_succeeded) {
-  if (comparator_hook_ != nullptr) comparator_hook_->Settle(has_succeeded);
-  if (logger_hook_ != nullptr) logger_hook_->Settle(has_succeeded);
+void DecodedOptions::KeepIf(bool has_succeeded) {
+  if (comparator_hook_ != nullptr) comparator_hook_->KeepIf(has_succeeded);
+  if (logger_hook_ != nullptr) logger_hook_->KeepIf(has_succeeded);
   comparator_hook_ = nullptr;
   logger_hook_ = nullptr;
 }

@@ -23,7 +23,7 @@ class Hook {
   static Hook* Create(JNIEnv* env, jobject callbacks);  // null: an exception is pending
   void Drop();
   // A call of the engine failed or is over: our share, and the engine's as well if the engine never took it.
-  void Settle(bool has_succeeded);
+  void KeepIf(bool has_succeeded);
   jobject callbacks() const { return callbacks_; }
 
  private:
@@ -37,10 +37,10 @@ class Hook {
 // The options of an open, of a verification or of a repair.
 class DecodedOptions {
  public:
-  ~DecodedOptions() { Settle(false); }
+  ~DecodedOptions() { KeepIf(false); }
   // False: an exception is pending. The name of the comparator is read from `comparator_name`.
   bool Decode(Call& call, jlongArray numbers, jbyteArray comparator_name, jobject callbacks);
-  void Settle(bool has_succeeded);
+  void KeepIf(bool has_succeeded);
   const mergedb_options* get() const { return &options_; }
 
  private:

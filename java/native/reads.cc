@@ -10,7 +10,7 @@ namespace mergedb::jni {
 
 namespace {
 
-constexpr jint kTrustDisk = 1;   // dev.mergedb.ReadOptions
+constexpr jint kTrustDisk = 1;  // dev.mergedb.ReadOptions
 constexpr jint kLeaveCache = 2;
 
 // The options of a read; null where all of them are defaults.
@@ -292,12 +292,12 @@ jint IteratorMove(JNIEnv* env, jclass, jlong iterator, jint to, jbyteArray key, 
   return Run(env, jint{-1}, [&](Call& call) -> jint {
     mergedb_slice k;
     if (to < static_cast<jint>(To::kFirst) || to > static_cast<jint>(To::kStay)) {
-      return call.ThrowArgument("there is no move %d", to), -1;
+      return call.ThrowArgument("unknown move: %d", to), -1;
     }
     const auto move = static_cast<To>(to);
     const bool needs_key = move == To::kSeek || move == To::kSeekForPrev || move == To::kPrevOf || move == To::kNextOf;
     if (buffer == nullptr) return call.ThrowNull("buffer"), -1;
-    if (budget < 0) return call.ThrowArgument("budget: %d", budget), -1;
+    if (budget < 0) return call.ThrowArgument("budget: expected 0 or more, found %d", budget), -1;
     if (!call.Take(
             {In{needs_key ? key : nullptr, "key", kKeyBytesMax, &k, !needs_key, nullptr, true, key_offset, key_size}}))
       return -1;

@@ -23,7 +23,7 @@ jlong Begin(JNIEnv* env, jclass, jlong db, jint kind, jint durability, jlong byt
     if (!call.Take({In{name, "name", kNameBytesMax, &n, true}})) return jlong{0};
     if (bytes_max < 0 || wait_us_max < 0) return call.ThrowArgument("a limit of the transaction is negative"), jlong{0};
     std::string_view text(static_cast<const char*>(n.data), n.size);
-    if (text.find('\0') != std::string_view::npos) return call.ThrowArgument("name: it holds a NUL"), jlong{0};
+    if (text.find('\0') != std::string_view::npos) return call.ThrowArgument("name: it has a NUL byte"), jlong{0};
     const std::string copy(text);
     mergedb_transaction_options options = {};
     options.struct_size = sizeof options;
@@ -46,10 +46,14 @@ void TransactionDo(JNIEnv* env, jclass, jlong transaction, jint what) {
       case TransactionCall::kCommit: call.Done(mergedb_transaction_commit(handle, call.error())); return;
       case TransactionCall::kRollback: call.Done(mergedb_transaction_rollback(handle, call.error())); return;
       case TransactionCall::kSetSavepoint: call.Done(mergedb_transaction_set_savepoint(handle, call.error())); return;
-      case TransactionCall::kRollbackToSavepoint: call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error())); return;
-      case TransactionCall::kReleaseSavepoint: call.Done(mergedb_transaction_release_savepoint(handle, call.error())); return;
+      case TransactionCall::kRollbackToSavepoint:
+        call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error()));
+        return;
+      case TransactionCall::kReleaseSavepoint:
+        call.Done(mergedb_transaction_release_savepoint(handle, call.error()));
+        return;
     }
-    call.ThrowArgument("there is no call %d", what);
+    call.ThrowArgument("unknown call: %d", what);
   });
 }
 
@@ -87,7 +91,7 @@ void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, ji
         call.Done(mergedb_transaction_delete_range(handle, space, k.data, k.size, v.data, v.size, call.error()));
         return;
     }
-    call.ThrowArgument("there is no kind of change %d", kind);
+    call.ThrowArgument("unknown kind of change: %d", kind);
   });
 }
 

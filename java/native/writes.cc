@@ -140,7 +140,7 @@ void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint k
         call.Done(mergedb_batch_delete_range(Handle(batch), k.data, k.size, v.data, v.size, call.error()));
         return;
     }
-    call.ThrowArgument("there is no kind of change %d", kind);
+    call.ThrowArgument("unknown kind of change: %d", kind);
   });
 }
 

@@ -15,7 +15,8 @@ Result<std::shared_ptr<Reader>> Cache::Open(const format::BlobFileMeta& meta) {
   auto opened = Reader::Open(file_system_, format::BlobFilePath(directory_, meta.number), meta, order_, blocks_);
   // WHY: NotFound of a file must never look like NotFound of a key.
   if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
-    return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");
+    return Status::IOError(std::string(opened.error().message()) +
+                           ": the MANIFEST names this blob file, and it does not exist");
   }
   ASSIGN_OR_RETURN(auto fresh, std::move(opened));
   return files_.Insert(number, std::move(fresh));

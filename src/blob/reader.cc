@@ -65,15 +65,15 @@ Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobF
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
   if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]]
     return {};
-  return Status::Corruption("a reference of key \"" + base::Escape(expected) + "\" leads to a value of key \"" +
+  return Status::Corruption("the blob index of key \"" + base::Escape(expected) + "\" refers to a value of key \"" +
                             base::Escape(found) + "\"");
 }
 
 // Checks that the MANIFEST and the footer describe the same file.
 Status Reader::CheckFooter() const {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
-  if (file_bytes != meta_.bytes) return Differs("file's size", meta_.bytes, file_bytes);
-  if (file_bytes < format::kBlobFooterBytes) return Differs("file's least size", format::kBlobFooterBytes, file_bytes);
+  if (file_bytes != meta_.bytes) return Differs("file size", meta_.bytes, file_bytes);
+  if (file_bytes < format::kBlobFooterBytes) return Differs("minimum file size", format::kBlobFooterBytes, file_bytes);
   char footer[format::kBlobFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), file_bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta found;
@@ -97,8 +97,8 @@ Status Reader::CheckBlobIndex(const format::BlobIndex& reference) const {
   if (reference.bytes <= meta_.record_bytes && reference.offset <= meta_.record_bytes - reference.bytes) [[likely]]
     return {};
   return At(reference.offset,
-            Status::Corruption("a reference to " + std::to_string(reference.bytes) + " bytes, the file has " +
-                               std::to_string(meta_.record_bytes) + " of values"));
+            Status::Corruption("a blob index of " + std::to_string(reference.bytes) + " bytes; the file has " +
+                               std::to_string(meta_.record_bytes) + " bytes of values"));
 }
 
 Status Reader::ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const {
@@ -189,7 +189,7 @@ Status Reader::CheckRecords() const {
     uint64_t bytes = 0;
     const auto head = std::string_view(window).substr(offset - begin, format::kRecordHeadBytesMax);
     if (Status status = format::ReadRecordBytes(head, &bytes); !status.ok()) return At(offset, status);
-    if (bytes > left) return At(offset, Differs("most bytes of the record", left, bytes));
+    if (bytes > left) return At(offset, Differs("maximum bytes of the record", left, bytes));
     RETURN_IF_ERROR(have(offset, bytes));
     const std::string_view record(window.data() + (offset - begin), static_cast<size_t>(bytes));
     format::BlobRecord opened;

@@ -39,7 +39,7 @@ Status Writer::Add(std::string_view key, std::string_view value, format::BlobInd
 }
 
 Result<format::BlobFilePtr> Writer::Finish() {
-  ASSERT(meta_.records > 0, "a value file has records");
+  ASSERT(meta_.records > 0, "a blob file has records");
   meta_.bytes = format::BlobFileBytes(meta_.record_bytes);
   RETURN_IF_ERROR(sink_.PadTo(meta_.bytes - format::kBlobFooterBytes));
   RETURN_IF_ERROR(sink_.Append(format::EncodeBlobFooter(meta_)));

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 
 using namespace mergedb;
@@ -266,9 +266,7 @@ mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value,
     RETURN_IF_ERROR(CheckPointer(name, "name"));
     RETURN_IF_ERROR(CheckPointer(value, "value"));
     std::string text;
-    if (!database.db().GetProperty(name, &text)) {
-      return Status::NotFound(std::string("no property is called ") + name);
-    }
+    if (!database.db().GetProperty(name, &text)) { return Status::NotFound(std::string("unknown property: ") + name); }
     *value = static_cast<char*>(CopyOut(text));
     return Status::Ok();
   });

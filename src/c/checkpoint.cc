@@ -1,7 +1,7 @@
 // The C interface of checkpoints.
 #include "mergedb/checkpoint.h"
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 
 using namespace mergedb;

@@ -1,7 +1,7 @@
 // The C interface of batches, snapshots and iterators.
 #include <cstring>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 
 using namespace mergedb;

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 
 namespace mergedb::c {

@@ -1,6 +1,6 @@
 #include "c/merging.h"
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/merge.h"
 
@@ -95,7 +95,7 @@ Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
     case MERGEDB_ENCODED: operand->assign(bytes); return {};
     default:
       return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) +
-                                     ", expected MERGEDB_ADD_U64, ...");
+                                     ", expected a mergedb_operand_type, such as MERGEDB_ADD_U64");
   }
 }
 

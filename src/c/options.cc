@@ -226,13 +226,13 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
   return Status::Ok();
 }
 
-Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* care, Borrowed* borrowed) {
+Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* decoded, Borrowed* borrowed) {
   mergedb_repair_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_repair_options", &c));
   if (c.reserved != 0) return BadField("mergedb_repair_options", "reserved", c.reserved, "0");
-  RETURN_IF_ERROR(DecodeFlag("mergedb_repair_options", "dry_run", c.dry_run, &care->repair.dry_run));
-  care->repair.progress = ProgressOf(c);
-  return DecodeOptions(c.options, &care->options, borrowed);
+  RETURN_IF_ERROR(DecodeFlag("mergedb_repair_options", "dry_run", c.dry_run, &decoded->repair.dry_run));
+  decoded->repair.progress = ProgressOf(c);
+  return DecodeOptions(c.options, &decoded->options, borrowed);
 }
 
 Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options) {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/repair.h"
 #include "mergedb/transaction.h"
@@ -28,7 +28,7 @@ struct DecodedRepair {
   Options options;
   RepairOptions repair;
 };
-Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* care, Borrowed* borrowed);
+Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* decoded, Borrowed* borrowed);
 
 Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options);
 

@@ -1,5 +1,5 @@
 // The C interface of transactions and their cursors.
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/c.h"
 
@@ -24,7 +24,7 @@ class InUse {
   const bool is_mine_;
 };
 
-Status Busy() { return Status::Busy("another call on this transaction or one of its cursors is under way"); }
+Status Busy() { return Status::Busy("another call on this transaction or one of its cursors is in progress"); }
 
 template <typename Body>
 mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Body body) {

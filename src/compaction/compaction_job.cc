@@ -32,9 +32,9 @@ class SourceIterator final : public kv::Iterator {
     child_->Next();
     SkipToShown();
   }
-  void SeekToLast() override { ASSERT(false, "a compaction's input is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction's input is read forward, once"); }
-  void Prev() override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "a compaction input is read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction input is read forward only, and once"); }
+  void Prev() override { ASSERT(false, "a compaction input is read forward only, and once"); }
 
  private:
   void Enter() {
@@ -104,7 +104,7 @@ class BaseValues final : public kv::ValueSource {
     format::BlobIndex reference;
     RETURN_IF_ERROR(format::DecodeBlobIndex(entry.value, &reference));
     const auto file = context_.find_blob_file(reference.file);
-    if (file == nullptr) return Status::Corruption("a reference to a value file that is not part of the database");
+    if (file == nullptr) return Status::Corruption("a blob index of a blob file that is not part of the database");
     *bytes_read_ += reference.bytes;
     return scanner_.Read(*file, reference, entry.key, value);
   }
@@ -122,7 +122,7 @@ CompactionJob::CompactionJob(const CompactionJobContext& context, picker::Compac
     : context_(context), pick_(std::move(pick)), rest_(pick_.bounds) {
   for (const kv::Position position : pick_.sources) {
     sources_.push_back(version->FindRun(position));
-    ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
+    ASSERT(sources_.back() != nullptr, "the sources of a pick are in its version");
   }
   for (const kv::FileNumber number : pick_.blob_files_to_collect) {
     // A file that is obsolete since the pick needs no collection.
@@ -184,7 +184,7 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
 // if together they are small enough.
 Status CompactionJob::StartBlobCollection() {
   if (collected_.empty()) return {};
-  ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
+  ASSERT(context_.values != nullptr, "blob garbage collection needs the blob files");
   scanner_ = std::make_unique<blob::Scanner>(*context_.values, true);
   uint64_t bytes = 0;
   for (const auto& file : collected_) bytes += file->bytes;
@@ -282,8 +282,8 @@ Status CompactionJob::Release(const std::string* cursor) {
   for (auto& file : outputs_->Take()) {
     // WHY this check: a forged input with deletes newer than any reader would be compacted again and again.
     if (file->largest_sequence > largest_sequence_) {
-      return Status::Corruption("an input of a merge holds sequence " + std::to_string(file->largest_sequence) +
-                                ", beyond the largest that the MANIFEST knows of, " +
+      return Status::Corruption("an input of a compaction has sequence " + std::to_string(file->largest_sequence) +
+                                ", larger than the last sequence of the MANIFEST, " +
                                 std::to_string(largest_sequence_));
     }
     counts_.bytes_written += file->bytes;

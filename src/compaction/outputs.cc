@@ -144,7 +144,7 @@ Status Outputs::FinishTable(const std::string_view* upper) {
                                                     kv::RangeTombstones::Keys::kViews);
   if (!ranges.is_complete() || !options_.range_tombstones.is_complete()) {
     return Status::Corruption("range tombstones: the comparator \"" + std::string(factory_.order.comparator()->Name()) +
-                              "\" contradicts itself; no table is written from what it says");
+                              "\" is not a total order; no table was written");
   }
   if (writer_ == nullptr && !ranges.empty()) RETURN_IF_ERROR(BeginTable(0));
   if (writer_ != nullptr) {

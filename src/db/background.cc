@@ -269,9 +269,9 @@ void Background::PickJob() {
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
   const read::SuperVersionPtr old_super_version =
       ZOO(kPickedFromOldSuperVersion) ? parts_.version_set.Current() : nullptr;
-  if (ZOO(kPickedFromOldSuperVersion)) SCHEDULE_POINT("pick between two looks");
+  if (ZOO(kPickedFromOldSuperVersion)) SCHEDULE_POINT("pick between two checks");
   const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
-  SCHEDULE_POINT("pick between two looks");
+  SCHEDULE_POINT("pick between two checks");
   const read::SuperVersionPtr super_version =
       ZOO(kPickedFromOldSuperVersion) ? old_super_version : parts_.version_set.Current();
   const picker::PickInput input = PickInputFor(*super_version, running_compactions, urgency);

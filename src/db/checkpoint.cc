@@ -116,7 +116,7 @@ Status Checkpointer::Advance(uint64_t bytes) {
   done_bytes_ += bytes;
   if (!options_.progress || options_.progress(done_bytes_, options_.verify ? 2 * report_.bytes : report_.bytes))
     return {};
-  return Status::Aborted(target_ + ": given up on request; what was done is in " + partial_);
+  return Status::Aborted(target_ + ": cancelled by the progress callback; the partial result is in " + partial_);
 }
 
 Status Checkpointer::CheckTarget() {
@@ -124,11 +124,11 @@ Status Checkpointer::CheckTarget() {
   if (!is_directory) {
     const auto size = files_->SizeOf(target_);
     if (!size && size.error().IsNotFound()) return {};
-    return Status::InvalidArgument(target_ + ": expected nothing or an empty directory, found a file");
+    return Status::InvalidArgument(target_ + ": expected no file or an empty directory, found a file");
   }
   ASSIGN_OR_RETURN(const auto names, files_->List(target_));
   if (names.empty()) return {};
-  return Status::InvalidArgument(target_ + ": expected nothing or an empty directory, found " + names.front());
+  return Status::InvalidArgument(target_ + ": expected no file or an empty directory, found " + names.front());
 }
 
 // An interrupted call may have left files of another state. Files with names of this state stay for now: Take
@@ -142,7 +142,9 @@ Status Checkpointer::Begin() {
   for (const Piece& piece : pieces_) wanted.insert(piece.PathIn(partial_));
   for (const std::string& name : names) {
     const std::string path = format::JoinPath(partial_, name);
-    if (!format::ParseFileName(name)) return Status::InvalidArgument(path + ": not a file of an interrupted copy");
+    if (!format::ParseFileName(name))
+      return Status::InvalidArgument(path +
+                                     ": not a file of an interrupted checkpoint; remove it, or choose another target");
     if (!wanted.contains(path)) RETURN_IF_ERROR(files_->Remove(path));
   }
   return {};
@@ -247,7 +249,7 @@ Status Checkpointer::Describe() {
   const wal::Mark first = wal::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
-  if (source_.key_map != nullptr) edit.key_marker = source_.key_map->marker();
+  if (source_.key_map != nullptr) edit.key_marker = source_.key_map->reserved_prefix();
   edit.next_file = kv::FileNumber{next_file_ + 1};  // one number more, for the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;
@@ -274,7 +276,7 @@ Status Checkpointer::TakeName() {
 
 Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target,
                                         const CheckpointOptions& options) {
-  if (target.empty()) return Status::InvalidArgument("Checkpoint: expected a directory's name, found an empty one");
+  if (target.empty()) return Status::InvalidArgument("Checkpoint: the name of the target directory is empty");
   return Checkpointer(source, target, options).Run();
 }
 
@@ -306,7 +308,7 @@ namespace mergedb {
 
 Result<CheckpointReport> Checkpoint(DB& db, const std::string& target, const CheckpointOptions& options) {
   auto* const ours = dynamic_cast<db::DbImpl*>(&db);
-  if (ours == nullptr) return Status::NotSupported("Checkpoint: not a database that DB::Open made");
+  if (ours == nullptr) return Status::NotSupported("Checkpoint: the database was not opened by DB::Open");
   return ours->Checkpoint(target, options);
 }
 

@@ -64,8 +64,7 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
     return Status::InvalidArgument("a prefix needs the bytewise comparator; use DeleteRange");
   }
   const std::optional<std::string> end = base::PrefixEnd(std::string(prefix));
-  if (!end)
-    return Status::InvalidArgument("no key ends the range of a prefix that is empty or all 0xff; use DeleteRange");
+  if (!end) return Status::InvalidArgument("a prefix that is empty or all 0xff has no upper bound; use DeleteRange");
   return DeleteRange(options, keyspace, prefix, *end);
 }
 
@@ -190,7 +189,8 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
   return statuses;
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options, kv::SkippedErrors* skipped) {
+std::unique_ptr<read::InternalAccessIterator> DbImpl::NewCursor(const IteratorOptions& options,
+                                                                kv::SkippedErrors* skipped) {
   if (store_->key_map() == nullptr) [[likely]] {
     auto tree = OpenTreeIterator(options, {}, nullptr, skipped);
     if (StillHasNoKeyMap(options.read)) [[likely]]
@@ -219,8 +219,9 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
                                    NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                 read::PinnedTables* kept, kv::SkippedErrors* skipped) {
+std::unique_ptr<read::InternalAccessIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options,
+                                                                       read::Overlay overlay, read::PinnedTables* kept,
+                                                                       kv::SkippedErrors* skipped) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;
@@ -337,7 +338,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
   for (const format::BlobShare& share : meta->values) expected[share.file] = share.bytes;
   if (found == expected) return {};
   return Status::Corruption(format::TablePath(store_->directory, meta->number) +
-                            ": refers to other bytes of value files than the MANIFEST says");
+                            ": the MANIFEST has other numbers of bytes in blob files for this table");
 }
 
 // ---- Maintenance ------------------------------------------------------------------------------------------

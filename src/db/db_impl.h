@@ -84,8 +84,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   // NewIterator for the default keyspace. If `skipped` is given, the iterator passes over blocks and tables
   // that it cannot read, and adds the errors there.
-  std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options,
-                                                    kv::SkippedErrors* skipped = nullptr);
+  std::unique_ptr<read::InternalAccessIterator> NewCursor(const IteratorOptions& options,
+                                                          kv::SkippedErrors* skipped = nullptr);
   // The current SuperVersion, for interfaces that report on it in their own terms (LevelDB's properties).
   read::SuperVersionPtr CurrentSuperVersion() const { return version_set_->Current(); }
 
@@ -127,8 +127,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
                   std::string* value, read::InPlace* in_place = nullptr) override;
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
                                              read::PinnedTables* kept = nullptr) override;
-  std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                          read::PinnedTables* kept = nullptr) override {
+  std::unique_ptr<read::InternalAccessIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                read::PinnedTables* kept = nullptr) override {
     return OpenTreeIterator(options, std::move(overlay), kept, nullptr);
   }
   Status CommitTransaction(const write::Change& change) override;
@@ -147,8 +147,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
 
-  std::unique_ptr<read::WalkableIterator> OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                           read::PinnedTables* kept, kv::SkippedErrors* skipped);
+  std::unique_ptr<read::InternalAccessIterator> OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                 read::PinnedTables* kept, kv::SkippedErrors* skipped);
 
   // open.cc
   static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path,

@@ -51,13 +51,13 @@ Status KeyspaceIds::Check(const write::Change& change) {
     if (!dropped_.contains(id) && (live_.contains(id) || created_.contains(id))) [[likely]]
       continue;
     return Status::InvalidArgument("keyspace " + std::to_string(id) +
-                                   (WasMade(id) ? " was dropped" : " was never made"));
+                                   (WasMade(id) ? " was dropped" : " was never created"));
   }
   if (change.keyspace_changes == nullptr) [[likely]]
     return {};
   has_pending_ = true;
   const write::KeyspaceChanges& changes = *change.keyspace_changes;
-  ASSERT(changes.created.size() == changes.created_names.size(), "a keyspace is created with its name");
+  ASSERT(changes.created.size() == changes.created_names.size(), "a keyspace is created together with its name");
   for (size_t i = 0; i < changes.created.size(); ++i) created_.emplace(changes.created[i], changes.created_names[i]);
   dropped_.insert(changes.dropped.begin(), changes.dropped.end());
   return {};

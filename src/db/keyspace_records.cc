@@ -26,8 +26,8 @@ namespace {
 
 // Ids that one raise of the next id reserves. A crash skips at most this many ids.
 constexpr kv::KeyspaceId kIdsAtATime = 64;
-constexpr int kMarkersOfOneLength = 64;
-constexpr size_t kMarkerBytesTried = 8;
+constexpr int kPrefixesOfOneLength = 64;
+constexpr size_t kPrefixBytesTried = 8;
 
 std::string NextIdKey(const kv::KeyMap& map) {
   return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey);
@@ -41,7 +41,7 @@ void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
 
 }  // namespace
 
-std::string CatalogKey(const kv::KeyMap& map, std::string_view name) {
+std::string KeyspaceRecordTreeKey(const kv::KeyMap& map, std::string_view name) {
   return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
 }
 
@@ -79,8 +79,9 @@ Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOpt
   const kv::KeyMap* const map = store_->key_map();
   std::string value;
   const bool has_none = map == nullptr;
-  const Status status = has_none ? Status::NotFound("") : GetUnder(options, CatalogKey(*map, name), {}, &value);
-  if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
+  const Status status =
+      has_none ? Status::NotFound("") : GetUnder(options, KeyspaceRecordTreeKey(*map, name), {}, &value);
+  if (status.IsNotFound()) return Status::NotFound("there is no keyspace \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   return format::DecodeKeyspaceRecord(value);
 }
@@ -96,14 +97,14 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
   RETURN_IF_ERROR(CheckOpen());
   const kv::KeyMap* const map = store_->key_map();
   if (map == nullptr) return std::vector<KeyspaceEntry>();
-  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
+  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = KeyspaceRecordTreeKey(*map, ""), .read = options}, {}));
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(LoadKeyspaces());
   if (keyspace_ids_.WasMade(keyspace.id())) return {};
-  return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never made in this database");
+  return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never created in this database");
 }
 
 // WHY not at open: damaged keyspace records are an error only for callers that use keyspaces.
@@ -126,10 +127,10 @@ Status DbImpl::LoadKeyspaces() {
     // A crash right after the marker was chosen leaves no next id, but then there is no keyspace record
     // either.
     if (entry.keyspace.id() >= next || !live.emplace(entry.keyspace.id(), entry.name).second) {
-      return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) +
-                                "\" has id " + std::to_string(entry.keyspace.id()) +
-                                ", which is another one's, or was never given out (next: " + std::to_string(next) +
-                                ")");
+      return Status::Corruption(
+          store_->directory + ": keyspace records: \"" + base::Escape(entry.name, 64) + "\" has id " +
+          std::to_string(entry.keyspace.id()) +
+          ", which belongs to another keyspace or was never assigned (next id: " + std::to_string(next) + ")");
     }
   }
   if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : live.rbegin()->first + 1;
@@ -144,15 +145,15 @@ Status DbImpl::LoadKeyspaces() {
 Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
   const read::SuperVersionPtr super_version = version_set_->Current();
   base::Random random(store_->options.env.entropy());
-  for (size_t bytes = 1; bytes <= kMarkerBytesTried; ++bytes) {
-    for (int i = 0; i < (bytes == 1 ? 1 : kMarkersOfOneLength); ++i) {
+  for (size_t bytes = 1; bytes <= kPrefixBytesTried; ++bytes) {
+    for (int i = 0; i < (bytes == 1 ? 1 : kPrefixesOfOneLength); ++i) {
       std::string marker(bytes, '\xff');
       for (size_t k = 0; bytes > 1 && k < bytes; ++k) marker[k] = static_cast<char>(random.Next());
       ASSIGN_OR_RETURN(const bool is_taken, read::BeginsAnyKey(store_->order, *store_->tables, *super_version, marker));
       if (!is_taken && !(begins_own_key && begins_own_key(marker))) return marker;
     }
   }
-  return Status::NotSupported("no marker for keyspaces was found: keys begin with all strings that were tried");
+  return Status::NotSupported("no prefix is free for the keys of keyspaces: existing keys begin with all candidates");
 }
 
 // The exclusive section keeps out new keys that begin with the marker. CheckConflicts refuses writes that
@@ -162,7 +163,7 @@ Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
 // take keys of named keyspaces for keys of the default keyspace.
 Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
   if (!store_->order.is_bytewise())
-    return Status::NotSupported("keyspaces need a database with the bytewise comparator");
+    return Status::NotSupported("keyspaces are supported only in databases with the bytewise comparator");
   if (store_->key_map() != nullptr) return {};
   write::WriterQueue::ExclusiveSection section(queue_);
   RETURN_IF_ERROR(ResumeWal());
@@ -191,7 +192,7 @@ Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
   base::Lock lock(allocate_mutex_);
   if (const kv::KeyspaceId id = keyspace_ids_.Allocate(); id != 0) return id;
   const kv::KeyMap* const map = store_->key_map();
-  if (keyspace_ids_.next() > UINT32_MAX - kIdsAtATime) return Status::NotSupported("ids of keyspaces are used up");
+  if (keyspace_ids_.next() > UINT32_MAX - kIdsAtATime) return Status::NotSupported("all keyspace ids are used");
   const kv::KeyspaceId end = keyspace_ids_.next() + kIdsAtATime;
   const std::string key = NextIdKey(*map), value = format::EncodeNextId(end);
   RETURN_IF_ERROR(CommitToQueue({.kind = kv::Kind::kPut, .key = key, .value = value, .owner = owner, .key_map = map}));
@@ -243,14 +244,14 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   const auto found = FindKeyspace(name, {});
   if (found) {
     if (!options.may_exist)
-      return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+      return Status::InvalidArgument("a keyspace \"" + base::Escape(name, 64) + "\" exists already");
     RETURN_IF_ERROR(CheckMade(Keyspace(*found)));
     return Keyspace(*found);
   }
   if (!found.error().IsNotFound()) return found.error();
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
   const kv::KeyMap* const map = store_->key_map();
-  const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
+  const std::string key = KeyspaceRecordTreeKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
   RETURN_IF_ERROR(CommitKeyspaceRecords({.kind = kv::Kind::kPut,
                                          .key = key,
@@ -272,7 +273,7 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
-  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
+  format::AppendRecord(&rep, kv::Kind::kDelete, KeyspaceRecordTreeKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
   return CommitKeyspaceRecords({.batch = rep,
@@ -287,7 +288,7 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
 Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(options));
   if (keyspace.is_default())
-    return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+    return Status::InvalidArgument("ClearKeyspace does not support the default keyspace; use DeleteRange");
   RETURN_IF_ERROR(CheckMade(keyspace));
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;

@@ -13,9 +13,9 @@
 namespace mergedb::db {
 
 // The tree key of the record of keyspace `name`. If `name` is empty: the common prefix of all these keys.
-std::string CatalogKey(const kv::KeyMap& map, std::string_view name);
+std::string KeyspaceRecordTreeKey(const kv::KeyMap& map, std::string_view name);
 
-// REQUIRES: `records` iterates over the tree keys that begin with CatalogKey(map, "").
+// REQUIRES: `records` iterates over the tree keys that begin with KeyspaceRecordTreeKey(map, "").
 Result<std::vector<KeyspaceEntry>> ReadKeyspaceRecords(const kv::KeyMap& map, Iterator& records);
 
 }  // namespace mergedb::db

@@ -92,7 +92,7 @@ Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped
   ASSERT(reader.status().ok(), "the batch was checked before it is mapped");
   if (mapped->rep.size() <= kBatchBytesMax) return {};
   return Status::InvalidArgument("batch of " + std::to_string(mapped->rep.size()) +
-                                 " bytes, as it is logged; the most is " + std::to_string(kBatchBytesMax));
+                                 " bytes in the WAL; the maximum is " + std::to_string(kBatchBytesMax));
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ Status DbImpl::CommitBatch(const WriteOptions& options, std::string_view rep) {
   MappedBatch mapped;
   for (;;) {
     const kv::KeyMap* const map = store_->key_map();
-    if (map == nullptr) return Status::InvalidArgument("the batch names keyspaces, and this database has none");
+    if (map == nullptr) return Status::InvalidArgument("the batch writes to keyspaces, and this database has none");
     RETURN_IF_ERROR(MapBatch(*map, rep, &mapped));
     for (const kv::KeyspaceId id : mapped.keyspaces) RETURN_IF_ERROR(CheckMade(Keyspace(id)));
     Status status = CommitToQueue({.batch = mapped.rep,

@@ -14,7 +14,8 @@ Result<LostDirectory> LostDirectory::Look(FileSystem* file_system, std::string d
     const Status found = file_system->SizeOf(path).status();
     if (found.IsNotFound()) return aside;
     if (!found.ok() && !found.IsInvalidArgument()) return found;
-    return Status::InvalidArgument(path + ": not a directory; files that are moved aside go there: rename the file");
+    return Status::InvalidArgument(path +
+                                   ": expected a directory (verify and repair move files to it); rename this file");
   }
   ASSIGN_OR_RETURN(const auto names, file_system->List(path));
   for (const std::string& name : names) {

@@ -52,8 +52,8 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
     const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
     // If CURRENT is missing, Load's error explains it.
     if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;
-    return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " +
-                              store.directory + "` takes what is whole");
+    return Status::Corruption(current + ": damaged, and the files are LevelDB's; run `mergedb convert --salvage " +
+                              store.directory + "` to convert all intact entries");
   }
   if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
@@ -62,16 +62,16 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
         ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
   }
   if (store.options.mode == OpenMode::kMustNotExist)
-    return Status::InvalidArgument(store.directory + ": a database is there already");
+    return Status::InvalidArgument(store.directory + ": a database exists already");
   if (store.options.mode == OpenMode::kReadOnly) {
-    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
+    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing to convert it");
   }
   const auto converted =
       legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
   if (!converted && converted.error().IsCorruption() && !converted.error().outcome_unknown()) {
     return Status::Corruption(std::string(converted.error().message()) +
-                              "; LevelDB's files are as they were: `mergedb convert --salvage " + store.directory +
-                              "` takes what is whole of them");
+                              "; LevelDB's files are unchanged; run `mergedb convert --salvage " + store.directory +
+                              "` to convert all intact entries");
   }
   if (!converted) return converted.error();
   *report = converted->report;
@@ -81,8 +81,8 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
 Status ConvertedIsDamaged(const Status& status, const std::string& path) {
   return Status::Corruption(
       std::string(status.message()) +
-      "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " + path +
-      "`, after which the next open moves them to " + path + "/" + std::string(format::kLostDirectory));
+      "; the database was converted from LevelDB, and LevelDB's files still exist: run `mergedb repair " + path +
+      "`; the next open then moves them to " + path + "/" + std::string(format::kLostDirectory));
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   // Load does not recognize a RocksDB directory that has neither CURRENT nor tables.
   if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
-    return Status::InvalidArgument(path + ": a database is there already");
+    return Status::InvalidArgument(path + ": a database exists already");
   }
   if (is_read_only) {
     RETURN_IF_ERROR(database->RecoverReadOnly(std::move(*loaded)));
@@ -181,25 +181,26 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
 
 VersionSet::Options DbImpl::VersionSetOptions() {
   FileSystem* const files = store_->options.env.file_system;
-  return {.file_system = files,
-          .directory = store_->directory,
-          .order = store_->order,
-          .database_id = database_id_,
-          .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
-            ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
-            return reader->CheckIntegrity();
+  return {
+      .file_system = files,
+      .directory = store_->directory,
+      .order = store_->order,
+      .database_id = database_id_,
+      .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
+        ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
+        return reader->CheckIntegrity();
+      },
+      .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
+        ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
+        return reader->CheckIntegrity();
+      },
+      .file_replaced =
+          [this](kv::FileNumber number) {
+            store_->tables->Evict(number);
+            store_->values.Evict(number);
           },
-          .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
-            ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
-            return reader->CheckIntegrity();
-          },
-          .file_replaced =
-              [this](kv::FileNumber number) {
-                store_->tables->Evict(number);
-                store_->values.Evict(number);
-              },
-          .merge_operators = [this] { return store_->operator_names.List(); },
-          .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->marker())};
+      .merge_operators = [this] { return store_->operator_names.List(); },
+      .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->reserved_prefix())};
 }
 
 Status DbImpl::Create() {
@@ -227,9 +228,9 @@ namespace {
 Status CheckNoneNewer(const Store& store, const version::Version& version, kv::Sequence last) {
   for (const auto& file : version.file_metas()) {
     if (file->largest_sequence <= last) continue;
-    return Status::Corruption(format::TablePath(store.directory, file->number) + ": holds sequence " +
+    return Status::Corruption(format::TablePath(store.directory, file->number) + ": has sequence " +
                               std::to_string(file->largest_sequence) +
-                              ", but the newest that MANIFEST and log know of is " + std::to_string(last));
+                              ", but the last sequence of MANIFEST and WAL is " + std::to_string(last));
   }
   return {};
 }

@@ -71,14 +71,14 @@ bool HasSameDamage(const manifest::Loaded& a, const manifest::Loaded& b) {
 
 std::string Place(const manifest::Loaded& loaded) {
   return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " +
-         std::to_string(loaded.wal_start.epoch) + ", log from " + std::to_string(loaded.wal_start.position);
+         std::to_string(loaded.wal_start.epoch) + ", WAL from " + std::to_string(loaded.wal_start.position);
 }
 
 // Describes one attempt for Env::logger: enough to explain a wrong answer.
 std::string Print(int number, const manifest::Loaded& loaded, const Attempt& attempt, const manifest::Loaded& again) {
   return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " +
          std::to_string(loaded.last_sequence) + ", flushed " + std::to_string(loaded.flushed_sequence) +
-         "); log read to " + std::to_string(attempt.end()) + " (sequence " +
+         "); WAL read to " + std::to_string(attempt.end()) + " (sequence " +
          std::to_string(attempt.replayed.last_sequence) + "); then " + Place(again) + "; " +
          attempt.problem.ToString() + (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
 }
@@ -120,7 +120,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   RETURN_IF_ERROR(unreadable);
   return Status::Busy(store_->directory + ": another process writes faster than a read-only open can follow (" +
                       std::to_string(kAttemptsMax) +
-                      " attempts); open again, or make a checkpoint in the writing process and open that");
+                      " attempts); open again, or open a checkpoint that the writing process makes");
 }
 
 Status DbImpl::ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed) {

@@ -39,9 +39,9 @@ Status CheckOptions(Options* options) {
   if (!env.entropy) env.entropy = standard.entropy;
 
   RETURN_IF_ERROR(kv::ProgramOperators::Check(options->merge_operators));
-  if (options->comparator == nullptr) return Refuse("comparator", "null", "give one or leave the default");
+  if (options->comparator == nullptr) return Refuse("comparator", "null", "pass a comparator or leave the default");
   if (options->memory_bytes > kMemoryBytesMax) {
-    return Refuse("memory_bytes", std::to_string(options->memory_bytes), "the most is 1125899906842624");
+    return Refuse("memory_bytes", std::to_string(options->memory_bytes), "the maximum is 1125899906842624");
   }
   if (options->write_buffer_bytes == 0) {
     options->write_buffer_bytes = std::clamp(options->memory_bytes / 8, kWriteBufferBytesMin, kWriteBufferBytesMax);
@@ -54,7 +54,8 @@ Status CheckOptions(Options* options) {
                   "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
   }
   if (options->write_delay_us_max > kPauseUsMax) {
-    return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max), "the most is 3600000000, an hour");
+    return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max),
+                  "the maximum is 3600000000, an hour");
   }
   if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
     return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");
@@ -63,10 +64,10 @@ Status CheckOptions(Options* options) {
     return Refuse("bloom_bits_per_key", std::to_string(options->bloom_bits_per_key), "between 0 and 64");
   }
   if (options->open_tables_max < 16)
-    return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the least is 16");
+    return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the minimum is 16");
   for (const Compression codec : {options->compression.upper, options->compression.bottom}) {
     if (static_cast<int>(codec) > static_cast<int>(Compression::kLz4)) {
-      return Refuse("compression", std::to_string(static_cast<int>(codec)), "no such codec");
+      return Refuse("compression", std::to_string(static_cast<int>(codec)), "unknown codec");
     }
   }
   return {};

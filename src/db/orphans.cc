@@ -110,7 +110,7 @@ Status DbImpl::KeepOrphans(const VersionSet::WalStart& start, const Inventory& i
   for (const kv::FileNumber number : inventory.recycled_files) recycled_files_.Adopt(number);
   recovery_report_ += store_->directory + ": " + std::to_string(moved) +
                       " files that the rest of the MANIFEST does not name were moved to lost/\n";
-  if (!status.ok()) recovery_report_ += "not moved: " + status.ToString() + "\n";
+  if (!status.ok()) recovery_report_ += "files were not moved: " + status.ToString() + "\n";
   return {};
 }
 

@@ -64,9 +64,9 @@ std::string DbImpl::CountersText() {
   put("wal_buffer_is_mapped", log->is_mapped());
   put("wal_bytes_on_disk", log->bytes_on_disk());
   const auto& logged = log->counters();
-  put("wal_bytes_appended", logged.bytes_staged);
-  put("wal_bytes_written", logged.bytes_drained);
-  put("wal_writes", logged.drains);
+  put("wal_bytes_appended", logged.bytes_appended);
+  put("wal_bytes_written", logged.bytes_written);
+  put("wal_writes", logged.writes);
   put("wal_syncs", logged.syncs);
   put("wal_segments_created", logged.segments_created);
   put("wal_segments_recycled", logged.segments_reused);
@@ -83,8 +83,8 @@ std::string DbImpl::CountersText() {
     put((cause + "_wait_nanos").c_str(), waits.nanos());
     put((cause + "_wait_nanos_max").c_str(), waits.nanos_max());
   };
-  put_waits("pace", write_delay_.waits());
-  put_waits("drain", logged.drain_waits);
+  put_waits("write_delay", write_delay_.waits());
+  put_waits("wal_buffer", logged.wal_buffer_waits);
   put_waits("segment", logged.segment_waits);
   put_waits("memory", memory_waits_);
   const auto& work = background_->counters();
@@ -119,11 +119,11 @@ std::string DbImpl::StatsText() {
   Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", super_version->version->runs().size(),
         super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
   if (const auto& files = super_version->version->blob_files(); !files.empty()) {
-    Print(&text, "%zu value files, %.1f MiB, of them %.1f live, %.1f garbage\n", files.size(),
+    Print(&text, "%zu blob files, %.1f MiB: %.1f live, %.1f garbage\n", files.size(),
           MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()),
           MiB(super_version->version->garbage_bytes()));
   }
-  Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "slices", "MiB", "values MiB", "entries");
+  Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "tables", "MiB", "blobs MiB", "entries");
   for (const auto& run : super_version->version->runs()) {
     Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
           run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
@@ -131,13 +131,13 @@ std::string DbImpl::StatsText() {
   if (background_ != nullptr) {
     const auto log = CurrentWal();
     const auto& work = background_->counters();
-    const uint64_t staged = log->counters().bytes_staged;
-    const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.compaction_bytes_written;
-    Print(&text, "staged %.1f MiB, drained %.1f, flushed %.1f, merged %.1f: %.2f bytes written a byte\n", MiB(staged),
-          MiB(log->counters().bytes_drained), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
+    const uint64_t staged = log->counters().bytes_appended;
+    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written;
+    Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
+          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = background_->DescribeJobs();
-    if (!jobs.empty()) Print(&text, "running merges:\n%s", jobs.c_str());
+    if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());
     if (Status status = background_->error(); !status.ok())
       Print(&text, "background error: %s\n", status.ToString().c_str());
   }

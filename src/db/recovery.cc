@@ -49,7 +49,8 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
   if (renames.empty()) return false;
   if (!may_rename) {
     return Status::NotSupported(
-        renames[0].first + ": has LevelDB's name; open the database for writing once, or repair it, which renames it");
+        renames[0].first +
+        ": has LevelDB's file name; open the database for writing, or repair it, to rename the file");
   }
   for (const auto& [source, target] : renames) RETURN_IF_ERROR(file_system->Rename(source, target));
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
@@ -120,8 +121,7 @@ Status InterruptedRepair(const std::string& directory) {
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
   if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]]
     return {};
-  return Status::Corruption("log record at sequence " + std::to_string(sequence) +
-                            ": a range that begins after its end");
+  return Status::Corruption("WAL record at sequence " + std::to_string(sequence) + ": the range begins after its end");
 }
 
 namespace {
@@ -138,7 +138,7 @@ class Replayer {
     // The memtable requires ascending sequences and tags without overflow. A payload of n bytes has fewer
     // than n records.
     if (first <= last_sequence_ || first > kv::kSequenceMax - payload.size()) {
-      return Status::Corruption(store_.directory + ": a log frame of sequence " + std::to_string(first) +
+      return Status::Corruption(store_.directory + ": a WAL frame of sequence " + std::to_string(first) +
                                 " follows sequence " + std::to_string(last_sequence_));
     }
     format::BatchReader reader(payload);

@@ -80,7 +80,7 @@ struct Store {
   const kv::KeyMap* key_map() const { return key_map_now.load(std::memory_order_acquire); }
   // REQUIRES: not called before.
   void SetKeyMap(std::unique_ptr<const kv::KeyMap> map) {
-    ASSERT(owned_key_map == nullptr, "the marker of keyspaces never changes");
+    ASSERT(owned_key_map == nullptr, "the keyspace prefix never changes");
     owned_key_map = std::move(map);
     SCHEDULE_POINT("publish the map of keyspaces");
     key_map_now.store(owned_key_map.get(), std::memory_order_release);

@@ -82,8 +82,9 @@ class TransactionHost {
                                                      read::PinnedTables* kept = nullptr) = 0;
 
   // NewIteratorUnder over the tree keys in `options`, which names no keyspace.
-  virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                  read::PinnedTables* kept = nullptr) = 0;
+  virtual std::unique_ptr<read::InternalAccessIterator> NewTreeIterator(const IteratorOptions& options,
+                                                                        read::Overlay overlay,
+                                                                        read::PinnedTables* kept = nullptr) = 0;
 
   // REQUIRES: each record passed db/write_checks.h.
   virtual Status CommitTransaction(const write::Change& change) = 0;

@@ -40,7 +40,7 @@ Status DbImpl::CommitTransaction(const write::Change& change) {
 // The members of a group are checked in order. Earlier members count as written.
 Status DbImpl::CheckConflicts(const write::Change& change) {
   if (change.key_map != store_->key_map()) [[unlikely]] {
-    return Status::Aborted("the database's first keyspace was made meanwhile");
+    return Status::Aborted("the first keyspace was created in the meantime; begin a new transaction");
   }
   const bool is_recording = recent_writes_.is_recording();
   if (is_recording && change.reads != nullptr) RETURN_IF_ERROR(recent_writes_.Check(change.reads));

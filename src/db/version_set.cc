@@ -113,7 +113,7 @@ Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vec
     ASSIGN_OR_RETURN(next, NextVersion(edit));
   }
   base::Lock lock(mutex_);
-  ASSERT(!immutables_.empty(), "a flush is of the oldest sealed memtable");
+  ASSERT(!immutables_.empty(), "the oldest immutable memtable is flushed first");
   if (next != nullptr) {
     version_ = std::move(next);
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
@@ -144,7 +144,7 @@ read::SuperVersionPtr VersionSet::NoteChangeLocked() {
 
 void VersionSet::StartEpoch(const WalStart& start) {
   base::Lock lock(mutex_);
-  ASSERT(immutables_.empty(), "a new epoch begins when everything older is in tables");
+  ASSERT(immutables_.empty(), "a new epoch begins after all older writes are in tables");
   flushed_ = start;
   has_uncommitted_ = true;
   ++changes_;

@@ -77,7 +77,7 @@ class VersionSet {
   void CountLargeBatch();
   // REQUIRES: the reader took the SuperVersion first, then the published sequence.
   bool IsTooOld(const read::SuperVersion& super_version) const {
-    SCHEDULE_POINT("look whether the View is too old");
+    SCHEDULE_POINT("check whether the SuperVersion is too old");
     // WHY acquire: this load follows the load of the sequence, whose store follows CountLargeBatch.
     return super_version.large_batches < large_batches_.load(std::memory_order_acquire);
   }

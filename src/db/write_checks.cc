@@ -12,13 +12,13 @@ namespace mergedb::db {
 
 Status CheckKey(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
-  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " +
+  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the maximum is " +
                                  std::to_string(kKeyBytesMax));
 }
 
 Status CheckValue(std::string_view value) {
   if (value.size() <= kValueBytesMax) return {};
-  return Status::InvalidArgument("value of " + std::to_string(value.size()) + " bytes; the most is " +
+  return Status::InvalidArgument("value of " + std::to_string(value.size()) + " bytes; the maximum is " +
                                  std::to_string(kValueBytesMax));
 }
 
@@ -27,7 +27,7 @@ Status CheckRange(const kv::Order& order, std::string_view begin, std::string_vi
   RETURN_IF_ERROR(CheckKey(begin));
   RETURN_IF_ERROR(CheckKey(end));
   if (order.CompareKeys(begin, end) <= 0) return {};
-  return Status::InvalidArgument("range that begins at '" + base::Escape(begin, 64) + "', after its end '" +
+  return Status::InvalidArgument("the range begins at '" + base::Escape(begin, 64) + "', after its end '" +
                                  base::Escape(end, 64) + "'");
 }
 
@@ -41,18 +41,18 @@ Status CheckMerge(std::string_view operand) {
 
 Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options) {
   if (name.empty() || name.size() > kKeyspaceNameBytesMax) {
-    return Status::InvalidArgument("name of a keyspace of " + std::to_string(name.size()) + " bytes; 1 to " +
-                                   std::to_string(kKeyspaceNameBytesMax) + " are possible");
+    return Status::InvalidArgument("keyspace name of " + std::to_string(name.size()) + " bytes; 1 to " +
+                                   std::to_string(kKeyspaceNameBytesMax) + " are allowed");
   }
   if (options.comparator == BytewiseComparator()) return {};
   if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
-  return Status::NotSupported("keyspaces have the bytewise comparator, not \"" +
+  return Status::NotSupported("keyspaces support only the bytewise comparator, not \"" +
                               base::Escape(options.comparator->Name()) + "\"");
 }
 
 Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces) {
   if (batch.bytes() > kBatchBytesMax) {
-    return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
+    return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the maximum is " +
                                    std::to_string(kBatchBytesMax));
   }
   format::BatchReader reader(batch.rep(), format::BatchReader::Form::kCaller);

@@ -16,7 +16,7 @@ constexpr uint64_t kResumePauseNanos = 100'000'000;
 constexpr size_t kUpdatesWhenDelayed = 16;
 // MEASURED: full_size_test Queue: a seek passes over the 4,000 deleted keys in a memtable of this size in
 // 0.4 ms.
-constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
+constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ Status DbImpl::MakeRoom(const write::Room& room) {
 // tombstones before the flush.
 bool DbImpl::IsWorthSwitching() {
   background_->SwitchIsConsidered();
-  return active_->bytes_used() >= std::min(kSweptMemtableBytes, store_->memory.memtable_bytes / 2) &&
+  return active_->bytes_used() >= std::min(kTombstoneScanMemtableBytes, store_->memory.memtable_bytes / 2) &&
          version_set_->immutable_count() + 2 < store_->memory.memtables_max;
 }
 

@@ -27,7 +27,7 @@ Status File::Unshare() { return {}; }
 FileLock::~FileLock() = default;
 FileSystem::~FileSystem() = default;
 Status FileSystem::Link(const std::string& source, const std::string&) {
-  return Status::NotSupported(source + ": this file system gives no second names");
+  return Status::NotSupported(source + ": this file system has no hard links");
 }
 Clock::~Clock() = default;
 Executor::~Executor() = default;
@@ -51,7 +51,7 @@ uint64_t KernelEntropy() {
   uint64_t value = 0;
   const ssize_t count = env::RetryOnSignal([&] { return getrandom(&value, sizeof value, 0); });
   const bool is_filled = count == sizeof value || ReadUrandom(&value, sizeof value);
-  ASSERT(is_filled, "the kernel gives no random bytes");
+  ASSERT(is_filled, "the kernel returned no random bytes");
   return value;
 }
 

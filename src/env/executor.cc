@@ -39,7 +39,7 @@ void LowerPriority() {
 
 }  // namespace
 
-// WHY urgent threads first: if the process may have only few threads, the pool works with fewer patient ones.
+// WHY urgent threads first: if the process may have only few threads, the pool works with fewer low-priority ones.
 ThreadPool::ThreadPool(int low_priority_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
   threads_.reserve(static_cast<size_t>(low_priority_threads + urgent_threads));
   try {
@@ -94,7 +94,7 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
   low_priority_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Waits until `lane` has work or the pool closes. Delayed work that is due moves to low_priority_.
+// Waits until `queue` has work or the pool closes. Delayed work that is due moves to low_priority_.
 void ThreadPool::WaitForWork(WorkQueue* queue, base::Lock& lock) {
   for (;;) {
     const Time now = std::chrono::steady_clock::now();

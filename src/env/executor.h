@@ -1,8 +1,8 @@
-// Background threads with two queues: urgent work (the WAL writer, flushes) and patient work (compactions and
+// Background threads with two queues: urgent work (the WAL writer, flushes) and low-priority work (compactions and
 // the rest). Each queue is first in, first out (docs/decisions/0010-two-lanes.md).
 //
-//     urgent    threads at the program's own priority: writers wait for their work
-//     patient   threads at nice +10: compactions take the time that the program leaves over
+//     urgent         threads at the program's own priority: writers wait for their work
+//     low-priority   threads at nice +10: compactions take the time that the program leaves over
 //
 // Work is short (mergedb/env.h), so first in, first out is fair: a long job schedules itself again, behind
 // the waiting work. WHY two queues: with one, a flush gets only its share of the cores beside compactions,
@@ -29,8 +29,8 @@ namespace mergedb::env {
 
 class ThreadPool final : public Executor {
  public:
-  // Without urgent threads, urgent work goes to the patient ones. If the process may not have so many threads,
-  // there are fewer patient ones. If it may not have one patient thread, the constructor throws std::bad_alloc.
+  // Without urgent threads, urgent work goes to the low-priority ones. If the process may not have so many threads,
+  // there are fewer low-priority ones. If it may not have one low-priority thread, the constructor throws std::bad_alloc.
   explicit ThreadPool(int low_priority_threads, int urgent_threads = 0);
   ~ThreadPool() override;
 

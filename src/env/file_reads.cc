@@ -7,7 +7,7 @@ namespace mergedb::env {
 Status OfRead(Status status) {
   if (!status.IsNotFound()) [[likely]]
     return status;
-  return Status::IOError(std::string(status.message()) + ": an open file is gone");
+  return Status::IOError(std::string(status.message()) + ": an open file no longer exists");
 }
 
 Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out) {

@@ -123,7 +123,7 @@ Status PosixLock::Acquire(const std::string& path) {
     close(fd_);
     fd_ = -1;
   }
-  return Status::Busy(path + ": lock: the file is removed again and again");
+  return Status::Busy(path + ": lock: the file was removed after each attempt to lock it");
 }
 
 Result<Place> PlaceOf(const std::string& path) {

@@ -34,7 +34,7 @@ Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
   if (kind > kKindWrittenMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kKindWrittenMax)), record);
   if (byte & kKeyspaceFlag) {
     return Status::NotSupported("batch record at offset " + std::to_string(offset) +
-                                ": a keyspace flag, which no log has");
+                                ": a keyspace flag, which is not allowed in the WAL");
   }
   return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");

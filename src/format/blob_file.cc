@@ -63,7 +63,7 @@ size_t StoreSizes(char* out, Compression codec, size_t key_bytes, size_t stored_
 }
 
 Status NoHead(std::string_view bytes) {
-  return Status::Corruption("expected the head of a value's record, found " +
+  return Status::Corruption("expected the header of a blob record, found " +
                             base::ToHex(bytes.substr(0, kRecordHeadBytesMax)));
 }
 
@@ -84,8 +84,7 @@ Status DecodeBlobIndex(std::string_view bytes, BlobIndex* reference) {
     reference->file = kv::FileNumber{number};
     return {};
   }
-  return Status::Corruption("expected a reference to a value, found " +
-                            base::ToHex(bytes.substr(0, kBlobIndexBytesMax)));
+  return Status::Corruption("expected a blob index, found " + base::ToHex(bytes.substr(0, kBlobIndexBytesMax)));
 }
 
 size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec,
@@ -114,7 +113,7 @@ Status OpenRecord(std::string_view bytes, const Place& place, bool verify, BlobR
       return Damaged("checksum", expected, found);
   }
   if (!IsKnownCompression(head.codec)) {
-    return Status::NotSupported("codec " + std::to_string(head.codec) + ": a newer version wrote it");
+    return Status::NotSupported("codec " + std::to_string(head.codec) + ": written by a newer version of mergedb");
   }
   record->codec = static_cast<Compression>(head.codec);
   record->key = bytes.substr(head.bytes, head.key_bytes);
@@ -154,19 +153,20 @@ Status DecodeBlobFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMet
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
   if (version > kBlobFileVersion && expected == found) {  // else the version field is damaged
-    return Status::NotSupported("value file format " + std::to_string(version) + " is newer than this program's " +
+    return Status::NotSupported("blob file format " + std::to_string(version) +
+                                " is newer than the newest that this library reads, " +
                                 std::to_string(kBlobFileVersion));
   }
-  if (version != kBlobFileVersion) return Damaged("value file format", kBlobFileVersion, version);
+  if (version != kBlobFileVersion) return Damaged("blob file format", kBlobFileVersion, version);
   if (expected != found) return Damaged("footer's checksum", expected, found);
   *file = {.number = kv::FileNumber{base::LoadFixed64(in + kNumberAt)},
            .bytes = base::LoadFixed64(in + kFileBytesAt),
            .unique_id = base::LoadFixed64(in + kUniqueIdAt),
            .records = base::LoadFixed64(in + kRecordsAt),
            .record_bytes = base::LoadFixed64(in + kRecordBytesAt)};
-  if (file->bytes != file_bytes) return Damaged("file's size", file->bytes, file_bytes);
+  if (file->bytes != file_bytes) return Damaged("file size", file->bytes, file_bytes);
   if (file->record_bytes > file_bytes || BlobFileBytes(file->record_bytes) != file_bytes) {
-    return Damaged("most bytes of records", file_bytes - kBlobFooterBytes, file->record_bytes);
+    return Damaged("maximum bytes of records", file_bytes - kBlobFooterBytes, file->record_bytes);
   }
   return {};
 }

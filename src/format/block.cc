@@ -79,16 +79,16 @@ uint64_t HeadOf(const char* bytes, size_t count) {
 }  // namespace
 
 Status CheckBlock(std::string_view raw) {
-  if (raw.size() < kBlockTailBytes) return Damaged("least size", kBlockTailBytes, raw.size());
+  if (raw.size() < kBlockTailBytes) return Damaged("minimum size", kBlockTailBytes, raw.size());
   const Tail tail = LoadTail(raw);
-  if (tail.count == 0) return Damaged("least count", 1, 0);
-  if (tail.tag_width < 1 || tail.tag_width > 8) return Damaged("largest tag width", 8, tail.tag_width);
+  if (tail.count == 0) return Damaged("minimum count", 1, 0);
+  if (tail.tag_width < 1 || tail.tag_width > 8) return Damaged("maximum tag width", 8, tail.tag_width);
   if (tail.offset_width != 2 && tail.offset_width != 4) return Damaged("offset width", 2, tail.offset_width);
 
   // Each term is below 2^36, so the sums do not overflow.
   const uint64_t offset_bytes = (uint64_t{tail.count} + 1) * tail.offset_width;
   const uint64_t column_bytes = uint64_t{tail.count} * tail.tag_width + 2 * offset_bytes + kBlockTailBytes;
-  if (column_bytes > raw.size()) return Damaged("least size", column_bytes, raw.size());
+  if (column_bytes > raw.size()) return Damaged("minimum size", column_bytes, raw.size());
   const char* value_offsets = raw.data() + raw.size() - kBlockTailBytes - offset_bytes;
   const char* suffix_offsets = value_offsets - offset_bytes;
   if (!IsOffsetColumn(suffix_offsets, tail.count, tail.offset_width)) return Damaged("suffix offsets descend", 0, 1);
@@ -100,7 +100,7 @@ Status CheckBlock(std::string_view raw) {
   const uint8_t kind_max =
       LargestKind(suffix_offsets - size_t{tail.count} * tail.tag_width, tail.count, tail.tag_width);
   if (kind_max > static_cast<uint8_t>(kv::kKindMax)) {
-    return Damaged("largest kind", static_cast<uint64_t>(kv::kKindMax), kind_max);
+    return Damaged("maximum kind", static_cast<uint64_t>(kv::kKindMax), kind_max);
   }
   return {};
 }

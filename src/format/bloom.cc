@@ -47,7 +47,7 @@ Status Bloom::Decode(std::string_view bytes) {
   }
   const uint32_t probes = static_cast<uint8_t>(bytes.back());
   if (probes < 1 || probes > kBloomProbesMax) {
-    return Status::Corruption("filter with " + std::to_string(probes) + " probes, the most is " +
+    return Status::Corruption("filter with " + std::to_string(probes) + " probes; the maximum is " +
                               std::to_string(kBloomProbesMax));
   }
   bits_.reset(static_cast<char*>(::operator new (lines* kBloomLineBytes, std::align_val_t{kBloomLineBytes})));

@@ -114,10 +114,11 @@ size_t Compressor::CompressTo(std::string_view raw, char* out, size_t out_bytes)
 
 Status ReadRawBytes(std::string_view compressed, size_t* raw_bytes) {
   uint32_t bytes = 0;
-  if (!base::TakeFixed32(&compressed, &bytes)) return Status::Corruption("compressed block without its raw length");
+  if (!base::TakeFixed32(&compressed, &bytes))
+    return Status::Corruption("compressed block without its uncompressed length");
   if (bytes > kCompressibleBytesMax || compressed.size() > kCompressibleBytesMax) {
-    return Status::Corruption("compressed block claims " + std::to_string(bytes) + " raw bytes, the most is " +
-                              std::to_string(kCompressibleBytesMax));
+    return Status::Corruption("compressed block with " + std::to_string(bytes) +
+                              " uncompressed bytes; the maximum is " + std::to_string(kCompressibleBytesMax));
   }
   *raw_bytes = bytes;
   return {};

@@ -45,7 +45,7 @@ void IndexBuilder::AddFence(std::string_view last_key, const std::string_view* n
 }
 
 std::string IndexBuilder::Finish(std::string_view smallest, std::string_view largest) const {
-  ASSERT(fence_ends_.size() == block_bytes_.size(), "a fence for every block");
+  ASSERT(fence_ends_.size() == block_bytes_.size(), "one fence for each block");
   const size_t count = block_bytes_.size();
   const size_t prefix_bytes = is_bytewise_ ? base::CommonPrefixBytes(smallest, largest) : 0;
   std::string out;
@@ -68,11 +68,11 @@ Status Index::Decode(std::string_view bytes, uint64_t data_bytes, const kv::Orde
   const size_t size = bytes.size();
   uint32_t prefix_bytes = 0;
   if (!base::TakeFixed32(&bytes, &count_) || !base::TakeFixed32(&bytes, &prefix_bytes)) {
-    return Damaged("least size", 8, size);
+    return Damaged("minimum size", 8, size);
   }
-  if (count_ == 0) return Damaged("least count", 1, 0);
+  if (count_ == 0) return Damaged("minimum count", 1, 0);
   const uint64_t fixed_bytes = uint64_t{prefix_bytes} + uint64_t{count_} * 8;
-  if (fixed_bytes > bytes.size()) return Damaged("least size", 8 + fixed_bytes, size);
+  if (fixed_bytes > bytes.size()) return Damaged("minimum size", 8 + fixed_bytes, size);
   if (!order.is_bytewise() && prefix_bytes != 0) return Damaged("prefix bytes", 0, prefix_bytes);
   prefix_ = bytes.substr(0, prefix_bytes);
   const char* block_bytes = bytes.data() + prefix_bytes;
@@ -82,7 +82,7 @@ Status Index::Decode(std::string_view bytes, uint64_t data_bytes, const kv::Orde
   fence_ends_.resize(count_);
   std::memcpy(fence_ends_.data(), ends, size_t{count_} * 4);
   for (uint32_t i = 1; i < count_; ++i) {
-    if (fence_ends_[i] < fence_ends_[i - 1]) return Damaged("least fence end", fence_ends_[i - 1], fence_ends_[i]);
+    if (fence_ends_[i] < fence_ends_[i - 1]) return Damaged("minimum fence end", fence_ends_[i - 1], fence_ends_[i]);
   }
   fences_ = bytes.substr(fixed_bytes);
   if (fence_ends_.back() != fences_.size()) return Damaged("last fence end", fences_.size(), fence_ends_.back());
@@ -96,7 +96,7 @@ Status Index::DecodeOffsets(const char* block_bytes, uint64_t data_bytes) {
   offsets_[0] = 0;
   for (uint32_t i = 0; i < count_; ++i) {
     const uint32_t bytes = base::LoadFixed32(block_bytes + size_t{i} * 4);
-    if (bytes < kLeastBlockBytes) return Damaged("least block size", kLeastBlockBytes, bytes);
+    if (bytes < kLeastBlockBytes) return Damaged("minimum block size", kLeastBlockBytes, bytes);
     offsets_[i + 1] = offsets_[i] + bytes;  // no overflow: count and bytes are below 2^32
   }
   if (offsets_[count_] != data_bytes) return Damaged("sum of block sizes", data_bytes, offsets_[count_]);
@@ -106,7 +106,7 @@ Status Index::DecodeOffsets(const char* block_bytes, uint64_t data_bytes) {
 // Compares whole fences, not only heads: if fences descend, a search can miss a key that exists.
 Status Index::CheckFencesAscend(const kv::Order& order) const {
   for (uint32_t i = 1; i < count_; ++i) {
-    if (order.CompareKeys(FenceRest(i - 1), FenceRest(i)) > 0) return Damaged("fences ascend, but not fence", i, i);
+    if (order.CompareKeys(FenceRest(i - 1), FenceRest(i)) > 0) return Damaged("ascending fences, except fence", i, i);
   }
   return {};
 }

@@ -9,7 +9,7 @@ namespace {
 constexpr char kNameRecord = '\x01';
 
 Status Bad(std::string_view what, std::string_view expected, std::string_view value) {
-  return Status::Corruption("catalog of keyspaces: " + std::string(what) + ": expected " + std::string(expected) +
+  return Status::Corruption("keyspace records: " + std::string(what) + ": expected " + std::string(expected) +
                             ", found " + base::ToHex(value.substr(0, 16)) + " (" + std::to_string(value.size()) +
                             " bytes)");
 }
@@ -50,15 +50,16 @@ Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value) {
   kv::KeyspaceId id = 0;
   if (!Take(&in, &id) || id == 0) return Bad("a record", "an id from 1 as varint32", value);
   if (!in.empty())
-    return Status::NotSupported("catalog of keyspaces: keyspace " + std::to_string(id) +
+    return Status::NotSupported("keyspace records: keyspace " + std::to_string(id) +
                                 " needs a newer version of mergedb");
   return id;
 }
 
-std::optional<std::string> MarkerOfNextIdKey(std::string_view tree_key) {
+std::optional<std::string> ReservedPrefixOfNextIdKey(std::string_view tree_key) {
   if (!tree_key.ends_with(kNextIdKey)) return std::nullopt;
   std::string_view prefix = tree_key.substr(0, tree_key.size() - kNextIdKey.size());
-  if (prefix.size() < 2 || prefix.size() > kv::kMarkerBytesMax + 1 || prefix.back() != '\0') return std::nullopt;
+  if (prefix.size() < 2 || prefix.size() > kv::kReservedPrefixBytesMax + 1 || prefix.back() != '\0')
+    return std::nullopt;
   prefix.remove_suffix(1);
   return std::string(prefix);
 }

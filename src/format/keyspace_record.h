@@ -25,6 +25,6 @@ std::string EncodeKeyspaceRecord(kv::KeyspaceId id);
 Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value);
 
 // The prefix of all named keyspaces (`key_marker`), if `tree_key` is the tree key of the next-id record.
-std::optional<std::string> MarkerOfNextIdKey(std::string_view tree_key);
+std::optional<std::string> ReservedPrefixOfNextIdKey(std::string_view tree_key);
 
 }  // namespace mergedb::format

@@ -20,7 +20,7 @@ Status Damaged(std::string_view bytes, std::string_view rest, const char* expect
 const char* TakeSequences(std::string_view* in, std::vector<kv::Sequence>* sequences) {
   uint32_t count = 0;
   if (!base::TakeVarint32(in, &count) || count == 0) return "a number of sequences";
-  if (count > in->size()) return "as many sequences as it says";  // a sequence takes at least one byte
+  if (count > in->size()) return "as many sequences as the count";  // a sequence takes at least one byte
   sequences->clear();
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t number = 0;

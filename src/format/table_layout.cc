@@ -49,7 +49,7 @@ void StoreTrailer(char* out, std::string_view payload, Compression codec, const 
 }
 
 Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part) {
-  if (stored.size() < kTrailerBytes) return Damaged("least size", kTrailerBytes, stored.size());
+  if (stored.size() < kTrailerBytes) return Damaged("minimum size", kTrailerBytes, stored.size());
   const std::string_view covered = stored.substr(0, stored.size() - kTrailerBytes + 1);
   if (verify && !ZOO(kBlockNotChecked)) {
     const uint32_t expected = base::LoadFixed32(stored.data() + covered.size());
@@ -59,7 +59,7 @@ Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* 
   }
   const uint8_t codec = static_cast<uint8_t>(covered.back());
   if (!IsKnownCompression(codec)) {
-    return Status::NotSupported("codec " + std::to_string(codec) + ": a newer version wrote it");
+    return Status::NotSupported("codec " + std::to_string(codec) + ": written by a newer version of mergedb");
   }
   *part = {.codec = static_cast<Compression>(codec), .payload = covered.substr(0, covered.size() - 1)};
   return {};
@@ -93,10 +93,10 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
   if (version > kTableVersion && expected == found) {  // else the version field is damaged
-    return Status::NotSupported("table format " + std::to_string(version) + " is newer than this program's " +
-                                std::to_string(kTableVersion));
+    return Status::NotSupported("table format " + std::to_string(version) +
+                                " is newer than the newest that this library reads, " + std::to_string(kTableVersion));
   }
-  if (version == 0) return Damaged("least table format", 1, version);
+  if (version == 0) return Damaged("minimum table format", 1, version);
   if (expected != found) return Damaged("footer's checksum", expected, found);
   *footer = {.unique_id = base::LoadFixed64(in + kUniqueIdAt),
              .file_bytes = base::LoadFixed64(in + kFileBytesAt),
@@ -106,17 +106,17 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
              .properties_bytes = base::LoadFixed64(in + kPropertiesBytesAt),
              .range_tombstone_bytes = base::LoadFixed64(in + kRangeTombstoneBytesAt)};
   if ((version == 1) != (footer->range_tombstone_bytes == 0)) return Damaged("table format", 3 - version, version);
-  if (footer->file_bytes != file_bytes) return Damaged("file's size", footer->file_bytes, file_bytes);
+  if (footer->file_bytes != file_bytes) return Damaged("file size", footer->file_bytes, file_bytes);
   uint64_t left = file_bytes - kFooterBytes;
   for (const uint64_t section : {footer->data_bytes, footer->filter_bytes, footer->range_tombstone_bytes,
                                  footer->index_bytes, footer->properties_bytes}) {
-    if (section > left) return Damaged("section's most bytes", left, section);
+    if (section > left) return Damaged("maximum bytes of the section", left, section);
     left -= section;
   }
   if (TableBytes(footer->sections_end()) > file_bytes) {
-    return Damaged("file's least size by its sections", TableBytes(footer->sections_end()), file_bytes);
+    return Damaged("minimum file size for its sections", TableBytes(footer->sections_end()), file_bytes);
   }
-  if (file_bytes % kTableAlign != 0) return Damaged("file's size past a multiple of 4096", 0, file_bytes % kTableAlign);
+  if (file_bytes % kTableAlign != 0) return Damaged("file size modulo 4096", 0, file_bytes % kTableAlign);
   return {};
 }
 
@@ -240,15 +240,15 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kWriter: properties->writer = payload; break;
     case Tag::kCompactedRanges:
       if (DecodeCompactedRanges(payload, &properties->compacted_ranges.emplace_back())) break;
-      return Status::Corruption("property 65: expected a sequence, bounds and where it begins, found " +
+      return Status::Corruption("property 65: expected a sequence, bounds and a begin, found " +
                                 base::ToHex(payload.substr(0, 16)));
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
         return Status::NotSupported("property " + std::to_string(static_cast<uint32_t>(tag)) +
-                                    ": a newer version wrote it");
+                                    ": written by a newer version of mergedb");
       }
   }
-  if (!is_whole) return Damaged("property's size of", 8, static_cast<uint32_t>(tag));
+  if (!is_whole) return Damaged("size of property", 8, static_cast<uint32_t>(tag));
   return {};
 }
 

@@ -76,7 +76,7 @@ std::string CutPayload(const VersionEdit::Cut& cut) {
 }
 
 std::string AddPayload(const VersionEdit::Add& add) {
-  ASSERT(add.file != nullptr, "an added slice shows a file");
+  ASSERT(add.file != nullptr, "an added virtual table has a file");
   std::string payload;
   base::AppendVarint64(&payload, ToInt(add.position));
   base::AppendVarint32(&payload, add.level);
@@ -122,7 +122,7 @@ std::string BlobSharesPayload(const FileMeta& table) {
   base::AppendVarint64(&payload, ToInt(table.number));
   uint64_t before = 0;
   for (const BlobShare& share : table.values) {
-    ASSERT(ToInt(share.file) > before, "a table's value files are in order, each once");
+    ASSERT(ToInt(share.file) > before, "the blob files of a table are in ascending order, without duplicates");
     base::AppendVarint64(&payload, ToInt(share.file) - before);
     base::AppendVarint64(&payload, share.bytes);
     before = ToInt(share.file);
@@ -273,7 +273,7 @@ void TakeFileFacts(PayloadReader& in, FileMeta* file) {
     PayloadReader fact(payload);
     if (tag == static_cast<uint32_t>(FileFact::kRangeTombstones)) {
       TakeRangeTombstones(fact, file);
-      if (!fact.Finish().ok()) in.Expect("a fact of the file, after the one at its end");
+      if (!fact.Finish().ok()) in.Expect("no further field after the last field of the file");
     } else if (tag < kOptionalFieldMin) {
       in.ExpectNothingNew();
       return;
@@ -318,7 +318,7 @@ VersionEdit::AddBlobFile TakeAddBlobFile(PayloadReader& in) {
                     .unique_id = in.Fixed64(),
                     .records = in.Varint64(),
                     .record_bytes = in.Varint64()};
-  if (file.record_bytes > file.bytes) in.Expect("records that fit their file");
+  if (file.record_bytes > file.bytes) in.Expect("no more bytes of records than the file has");
   return {std::make_shared<const BlobFileMeta>(std::move(file))};
 }
 
@@ -331,7 +331,7 @@ TableShares TakeBlobShares(PayloadReader& in) {
   TableShares shares{.table = in.FileNumber(), .values = {}};
   for (uint64_t before = 0; !in.AtEnd();) {
     const uint64_t step = in.Varint64();
-    if (step == 0 || step > UINT64_MAX - before) in.Expect("value files in order, each once");
+    if (step == 0 || step > UINT64_MAX - before) in.Expect("blob files in ascending order, without duplicates");
     before += step;
     shares.values.push_back({.file = kv::FileNumber{before}, .bytes = in.Varint64()});
   }
@@ -346,9 +346,9 @@ class SharesOfTables {
   const char* Take(const VersionEdit& edit, TableShares shares) {
     for (; adds_met_ < edit.adds.size(); ++adds_met_) tables_[edit.adds[adds_met_].file->number];
     const auto found = tables_.find(shares.table);
-    if (found == tables_.end()) return "a table that this edit adds before";
+    if (found == tables_.end()) return "a table that this VersionEdit has added before";
     std::optional<std::vector<BlobShare>>& said = found->second.values;
-    if (said && *said != shares.values) return "the same value shares as before of this table";
+    if (said && *said != shares.values) return "the same blob shares for this table as before";
     said = std::move(shares.values);
     return nullptr;
   }
@@ -365,7 +365,8 @@ class SharesOfTables {
         table.added = add.file;
         table.given = std::make_shared<const FileMeta>(std::move(file));
       } else if (*add.file != *table.added) {
-        return Status::Corruption("edit describes table " + std::to_string(ToInt(add.file->number)) + " in two ways");
+        return Status::Corruption("VersionEdit has two descriptions of table " +
+                                  std::to_string(ToInt(add.file->number)));
       }
       add.file = table.given;
     }
@@ -407,13 +408,13 @@ std::vector<std::string> TakeStrings(PayloadReader& in) {
 // Sets a fact. An edit states each fact at most once.
 template <typename Value>
 void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
-  if (fact->has_value()) in.Expect("no second value of this fact");
+  if (fact->has_value()) in.Expect("no second value of this field");
   *fact = std::move(value);
 }
 
 std::string TakeKeyMarker(PayloadReader& in) {
   std::string marker = in.Rest();
-  if (marker.empty() || marker.size() > kv::kMarkerBytesMax) in.Expect("a marker of 1 to 16 bytes");
+  if (marker.empty() || marker.size() > kv::kReservedPrefixBytesMax) in.Expect("a keyspace prefix of 1 to 16 bytes");
   return marker;
 }
 
@@ -447,7 +448,7 @@ bool TakeField(Field field, PayloadReader& in, VersionEdit* edit, SharesOfTables
 }
 
 std::string Where(uint32_t tag, size_t offset) {
-  return "edit field " + std::to_string(tag) + " at offset " + std::to_string(offset);
+  return "VersionEdit field " + std::to_string(tag) + " at offset " + std::to_string(offset);
 }
 
 // ---- printing ----------------------------------------------------------------------------------------------
@@ -542,7 +543,7 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
     uint32_t tag = 0;
     std::string_view payload;
     if (!base::TakeVarint32(&rest, &tag) || !base::TakeLengthPrefixed(&rest, &payload)) {
-      return Status::Corruption("edit offset " + Number(offset) + " of " + Number(bytes.size()) +
+      return Status::Corruption("VersionEdit offset " + Number(offset) + " of " + Number(bytes.size()) +
                                 ": expected a tag, a length and as many bytes, found " +
                                 base::ToHex(bytes.substr(offset, 16)));
     }

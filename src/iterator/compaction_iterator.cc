@@ -23,7 +23,7 @@ class CompactionIterator final : public kv::Iterator {
         input_(std::move(input)),
         counts_(counts),
         chain_(options_.operators) {
-    DCHECK(std::is_sorted(options_.snapshots.begin(), options_.snapshots.end()), "snapshots ascend");
+    DCHECK(std::is_sorted(options_.snapshots.begin(), options_.snapshots.end()), "snapshots are in ascending order");
     status_ = input_->status();
   }
 
@@ -51,8 +51,8 @@ class CompactionIterator final : public kv::Iterator {
     FindKept();
   }
 
-  void SeekToLast() override { ASSERT(false, "a collapsing iterator moves forward only"); }
-  void Prev() override { ASSERT(false, "a collapsing iterator moves forward only"); }
+  void SeekToLast() override { ASSERT(false, "a compaction iterator moves forward only"); }
+  void Prev() override { ASSERT(false, "a compaction iterator moves forward only"); }
 
  private:
   void Restart() {

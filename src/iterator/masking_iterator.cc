@@ -21,7 +21,7 @@ class MaskingIterator final : public kv::Iterator {
  public:
   MaskingIterator(const kv::Order& order, MaskingInput input)
       : order_(order), lower_(std::move(input.lower)), upper_(std::move(input.upper)) {
-    ASSERT(!input.children.empty(), "a merge has children");
+    ASSERT(!input.children.empty(), "a merging iterator has children");
     for (MaskedChildren& covering : input.masks) masks_.push_back({.covering = std::move(covering)});
     if (input.children.size() == 1) {
       input_ = std::move(input.children.front());

@@ -97,7 +97,7 @@ class MergingIterator final : public Merging {
   }
 
   void SkipForward(size_t first, std::string_view key) override {
-    DCHECK(is_forward_ || !valid_, "a merge skips in the direction of travel");
+    DCHECK(is_forward_ || !valid_, "a merging iterator skips in its current direction");
     skips_.resize(children_.size());
     target_.assign(key);
     for (size_t c = first; c < children_.size(); ++c) {
@@ -111,7 +111,7 @@ class MergingIterator final : public Merging {
   }
 
   void SkipBackward(size_t first, std::string_view key) override {
-    DCHECK(!is_forward_ || !valid_, "a merge skips in the direction of travel");
+    DCHECK(!is_forward_ || !valid_, "a merging iterator skips in its current direction");
     skips_.resize(children_.size());
     target_.assign(key);
     for (size_t c = first; c < children_.size(); ++c) {
@@ -325,7 +325,7 @@ std::unique_ptr<kv::Iterator> NewMergingIterator(const kv::Order& order,
 }
 
 std::unique_ptr<Merging> NewSkippingMerge(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children) {
-  ASSERT(!children.empty(), "a merge has children");
+  ASSERT(!children.empty(), "a merging iterator has children");
   return std::make_unique<MergingIterator>(order, std::move(children));
 }
 

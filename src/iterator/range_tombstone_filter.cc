@@ -32,9 +32,9 @@ class RangeTombstoneFilter final : public kv::Iterator {
     input_->Next();
     Find();
   }
-  void SeekToLast() override { ASSERT(false, "a compaction's input is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction's input is read forward, once"); }
-  void Prev() override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "a compaction input is read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction input is read forward only, and once"); }
+  void Prev() override { ASSERT(false, "a compaction input is read forward only, and once"); }
 
  private:
   void Find() {

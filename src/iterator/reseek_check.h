@@ -51,7 +51,7 @@ class ReseekCheck {
     has_reseeked_ = true;
   }
   Status OutOfOrder(const kv::Entry& at, const char* where) const {
-    return Status::Corruption("entries out of order: expected one " + std::string(where) + " key \"" +
+    return Status::Corruption("entries out of order: expected an entry " + std::string(where) + " key \"" +
                               base::Escape(key_) + "\", found " + kv::PrintKey(at.key, at.tag));
   }
 

@@ -71,8 +71,8 @@ class SavedKey {
 // The status for an entry whose kind this build can neither show nor drop.
 inline Status ReservedKind(const kv::Entry& entry) {
   const std::string name = kv::PrintKey(entry.key, entry.tag);
-  if (kv::KindOf(entry.tag) > kv::kKindMax) return Status::Corruption("entry " + name + ": no such kind");
-  return Status::NotSupported("entry " + name + ": a kind that this build cannot read");
+  if (kv::KindOf(entry.tag) > kv::kKindMax) return Status::Corruption("entry " + name + ": unknown kind");
+  return Status::NotSupported("entry " + name + ": a kind that this version cannot read");
 }
 
 constexpr bool IsKnownKind(kv::Kind kind) {

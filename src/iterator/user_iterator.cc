@@ -103,7 +103,7 @@ class UserIterator final : public UserCursor {
 
   // `key_` stays: its other versions are skipped.
   void NextFromFailed() override {
-    DCHECK(is_failed_, "a failed key to go on from");
+    DCHECK(is_failed_, "the iterator is at a failed key");
     Move([&] {
       Recover();
       if (!is_forward_) Turn(true);
@@ -115,7 +115,7 @@ class UserIterator final : public UserCursor {
   }
 
   void PrevFromFailed() override {
-    DCHECK(is_failed_, "a failed key to go on from");
+    DCHECK(is_failed_, "the iterator is at a failed key");
     Move([&] {
       Recover();
       if (is_forward_) Turn(false);
@@ -146,8 +146,8 @@ class UserIterator final : public UserCursor {
     entry_ = {};
     ahead_at_ = ahead_count_ = 0;
     try {
-      status_ =
-          Status::Aborted("the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+      status_ = Status::Aborted(
+          "the last move of the iterator ended with an exception, perhaps because memory is exhausted; seek again");
     } catch (...) {
       // Without memory for the message the iterator looks ended; its caller has the exception.
     }

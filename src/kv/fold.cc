@@ -73,7 +73,7 @@ void Chain::Clear() {
 }
 
 void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is_older) {
-  DCHECK(!is_full(), "a full chain takes no more");
+  DCHECK(!is_full(), "a full chain accepts no more operands");
   is_newest_first_ = is_older;
   if (!operands_.empty() && !operand.empty() && StaysSmall(TypeOf(operand))) {
     Operand& last = operands_.back();
@@ -169,9 +169,9 @@ Tag Chain::newest_tag() const {
 Status Chain::CheckBounds() const {
   if (!is_full()) return {};
   return Status::MergeFailed(OperandName(operands_.front().bytes) + ": " + std::to_string(operands_.size()) +
-                             " operands of " + std::to_string(bytes_) + " bytes wait for their base; fewer than " +
+                             " operands of " + std::to_string(bytes_) + " bytes have no base yet; fewer than " +
                              std::to_string(kChainOperandsMax) + ", of " + std::to_string(kChainBytesMax) +
-                             " bytes, can be folded");
+                             " bytes, can be applied");
 }
 
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,

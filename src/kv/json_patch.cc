@@ -35,7 +35,7 @@ bool IsTooDeep(std::string_view text) {
 
 Status Parse(std::string_view text, std::string_view what, Json* value) {
   if (text.size() > kJsonBytesMax) {
-    return Fail(std::string(what) + " of " + std::to_string(text.size()) + " bytes; the most is " +
+    return Fail(std::string(what) + " of " + std::to_string(text.size()) + " bytes; the maximum is " +
                 std::to_string(kJsonBytesMax));
   }
   if (IsTooDeep(text)) {
@@ -80,15 +80,17 @@ bool Mark(Patch* patch, const Json& path) {
 }
 
 Status Decode(std::string_view body, Patch* patch) {
-  if (body.empty()) return Fail("a patch without its form");
+  if (body.empty()) return Fail("a patch without its form byte byte");
   Json value;
   RETURN_IF_ERROR(Parse(body.substr(1), "the patch", &value));
   if (static_cast<uint8_t>(body[0]) == kJsonPlain) {
     *patch = FromJson(std::move(value));
     return {};
   }
-  if (static_cast<uint8_t>(body[0]) != kJsonCombined) return Fail("a patch of a form that this version does not know");
-  if (!value.is_array() || value.size() != 2 || !value[1].is_array()) return Fail("a combined patch that is none");
+  if (static_cast<uint8_t>(body[0]) != kJsonCombined)
+    return Fail("a patch with a form that this version does not support");
+  if (!value.is_array() || value.size() != 2 || !value[1].is_array())
+    return Fail("a combined patch with invalid contents");
   *patch = FromJson(std::move(value[0]));
   for (const Json& path : value[1]) {
     if (!Mark(patch, path)) return Fail("a combined patch that replaces what it does not have");
@@ -163,7 +165,8 @@ Status ApplyJsonPatches(std::optional<std::string_view> target, std::span<const 
   }
   *result = Print(value);
   if (result->size() <= kJsonBytesMax) return {};
-  return Fail("a result of " + std::to_string(result->size()) + " bytes; the most is " + std::to_string(kJsonBytesMax));
+  return Fail("a result of " + std::to_string(result->size()) + " bytes; the maximum is " +
+              std::to_string(kJsonBytesMax));
 }
 
 Status CombineJsonPatches(std::span<const std::string_view> patches, std::string* body) {

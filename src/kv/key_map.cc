@@ -35,36 +35,38 @@ size_t LoadId(std::string_view in, KeyspaceId* id) {
 
 }  // namespace
 
-KeyMap::KeyMap(std::string marker) : marker_(std::move(marker)), moved_(marker_ + kMoved) {
-  ASSERT(!marker_.empty() && marker_.size() <= kMarkerBytesMax, "a marker is a few bytes");
+KeyMap::KeyMap(std::string reserved_prefix)
+    : reserved_prefix_(std::move(reserved_prefix)), moved_(reserved_prefix_ + kMoved) {
+  ASSERT(!reserved_prefix_.empty() && reserved_prefix_.size() <= kReservedPrefixBytesMax,
+         "a keyspace prefix has 1 to 16 bytes");
 }
 
 std::string KeyMap::Prefix(KeyspaceId id) const {
-  std::string prefix = marker_;
+  std::string prefix = reserved_prefix_;
   AppendId(&prefix, id);
   return prefix;
 }
 
 std::string_view KeyMap::ToTree(KeyspaceId keyspace, std::string_view key, std::string* scratch) const {
   if (keyspace == kDefaultKeyspace) {
-    if (!BeginsWithMarker(key)) [[likely]]
+    if (!BeginsWithReservedPrefix(key)) [[likely]]
       return key;
     scratch->assign(moved_);
   } else {
-    scratch->assign(marker_);
+    scratch->assign(reserved_prefix_);
     AppendId(scratch, keyspace);
   }
   return scratch->append(key);
 }
 
 KeyMap::Place KeyMap::FromTree(std::string_view tree_key) const {
-  if (!BeginsWithMarker(tree_key) || tree_key.size() == marker_.size()) return {.key = tree_key};
-  if (tree_key[marker_.size()] == kMoved) return {.key = tree_key.substr(moved_.size())};
+  if (!BeginsWithReservedPrefix(tree_key) || tree_key.size() == reserved_prefix_.size()) return {.key = tree_key};
+  if (tree_key[reserved_prefix_.size()] == kMoved) return {.key = tree_key.substr(moved_.size())};
   Place place;
-  const size_t id_bytes = LoadId(tree_key.substr(marker_.size()), &place.keyspace);
+  const size_t id_bytes = LoadId(tree_key.substr(reserved_prefix_.size()), &place.keyspace);
   if (id_bytes == 0) return {.key = tree_key};
-  place.key = tree_key.substr(marker_.size() + id_bytes);
-  place.is_catalog = place.keyspace == kDefaultKeyspace;
+  place.key = tree_key.substr(reserved_prefix_.size() + id_bytes);
+  place.is_keyspace_record = place.keyspace == kDefaultKeyspace;
   return place;
 }
 
@@ -75,13 +77,14 @@ std::vector<KeyMap::Range> KeyMap::ToTreeRanges(KeyspaceId keyspace, const Range
   if (range.upper) tree.upper = std::string(ToTree(keyspace, *range.upper, &scratch));
   if (keyspace != kDefaultKeyspace) {
     if (!tree.lower) tree.lower = Prefix(keyspace);
-    if (!tree.upper) tree.upper = base::PrefixEnd(ZOO(kKeyspaceEndWithoutId) ? marker_ : Prefix(keyspace));
+    if (!tree.upper) tree.upper = base::PrefixEnd(ZOO(kKeyspaceEndWithoutId) ? reserved_prefix_ : Prefix(keyspace));
     return {std::move(tree)};
   }
-  const bool begins_before = !tree.lower || *tree.lower < marker_;
-  const bool ends_after = !tree.upper || *tree.upper > marker_;
+  const bool begins_before = !tree.lower || *tree.lower < reserved_prefix_;
+  const bool ends_after = !tree.upper || *tree.upper > reserved_prefix_;
   if (!begins_before || !ends_after) return {std::move(tree)};
-  return {{.lower = std::move(tree.lower), .upper = marker_}, {.lower = moved_, .upper = std::move(tree.upper)}};
+  return {{.lower = std::move(tree.lower), .upper = reserved_prefix_},
+          {.lower = moved_, .upper = std::move(tree.upper)}};
 }
 
 }  // namespace mergedb::kv

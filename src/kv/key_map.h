@@ -1,13 +1,13 @@
 // Maps the keys of keyspaces to keys of the one tree that all keyspaces share (docs/formats/keyspaces.md).
 //
-//   key of a named keyspace          marker | id | key
+//   key of a named keyspace          prefix | id | key
 //   key of the default keyspace      key                          unchanged,
-//                                    marker | 0xff | key          unless it begins with the marker
+//                                    prefix | 0xff | key          unless it begins with the reserved prefix
 //
-//   the tree   "apple"  "pear" ... | marker 00 ...records | marker 05 "a" | marker 06 "b" | marker ff marker... | ...
+//   the tree   "apple"  "pear" ... | prefix 00 ...records | prefix 05 "a" | prefix 06 "b" | prefix ff prefix... | ...
 //                                  |<-------------- region of the named keyspaces ------->|
 //
-// The marker is a byte string that began no key when the first keyspace was created. Keys of the default
+// The reserved prefix is a byte string that began no key when the first keyspace was created. Keys of the default
 // keyspace that begin with it move behind the region and keep their order. Id 0 has the engine's records of
 // the keyspaces. A tree key is always a prefix followed by the caller's key, so the way back is a substr.
 //
@@ -28,14 +28,14 @@ namespace mergedb::kv {
 
 using KeyspaceId = uint32_t;
 inline constexpr KeyspaceId kDefaultKeyspace = 0;
-inline constexpr size_t kMarkerBytesMax = 16;
+inline constexpr size_t kReservedPrefixBytesMax = 16;
 
 class KeyMap {
  public:
-  // REQUIRES: a marker of 1 to kMarkerBytesMax bytes.
-  explicit KeyMap(std::string marker);
+  // REQUIRES: a reserved prefix of 1 to kReservedPrefixBytesMax bytes.
+  explicit KeyMap(std::string reserved_prefix);
 
-  const std::string& marker() const { return marker_; }
+  const std::string& reserved_prefix() const { return reserved_prefix_; }
 
   // The prefix of all keys of a named keyspace or, for id 0, of the keyspace records.
   std::string Prefix(KeyspaceId id) const;
@@ -45,18 +45,19 @@ class KeyMap {
   struct Place {
     KeyspaceId keyspace = kDefaultKeyspace;
     std::string_view key;
-    bool is_catalog = false;  // a keyspace record of the engine
+    bool is_keyspace_record = false;  // a keyspace record of the engine
   };
   Place FromTree(std::string_view tree_key) const;
   // REQUIRES: the key is no keyspace record.
   std::string_view KeyOf(std::string_view tree_key) const { return FromTree(tree_key).key; }
 
-  bool BeginsWithMarker(std::string_view key) const { return key.starts_with(marker_); }
+  bool BeginsWithReservedPrefix(std::string_view key) const { return key.starts_with(reserved_prefix_); }
   // True if the key lies in the region of the named keyspaces and keyspace records.
   bool IsNamed(std::string_view tree_key) const {
-    return BeginsWithMarker(tree_key) && tree_key.size() > marker_.size() && tree_key[marker_.size()] != kMoved;
+    return BeginsWithReservedPrefix(tree_key) && tree_key.size() > reserved_prefix_.size() &&
+           tree_key[reserved_prefix_.size()] != kMoved;
   }
-  const std::string& named_lower() const { return marker_; }
+  const std::string& named_lower() const { return reserved_prefix_; }
   const std::string& named_upper() const { return moved_; }
 
   // Half open; nullopt means no bound. ToTreeRanges turns a caller's range into one or two ranges of the
@@ -71,8 +72,8 @@ class KeyMap {
  private:
   static constexpr char kMoved = '\xff';
 
-  const std::string marker_;
-  const std::string moved_;  // marker_, then 0xff
+  const std::string reserved_prefix_;
+  const std::string moved_;  // reserved_prefix_, then 0xff
 };
 
 }  // namespace mergedb::kv

@@ -98,7 +98,7 @@ bool ParseWide(std::string_view bytes, Wide* number) {
 }
 
 Status CheckOperand(std::string_view operand) {
-  if (operand.empty()) return Status::InvalidArgument("an empty operand; include/mergedb/merge.h makes them");
+  if (operand.empty()) return Status::InvalidArgument("an empty operand; use the functions of include/mergedb/merge.h");
   const std::string_view body = operand.substr(1);
   switch (TypeOf(operand)) {
     case OperandType::kAddU64:
@@ -131,7 +131,8 @@ Status CheckOperand(std::string_view operand) {
       return ParseProgram(operand, &parts) ? Status() : Malformed(operand, "a name of 1 to 255 bytes");
     }
   }
-  return Status::NotSupported(OperandName(operand) + " is none of this version's; include/mergedb/merge.h makes them");
+  return Status::NotSupported(OperandName(operand) +
+                              " is unknown to this version; use the functions of include/mergedb/merge.h");
 }
 
 }  // namespace mergedb::kv

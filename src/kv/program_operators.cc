@@ -44,7 +44,7 @@ Status Guard(std::string_view name, Call call) {
     return status.ok() ? status : Status::MergeFailed(Title(name) + " failed: " + status.ToString());
   } catch (const std::exception& exception) {
     return Status::MergeFailed(Title(name) + " threw: " + exception.what());
-  } catch (...) { return Status::MergeFailed(Title(name) + " threw something that is no std::exception"); }
+  } catch (...) { return Status::MergeFailed(Title(name) + " threw an exception that is not a std::exception"); }
 }
 
 }  // namespace
@@ -56,14 +56,15 @@ Status ProgramOperators::Check(const Pointers& operators) {
     const std::string_view name = operators[i]->Name();
     if (name.empty() || name.size() > kOperatorNameBytesMax) {
       return Status::InvalidArgument(field + " has a name of " + std::to_string(name.size()) +
-                                     " bytes; 1 to 255 are possible");
+                                     " bytes; 1 to 255 are allowed");
     }
     if (std::ranges::find(kOurNames, name) != kOurNames.end()) {
-      return Status::InvalidArgument(field + " is called \"" + std::string(name) + "\", which is one of mergedb's own");
+      return Status::InvalidArgument(field + " has the name \"" + std::string(name) +
+                                     "\", the name of a built-in operator");
     }
     for (size_t j = 0; j < i; ++j) {
       if (operators[j]->Name() == name) {
-        return Status::InvalidArgument(field + " is called \"" + base::Escape(name) + "\" like another one");
+        return Status::InvalidArgument(field + " has the name \"" + base::Escape(name) + "\" of another operator");
       }
     }
   }
@@ -89,8 +90,8 @@ Status ProgramOperators::Apply(std::string_view name, std::string_view key, std:
   result->clear();
   RETURN_IF_ERROR(Guard(name, [&] { return found->Apply(KeyOf(key), base, operands, result); }));
   if (result->size() <= value_bytes_max_) return {};
-  return Status::MergeFailed(Title(name) + " made a value of " + std::to_string(result->size()) +
-                             " bytes; the most is " + std::to_string(value_bytes_max_));
+  return Status::MergeFailed(Title(name) + " returned a value of " + std::to_string(result->size()) +
+                             " bytes; the maximum is " + std::to_string(value_bytes_max_));
 }
 
 bool ProgramOperators::Combine(std::string_view name, std::string_view key, std::string_view older,

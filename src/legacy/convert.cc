@@ -261,14 +261,14 @@ Status Converter::JudgeCutManifest() {
   } else if (logs_.first_sequence == 0) {
     ASSIGN_OR_RETURN(const kv::Sequence newest, NewestUnnamed());
     if (newest > source_.last_sequence) {
-      gap = "a table that it does not name holds " + std::to_string(newest) + ", and no log does";
+      gap = "a table that it does not name holds " + std::to_string(newest) + ", and no log has it";
     }
   }
   if (gap.empty()) return {};
   gap = "the MANIFEST is cut short: it knows of sequence " + std::to_string(source_.last_sequence) + ", but " + gap;
   if (!conversion_.saves_what_is_whole) return Status::Corruption(gap);
   converted_.losses.push_back({.name = "MANIFEST", .offset = 0, .bytes = 0, .what = gap});
-  converted_.report += "all tables count, and what was deleted or overwritten may show again\n";
+  converted_.report += "all tables are converted, and deleted or overwritten entries may be visible again\n";
   converted_.tables += source_.unnamed.size();
   for (SourceTable& table : source_.unnamed) {
     source_.bytes += table.file.bytes;
@@ -295,7 +295,7 @@ Result<kv::Sequence> Converter::NewestUnnamed() {
 Status Converter::AddNewest(const kv::Entry& entry) {
   if (entry.key.size() > kKeyBytesMax || entry.value.size() > kValueBytesMax) {
     return Status::NotSupported("a key of " + std::to_string(entry.key.size()) + " bytes with a value of " +
-                                std::to_string(entry.value.size()) + " bytes: the most are " +
+                                std::to_string(entry.value.size()) + " bytes; the limits are " +
                                 std::to_string(kKeyBytesMax) + " and " + std::to_string(kValueBytesMax));
   }
   if (writer_ != nullptr && writer_->bytes_written() >= kTableBytes) RETURN_IF_ERROR(FinishTable());
@@ -394,7 +394,7 @@ Status Converter::Explain(const Status& status) const {
   if (!status.IsNoSpace()) return status.WithContext(conversion_.directory + ": converting from LevelDB");
   return status.WithContext(conversion_.directory +
                             ": converting from LevelDB needs about as much free space as the database has, " +
-                            PrintMegabytes(source_.bytes) + "; LevelDB's files are as they were");
+                            PrintMegabytes(source_.bytes) + "; LevelDB's files are unchanged");
 }
 
 }  // namespace

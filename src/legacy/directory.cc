@@ -298,10 +298,10 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
     auto source = ReadSourceOf(file_system, directory, order, *number);
     if (!source && !source.error().IsCorruption()) return source.error();
     if (!source || !source->missing.empty()) continue;
-    *what = leveldb::PrintName(NameKind::kManifest, *number) + " is believed";
+    *what = leveldb::PrintName(NameKind::kManifest, *number) + " is used";
     return source;
   }
-  *what = "no MANIFEST can be believed: all tables count, and what was deleted or overwritten may show again";
+  *what = "no MANIFEST is valid: all tables are converted, and deleted or overwritten entries may be visible again";
   Source source;
   source.largest_number = listing.largest_number;
   for (auto each = listing.tables.rbegin(); each != listing.tables.rend(); ++each) {

@@ -107,8 +107,8 @@ Status Exporter::Begin() {
   RETURN_IF_ERROR(RemoveUnfinished());
   ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
   if (!names.empty()) {
-    return Status::InvalidArgument(exporting_.directory + ": an export needs a new or an empty directory, but " +
-                                   names.front() + " is there");
+    return Status::InvalidArgument(exporting_.directory + ": expected no directory or an empty one, found " +
+                                   names.front());
   }
   RETURN_IF_ERROR(WriteFile(std::string(kMarker), kMarkerText));
   return files_->SyncDirectory(exporting_.directory);
@@ -182,7 +182,7 @@ Status Exporter::FinishTable() {
   builder_.reset();
   const auto& progress = exporting_.options.progress;
   if (!progress || progress(exported_.bytes, std::max(exported_.bytes, exporting_.bytes_expected))) return {};
-  return Status::Aborted(exporting_.directory + ": given up on request");
+  return Status::Aborted(exporting_.directory + ": cancelled by the progress callback");
 }
 
 // ---- the commit -----------------------------------------------------------------------------------------------

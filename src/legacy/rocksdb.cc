@@ -77,11 +77,11 @@ Result<std::optional<std::string>> FindRocksDb(FileSystem* file_system, const st
                                                const std::vector<std::string>& names) {
   int tables = 0;
   for (const std::string& name : names) {
-    if (IsOptionsFile(name)) return Evidence(name + " is there");
+    if (IsOptionsFile(name)) return Evidence(name + " exists");
     const std::string path = format::JoinPath(directory, name);
     if (name == "IDENTITY") {
       ASSIGN_OR_RETURN(const bool is_identity, IsIdentity(file_system, path));
-      if (is_identity) return Evidence("IDENTITY is there");
+      if (is_identity) return Evidence("IDENTITY exists");
     }
     if (name == "LOG") {
       ASSIGN_OR_RETURN(const bool is_text_log, IsTextLog(file_system, path));

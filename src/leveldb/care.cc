@@ -85,7 +85,7 @@ Status CreateEmpty(const Options& options, mergedb::Options core, const std::str
     return OpenError(creating, name, status);
   }
   borrowed->log.Begin(options.env, name);
-  borrowed->log.Log("repair: there was no database; an empty one was made");
+  borrowed->log.Log("repair: there was no database; an empty one was created");
   return {};
 }
 

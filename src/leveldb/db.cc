@@ -39,11 +39,13 @@ mergedb::ReadOptions ToCore(const ReadOptions& options) {
 // LevelDB. No exception leaves this interface.
 // MEASURED: db_bench readseq over cached data: with one call of the engine's iterator for each call here, an
 // entry took 54 instructions (10 %) more than through mergedb's own interface. So the Cursor uses the internal
-// iterator, walk().
+// iterator, internal().
 class Cursor final : public Iterator {
  public:
   Cursor(std::shared_ptr<const Borrowed> borrowed, mergedb::db::DbImpl& database, const mergedb::ReadOptions& options)
-      : borrowed_(std::move(borrowed)), core_(database.NewCursor({.read = options}, &skipped_)), walk_(core_->walk()) {}
+      : borrowed_(std::move(borrowed)),
+        core_(database.NewCursor({.read = options}, &skipped_)),
+        walk_(core_->internal()) {}
   bool Valid() const noexcept override { return walk_.Valid(); }
   void SeekToFirst() noexcept override {
     walk_.SeekToFirst();
@@ -91,7 +93,7 @@ class Cursor final : public Iterator {
 
   const std::shared_ptr<const Borrowed> borrowed_;  // keeps it alive if the iterator is deleted after its database
   mergedb::kv::SkippedErrors skipped_;
-  const std::unique_ptr<mergedb::read::WalkableIterator> core_;
+  const std::unique_ptr<mergedb::read::InternalAccessIterator> core_;
   mergedb::kv::Iterator& walk_;
 };
 

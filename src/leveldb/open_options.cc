@@ -125,7 +125,7 @@ Status OpenError(const Options& options, const std::string& name, const mergedb:
   if (status.IsNotFound() && !options.create_if_missing) {
     return Status::InvalidArgument(name, "does not exist (create_if_missing is false)");
   }
-  if (status.IsInvalidArgument() && status.message().ends_with("a database is there already")) {
+  if (status.IsInvalidArgument() && status.message().ends_with("a database exists already")) {
     return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   }
   if (status.code() == mergedb::Code::kBusy) return LockError(name + "/LOCK", status);

@@ -86,14 +86,15 @@ Status WriteMember(FileSystem* files, const std::string& directory, const std::s
   ASSIGN_OR_RETURN(auto file, files->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
   if (bytes > kMemberBytesMax)
-    return Status::NotSupported(path + ": of " + std::to_string(bytes) + " bytes; a member holds less than 8 GiB");
+    return Status::NotSupported(path + ": of " + std::to_string(bytes) +
+                                " bytes; a member of an archive has less than 8 GiB");
   const Block header = HeaderOf(name, bytes);
   RETURN_IF_ERROR(sink({header.data(), header.size()}));
   std::string piece(kPieceBytes, 0);
   for (uint64_t offset = 0; offset < bytes;) {
     size_t got = 0;
     RETURN_IF_ERROR(file->ReadAt(offset, std::min<uint64_t>(piece.size(), bytes - offset), piece.data(), &got));
-    if (got == 0) return Status::IOError(path + ": became shorter while it was read");
+    if (got == 0) return Status::IOError(path + ": the file became shorter during the read");
     RETURN_IF_ERROR(sink(std::string_view(piece).substr(0, got)));
     offset += got;
   }
@@ -116,16 +117,16 @@ class Reader {
     Block block;
     size_t got = 0;
     RETURN_IF_ERROR(file_.ReadAt(offset_, block.size(), block.data(), &got));
-    if (got < block.size()) return Bad("cut off: expected a header");
+    if (got < block.size()) return Bad("truncated: expected a header");
     if (block == Block{}) return false;
     const auto bytes = NumberOf(block, kSize);
     if (TextOf(block, kMagicField) != "ustar" || NumberOf(block, kChecksum) != ChecksumOf(block) || !bytes)
       return Bad("not a header");
     const std::string_view name = TextOf(block, kName);
     const auto parsed = name.starts_with(kPrefix) ? format::ParseFileName(name.substr(kPrefix.size())) : std::nullopt;
-    if (!parsed || block[kType.offset] != '0') return Bad("a member that is no file of a database");
+    if (!parsed || block[kType.offset] != '0') return Bad("a member that is not a file of a database");
     offset_ += kBlockBytes;
-    if (*bytes > bytes_ - offset_) return Bad("cut off: a member reaches behind the end");
+    if (*bytes > bytes_ - offset_) return Bad("truncated: a member ends behind the end of the archive");
     *member = {std::string(name.substr(kPrefix.size())), parsed->kind, offset_, *bytes};
     offset_ += *bytes + PaddingOf(*bytes);
     return true;
@@ -151,7 +152,7 @@ Status Extract(FileSystem* files, File& archive, const Member& member, const std
     size_t got = 0;
     RETURN_IF_ERROR(archive.ReadAt(member.offset + done, std::min<uint64_t>(piece.size(), member.bytes - done),
                                    piece.data(), &got));
-    if (got == 0) return Status::Corruption(path + ": its archive ended early");
+    if (got == 0) return Status::Corruption(path + ": the archive is truncated in this member");
     RETURN_IF_ERROR(file->WriteAt(done, std::string_view(piece).substr(0, got)));
     done += got;
   }
@@ -204,7 +205,7 @@ Status Unpack(FileSystem* files, const std::string& archive, const std::string& 
         format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
     RETURN_IF_ERROR(Extract(files, *file, member, temporary));
     ASSIGN_OR_RETURN(const bool goes_on, reader.Next(&member));
-    if (goes_on) return Status::Corruption(archive + ": archive goes on behind CURRENT");
+    if (goes_on) return Status::Corruption(archive + ": archive has members behind CURRENT");
     RETURN_IF_ERROR(files->SyncDirectory(directory));
     RETURN_IF_ERROR(
         files->Rename(temporary, format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))));

@@ -130,7 +130,7 @@ Status Current(MDB_cursor* cursor) {
   if (status.IsInvalidArgument()) cursor->is_placed = cursor->is_in_gap = false;
   if (!status.IsNotFound() || cursor->is_read_only) return status;
   if (const Status end = StayAtEnd(cursor, KeyOfEnd()); HasFailed(end)) return end;
-  return cursor->is_placed ? status : Status::InvalidArgument("the cursor stands nowhere");
+  return cursor->is_placed ? status : Status::InvalidArgument("the cursor has no position");
 }
 
 // An anchored cursor already stands at the item behind the gap, which is the next one.

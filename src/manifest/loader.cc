@@ -73,17 +73,17 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
       ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
       if (is_converted) {
         return Status::Corruption(format::JoinPath(directory, "CURRENT") +
-                                  ": missing, but a MANIFEST of mergedb's is there; run `mergedb repair`");
+                                  ": missing, but a MANIFEST of mergedb exists; run `mergedb repair`");
       }
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name +
-                                " is there; `mergedb convert --salvage " + std::string(directory) +
-                                "` takes what is whole");
+                                " exists; run `mergedb convert --salvage " + std::string(directory) +
+                                "` to convert all intact entries");
     }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
         parsed->kind == format::FileKind::kBlobFile || parsed->kind == format::FileKind::kStaging ||
         parsed->kind == format::FileKind::kRepair) {
-      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " exists");
     }
   }
   return Status::NotFound(directory + ": no database");
@@ -111,7 +111,7 @@ void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<st
 Status CheckFacts(const Loaded& loaded) {
   const auto beyond = [](const std::string& what, uint64_t found, uint64_t next) {
     return Status::Corruption("the number of " + what + " is " + std::to_string(found) +
-                              ", but the next one to be given out " + std::to_string(next));
+                              ", but the next free number is " + std::to_string(next));
   };
   for (const auto& file : loaded.version->file_metas()) {
     if (file->number >= loaded.next_file)
@@ -119,7 +119,7 @@ Status CheckFacts(const Loaded& loaded) {
   }
   for (const auto& each : loaded.version->blob_files()) {
     const kv::FileNumber number = each.file->number;
-    if (number >= loaded.next_file) return beyond("a value file", kv::ToInt(number), kv::ToInt(loaded.next_file));
+    if (number >= loaded.next_file) return beyond("a blob file", kv::ToInt(number), kv::ToInt(loaded.next_file));
   }
   for (const auto& run : loaded.version->runs()) {
     if (run->position() >= loaded.next_position)
@@ -215,17 +215,18 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
   // The header stores the low 32 bits of the number.
   if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) !=
       static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {
-    return Status::Corruption(path + ": says it is number " + std::to_string(kv::ToInt(contents->identity.number)));
+    return Status::Corruption(path + ": the header has number " + std::to_string(kv::ToInt(contents->identity.number)));
   }
   if (!comparator || loaded.database_id == 0 || loaded.database_id != contents->identity.database_id) {
-    return Status::Corruption(path + ": does not say which database it describes");
+    return Status::Corruption(path + ": has no valid database id");
   }
   RETURN_IF_ERROR(version::CheckInvariants(order, *loaded.version).WithContext(path));
   RETURN_IF_ERROR(CheckFacts(loaded).WithContext(path));
   loaded.flaws = std::move(contents->flaws);
   loaded.tail = std::move(contents->tail);
   if (contents->repaired > 0) {
-    loaded.report += path + ": " + std::to_string(contents->repaired) + " records or headers had one damaged copy; the other one was read\n";
+    loaded.report += path + ": " + std::to_string(contents->repaired) +
+                     " records or headers had one damaged copy; the other one was read\n";
   }
   if (contents->dropped_bytes > 0) {
     loaded.report += path + ": dropped an unfinished record of " + std::to_string(contents->dropped_bytes) + " bytes\n";

@@ -13,9 +13,9 @@ std::string_view CompactionReasonName(CompactionReason reason) {
     case CompactionReason::kIdle: return "idle";
     case CompactionReason::kManual: return "manual";
     case CompactionReason::kTombstones: return "tombstones";
-    case CompactionReason::kTombstoneScan: return "swept";
+    case CompactionReason::kTombstoneScan: return "tombstone_scan";
     case CompactionReason::kDisjoint: return "disjoint";
-    case CompactionReason::kBlobGarbage: return "value_garbage";
+    case CompactionReason::kBlobGarbage: return "blob_garbage";
   }
   return "unknown";
 }
@@ -47,7 +47,7 @@ std::string PrintCompactionPick(const CompactionPick& pick) {
   }
   text += " reason=" + std::string(CompactionReasonName(pick.reason)) + " input=" + PrintBytes(pick.input_bytes);
   for (size_t i = 0; i < pick.blob_files_to_collect.size(); ++i) {
-    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(pick.blob_files_to_collect[i]));
+    text += (i == 0 ? " collects=" : ",") + std::to_string(kv::ToInt(pick.blob_files_to_collect[i]));
   }
   if (pick.is_move) text += " move";
   if (pick.is_bottom) text += " drops_tombstones";

@@ -8,7 +8,7 @@ Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, 
   if (status.ok()) {
     if (const format::BlobFileMeta* file = version.FindBlobFile(reference->file).get()) [[likely]]
       return file;
-    status = Status::Corruption("it refers to value file " + std::to_string(kv::ToInt(reference->file)) +
+    status = Status::Corruption("it refers to blob file " + std::to_string(kv::ToInt(reference->file)) +
                                 ", which is not part of the database");
   }
   return status.WithContext(kv::PrintKey(entry.key, entry.tag));

@@ -60,11 +60,11 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   return iterator::NewMaskingIterator(context.order, std::move(input));
 }
 
-class DbIterator final : public WalkableIterator {
+class DbIterator final : public InternalAccessIterator {
  public:
   DbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence,
              const IteratorOptions& options, Overlay overlay)
-      : WalkableIterator(context.is_closed),
+      : InternalAccessIterator(context.is_closed),
         order_(context.order),
         on_release_(context.on_release),
         keep_(context.keep),
@@ -116,7 +116,7 @@ class DbIterator final : public WalkableIterator {
     if (failed_key()) input_->PrevFromFailed();
   }
   std::optional<std::string_view> failed_key() const override { return IsOpen() ? input_->failed_key() : std::nullopt; }
-  kv::Iterator& walk() override { return *input_; }
+  kv::Iterator& internal() override { return *input_; }
   std::string_view key() const override { return input_->entry().key; }
   std::string_view value() const override { return input_->entry().value; }
   const Status& status() const override {
@@ -139,7 +139,7 @@ class DbIterator final : public WalkableIterator {
   std::unique_ptr<iterator::UserCursor> input_;
 };
 
-class ErrorIterator final : public WalkableIterator {
+class ErrorIterator final : public InternalAccessIterator {
  public:
   explicit ErrorIterator(const Status& status) : nothing_(kv::NewEmptyIterator(status)) {}
   bool Valid() const override { return false; }
@@ -149,7 +149,7 @@ class ErrorIterator final : public WalkableIterator {
   void SeekForPrev(std::string_view) override {}
   void Next() override {}
   void Prev() override {}
-  kv::Iterator& walk() override { return *nothing_; }
+  kv::Iterator& internal() override { return *nothing_; }
   std::string_view key() const override { return {}; }
   std::string_view value() const override { return {}; }
   const Status& status() const override { return nothing_->status(); }
@@ -169,15 +169,17 @@ format::Bounds BoundsOf(const IteratorOptions& options) {
   return bounds;
 }
 
-std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version,
-                                                kv::Sequence sequence, const IteratorOptions& options,
-                                                Overlay overlay) {
+std::unique_ptr<InternalAccessIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version,
+                                                      kv::Sequence sequence, const IteratorOptions& options,
+                                                      Overlay overlay) {
   if (!options.prefix.empty() && !context.order.is_bytewise()) {
     return NewErrorIterator(Status::InvalidArgument("a prefix needs the bytewise comparator; use lower and upper"));
   }
   return std::make_unique<DbIterator>(context, std::move(super_version), sequence, options, std::move(overlay));
 }
 
-std::unique_ptr<WalkableIterator> NewErrorIterator(Status status) { return std::make_unique<ErrorIterator>(status); }
+std::unique_ptr<InternalAccessIterator> NewErrorIterator(Status status) {
+  return std::make_unique<ErrorIterator>(status);
+}
 
 }  // namespace mergedb::read

@@ -54,29 +54,29 @@ struct Overlay {
 
 // An iterator that also gives access to its internal iterator. An interface on top of it uses that one, to
 // save a virtual call in each of its own calls.
-class WalkableIterator : public Iterator {
+class InternalAccessIterator : public Iterator {
  public:
   // `is_closed` as in DbIteratorContext; null: always open.
-  explicit WalkableIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr)
+  explicit InternalAccessIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr)
       : is_closed_(std::move(is_closed)) {}
   bool IsOpen() const { return is_closed_ == nullptr || !is_closed_->load(std::memory_order_acquire); }
   // The internal iterator: it shows what this iterator shows, one entry per user key. Moving one moves the
   // other. It does not check whether the database is closed: it goes on showing what it has pinned. It lives
   // as long as this iterator.
-  virtual kv::Iterator& walk() = 0;
+  virtual kv::Iterator& internal() = 0;
 
  private:
   const std::shared_ptr<const std::atomic<bool>> is_closed_;
 };
 
-std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version,
-                                                kv::Sequence sequence, const IteratorOptions& options,
-                                                Overlay overlay = {});
+std::unique_ptr<InternalAccessIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version,
+                                                      kv::Sequence sequence, const IteratorOptions& options,
+                                                      Overlay overlay = {});
 
 // The bounds that `lower`, `upper` and `prefix` give together.
 format::Bounds BoundsOf(const IteratorOptions& options);
 
 // An iterator that is never valid; status() returns `status`.
-std::unique_ptr<WalkableIterator> NewErrorIterator(Status status);
+std::unique_ptr<InternalAccessIterator> NewErrorIterator(Status status);
 
 }  // namespace mergedb::read

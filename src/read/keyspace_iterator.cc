@@ -38,9 +38,10 @@ class NamedIterator final : public Iterator {
 };
 
 // The internal iterator of the default keyspace: what the tree shows, without the region of the named keyspaces.
-class DefaultWalk final : public kv::Iterator {
+class DefaultKeyspaceIterator final : public kv::Iterator {
  public:
-  DefaultWalk(const kv::KeyMap& map, WalkableIterator& cursor) : map_(map), cursor_(cursor), tree_(cursor.walk()) {}
+  DefaultKeyspaceIterator(const kv::KeyMap& map, InternalAccessIterator& cursor)
+      : map_(map), cursor_(cursor), tree_(cursor.internal()) {}
 
   void SeekToFirst() override {
     valid_ = false;  // in case the move throws
@@ -105,43 +106,43 @@ class DefaultWalk final : public kv::Iterator {
   }
 
   const kv::KeyMap& map_;
-  WalkableIterator& cursor_;
+  InternalAccessIterator& cursor_;
   kv::Iterator& tree_;  // the cursor's internal iterator
   std::string target_;
 };
 
-class DefaultIterator final : public WalkableIterator {
+class DefaultIterator final : public InternalAccessIterator {
  public:
-  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree)
-      : map_(map), tree_(std::move(tree)), walk_(map, *tree_) {}
+  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<InternalAccessIterator> tree)
+      : map_(map), tree_(std::move(tree)), default_iterator_(map, *tree_) {}
 
   bool Valid() const override { return tree_->Valid(); }
   void SeekToFirst() override {
     tree_->SeekToFirst();
-    walk_.PassForward();
+    default_iterator_.PassForward();
   }
   void SeekToLast() override {
     tree_->SeekToLast();
-    walk_.PassBackward();
+    default_iterator_.PassBackward();
   }
   void Seek(std::string_view target) override {
     tree_->Seek(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
-    walk_.PassForward();
+    default_iterator_.PassForward();
   }
   void SeekForPrev(std::string_view target) override {
     tree_->SeekForPrev(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
-    walk_.PassBackward();
+    default_iterator_.PassBackward();
   }
   void Next() override {
     tree_->Next();
-    walk_.PassForward();
+    default_iterator_.PassForward();
   }
   void Prev() override {
     tree_->Prev();
-    walk_.PassBackward();
+    default_iterator_.PassBackward();
   }
-  kv::Iterator& walk() override { return walk_; }
-  std::string_view key() const override { return walk_.entry().key; }
+  kv::Iterator& internal() override { return default_iterator_; }
+  std::string_view key() const override { return default_iterator_.entry().key; }
   std::string_view value() const override { return tree_->value(); }
   const Status& status() const override { return tree_->status(); }
   std::optional<std::string_view> failed_key() const override {
@@ -152,8 +153,8 @@ class DefaultIterator final : public WalkableIterator {
  private:
   const kv::KeyMap& map_;
   std::string target_;
-  const std::unique_ptr<WalkableIterator> tree_;
-  DefaultWalk walk_;
+  const std::unique_ptr<InternalAccessIterator> tree_;
+  DefaultKeyspaceIterator default_iterator_;
 };
 
 }  // namespace
@@ -172,15 +173,15 @@ IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& opti
 }
 
 std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options,
-                                              std::unique_ptr<WalkableIterator> tree) {
+                                              std::unique_ptr<InternalAccessIterator> tree) {
   if (options.keyspace.is_default()) return NewDefaultIterator(map, options, std::move(tree));
   return std::make_unique<NamedIterator>(map.Prefix(options.keyspace.id()), std::move(tree));
 }
 
-std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
-                                                     std::unique_ptr<WalkableIterator> tree) {
+std::unique_ptr<InternalAccessIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
+                                                           std::unique_ptr<InternalAccessIterator> tree) {
   const format::Bounds bounds = BoundsOf(options);
-  if (bounds.upper && *bounds.upper < map.marker()) return tree;  // below all keys that the map changes
+  if (bounds.upper && *bounds.upper < map.reserved_prefix()) return tree;  // below all keys that the map changes
   return std::make_unique<DefaultIterator>(map, std::move(tree));
 }
 

@@ -19,9 +19,9 @@ namespace mergedb::read {
 IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& options);
 // `tree` was made with the options of ToTreeOptions. `map` outlives the result.
 std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options,
-                                              std::unique_ptr<WalkableIterator> tree);
+                                              std::unique_ptr<InternalAccessIterator> tree);
 // The same, for the default keyspace only.
-std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
-                                                     std::unique_ptr<WalkableIterator> tree);
+std::unique_ptr<InternalAccessIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
+                                                           std::unique_ptr<InternalAccessIterator> tree);
 
 }  // namespace mergedb::read

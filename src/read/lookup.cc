@@ -113,7 +113,7 @@ constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 // True: the answer is final.
 bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
                      kv::Sequence sequence, Answer* answer) {
-  const auto settles = [&](const memtable::Memtable& table) {
+  const auto finds = [&](const memtable::Memtable& table) {
     const auto& range_deletes = table.range_deletes();
     const kv::Sequence masking_sequence = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
     memtable::Memtable::Found found;
@@ -123,9 +123,9 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
     }
     return masking_sequence > 0 && answer->Take(kDeleted, {});
   };
-  if (settles(*super_version.active)) return true;
+  if (finds(*super_version.active)) return true;
   for (const auto& table : super_version.immutable) {
-    if (settles(*table)) return true;
+    if (finds(*table)) return true;
   }
   return false;
 }
@@ -186,9 +186,9 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
-        ASSIGN_OR_RETURN(const bool is_settled,
+        ASSIGN_OR_RETURN(const bool is_decided,
                          FindInTable(reader, key, {.newest = sequence, .oldest = masking_sequence}, control, &answer));
-        if (is_settled) {
+        if (is_decided) {
           answer.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer.Finish();
         }

@@ -22,15 +22,16 @@ Status WithNextStep(Status status, std::string_view directory) {
   const std::string name(directory);
   return Extended(status, Code::kCorruption,
                   "; close the database, then run `mergedb verify " + name +
-                      "` to find all damage and `mergedb repair " + name + "` to save what is whole");
+                      "` to find all damage and `mergedb repair " + name + "` to keep all intact data");
 }
 
 Status OfWrite(Status status, std::string_view directory) {
   if (!status.IsNotFound()) return WithNextStep(std::move(status), directory);
-  return Extended(status, Code::kIOError,
-                  "; the directory " + std::string(directory) +
-                      " or a file in it was renamed or removed while the database is open: put it back, or close the "
-                      "database and open it by its new name");
+  return Extended(
+      status, Code::kIOError,
+      "; the directory " + std::string(directory) +
+          " or a file in it was renamed or removed while the database is open; restore its name, or close the "
+          "database and open it under the new name");
 }
 
 }  // namespace mergedb::read

@@ -16,7 +16,7 @@ Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::strin
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
   if (bytes < format::kBlobFooterBytes)
-    return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
+    return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are too few for a blob file");
   char footer[format::kBlobFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file.get(), bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta meta;
@@ -37,7 +37,7 @@ Status BlobFiles::Look(kv::FileNumber number, format::BlobFilePtr meta) {
     finding.verdict = footer.status();
     if (footer && (*footer)->number != number) {
       finding.verdict =
-          Status::Corruption("the file says that it is value file " + std::to_string(kv::ToInt((*footer)->number)));
+          Status::Corruption("the footer has the number of blob file " + std::to_string(kv::ToInt((*footer)->number)));
     }
     if (finding.verdict.ok()) finding.meta = std::move(*footer);
   }

@@ -107,7 +107,7 @@ Status Inspector::TakeNames() {
 Status Inspector::Advance(uint64_t bytes) {
   result_.report.bytes += bytes;
   if (!input_.progress || input_.progress(std::min(result_.report.bytes, bytes_all_), bytes_all_)) return {};
-  return Status::Aborted(input_.directory + ": given up on request");
+  return Status::Aborted(input_.directory + ": cancelled by the progress callback");
 }
 
 // ---- which MANIFEST -------------------------------------------------------------------------------------------------
@@ -177,20 +177,19 @@ void Inspector::ReportManifest() {
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
     const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
-    const std::string what = read                        ? "its tables or its log are not there as it says"
+    const std::string what = read                        ? "its tables or its WAL do not match it"
                              : read.error().IsNotFound() ? "missing, but CURRENT names it"
                                                          : std::string(read.error().message());
     Report(name, what);
   }
   if (!result_.loaded) {
     // WHY a loss, although all tables may exist: this cannot be known.
-    Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries =
-        true;
+    Report("MANIFEST", "no MANIFEST is valid: the set of tables and their order are unknown").loses_entries = true;
     return;
   }
   const manifest::Loaded& loaded = *result_.loaded;
   const std::string name = format::PrintFileName(FileKind::kManifest, loaded.manifest);
-  if (!result_.is_current_right) Note(name + ": taken instead");
+  if (!result_.is_current_right) Note(name + ": used instead");
   const auto report = [&](const manifest::MirrorFlaw& flaw) {
     Damage& damage = Report(name, flaw.what);
     damage.offset = flaw.offset;
@@ -201,7 +200,7 @@ void Inspector::ReportManifest() {
     if (loaded.clean_wal_end) {  // nothing is written after a clean close
       report(flaw);
     } else {
-      Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record, to be dropped");
+      Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record; a repair drops it");
     }
   }
 }
@@ -364,14 +363,12 @@ void Inspector::ReportLog() {
   if (!result_.origin) {
     const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
     if (is_there)
-      Report("STAGING", "the log cannot be read: neither a MANIFEST nor a segment says where it begins").loses_entries =
-          true;
+      Report("STAGING", "the WAL cannot be read: neither a MANIFEST nor a segment has its begin").loses_entries = true;
     return;
   }
   if (result_.origin->unproved_bytes > 0) {
-    Damage& damage =
-        Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
-                                   " bytes at the log's beginning: nothing proves them without a MANIFEST");
+    Damage& damage = Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
+                                                " bytes at the begin of the WAL cannot be verified without a MANIFEST");
     damage.bytes = result_.origin->unproved_bytes;
     damage.loses_entries = true;
   }
@@ -385,7 +382,7 @@ void Inspector::ReportLog() {
   if (!log.verdict.ok()) {
     Damage& damage =
         Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
-                                   " log frames beyond cannot be proved; commits from sequence " +
+                                   " WAL frames behind it cannot be verified; commits from sequence " +
                                    std::to_string(log.replayed.end.sequence) + " on are lost");
     damage.offset = log.break_offset;
     const uint64_t end = log.replayed.end.position;
@@ -399,8 +396,8 @@ void Inspector::ReportLog() {
   const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
   if (log.verdict.ok() && largest > last_sequence_) {
     Report(log.break_file, "a table holds sequence " + std::to_string(largest) +
-                               ", but the newest that MANIFEST and log know of is " + std::to_string(last_sequence_) +
-                               ": the log's end is gone")
+                               ", but the last sequence of MANIFEST and WAL is " + std::to_string(last_sequence_) +
+                               ": the end of the WAL is lost")
         .loses_entries = true;
   }
 }
@@ -408,11 +405,12 @@ void Inspector::ReportLog() {
 // ---- the rest -------------------------------------------------------------------------------------------------------
 
 void Inspector::NoteTheRest() {
-  if (result_.has_marker) Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted: run it again");
+  if (result_.has_marker)
+    Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted; run `mergedb repair` again");
   for (const std::string& name : result_.names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) {
-      if (name != format::kLostDirectory) Note(base::Escape(name, 256) + ": not a file of ours");
+      if (name != format::kLostDirectory) Note(base::Escape(name, 256) + ": not a file of mergedb");
       continue;
     }
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
@@ -451,14 +449,14 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   const auto owner = legacy::OwnerOf(file_system, directory, &found);
   if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
   if (owner && *owner == legacy::Owner::kLevelDb)
-    return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+    return Status::InvalidArgument(directory + ": a LevelDB database; run `mergedb convert` to convert it");
   if (!owner || *owner == legacy::Owner::kOther) {
     ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
     if (is_leveldbs) {
       return Status::InvalidArgument(directory +
-                                     ": CURRENT is damaged or missing, and the files are LevelDB's; "
+                                     ": CURRENT is damaged or missing, and the files are LevelDB's; run "
                                      "`mergedb convert --salvage " +
-                                     directory + "` takes what is whole");
+                                     directory + "` to convert all intact entries");
     }
   }
   return {};

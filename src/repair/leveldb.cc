@@ -24,13 +24,12 @@ namespace {
 Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
   if (owner == legacy::Owner::kOverwritten) {
-    return Status::InvalidArgument(
-        path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
+    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's; run `mergedb repair`");
   }
   ASSIGN_OR_RETURN(const bool is_converted, legacy::IsConverted(files, path));
   if (is_converted) {
     return Status::InvalidArgument(path +
-                                   ": converted already, and LevelDB's files were not removed yet: "
+                                   ": converted already, but LevelDB's files still exist: "
                                    "an open with mergedb removes them; if that fails, run `mergedb repair " +
                                    path + "`");
   }
@@ -45,15 +44,15 @@ Status CheckNoKeyspaces(DB& db) {
   if (!keyspaces) return keyspaces.error();
   if (keyspaces->empty()) return {};
   return Status::NotSupported(
-      "LevelDB has no keyspaces, and the database has \"" + base::Escape(keyspaces->front().name) + "\"" +
+      "LevelDB has no keyspaces, but the database has \"" + base::Escape(keyspaces->front().name) + "\"" +
       (keyspaces->size() == 1 ? "" : " and " + std::to_string(keyspaces->size() - 1) + " more") +
-      ": export each by itself");
+      "; export each keyspace separately");
 }
 
 Status CheckSizes(const LevelDbExportOptions& options) {
   constexpr uint64_t kBlockBytesMax = uint64_t{4} << 20;
   constexpr int kBloomBitsMax = 64;
-  if (options.table_bytes == 0) return Status::InvalidArgument("table_bytes is 0: the least is 1");
+  if (options.table_bytes == 0) return Status::InvalidArgument("table_bytes is 0: the minimum is 1");
   if (options.block_bytes == 0 || options.block_bytes > kBlockBytesMax) {
     return Status::InvalidArgument("block_bytes is " + std::to_string(options.block_bytes) + ": between 1 and 4194304");
   }
@@ -99,7 +98,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));
   const kv::Order order(checked.comparator);
   const auto advance = [&](uint64_t done, uint64_t all) -> Status {
-    return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": given up on request");
+    return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": cancelled by the progress callback");
   };
   ASSIGN_OR_RETURN(
       const legacy::Converted converted,
@@ -114,7 +113,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   if (!converted.report.empty()) report.notes.push_back(converted.report);
   report.entries_saved = converted.entries;
   report.actions.push_back(std::to_string(converted.tables) + " tables and " + std::to_string(converted.logs) +
-                           " logs of LevelDB became one run of mergedb's");
+                           " logs of LevelDB were converted to one sorted run");
   if (!report.losses.empty())
     report.actions.push_back("LevelDB's files -> " + std::string(format::kLostDirectory) + "/");
   return report;

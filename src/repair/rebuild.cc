@@ -95,9 +95,9 @@ class DisjointTablesIterator final : public kv::Iterator {
     child_->Next();
     SkipObsolete();
   }
-  void SeekToLast() override { ASSERT(false, "a lane is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a lane is read forward, once"); }
-  void Prev() override { ASSERT(false, "a lane is read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "a run is read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a run is read forward only, and once"); }
+  void Prev() override { ASSERT(false, "a run is read forward only, and once"); }
 
  private:
   struct Place {
@@ -171,22 +171,23 @@ std::unique_ptr<kv::Iterator> NewGroupIterator(GroupCompaction* merger) {
   std::vector<kv::FileNumber> ages;
   for (const LooseTable& table : tables) ages.push_back(table.age());
   std::sort(ages.begin(), ages.end());
-  std::vector<std::unique_ptr<DisjointTablesIterator>> lanes;
+  std::vector<std::unique_ptr<DisjointTablesIterator>> iterators;
   for (const LooseTable& table : tables) {
-    const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const auto& lane) { return lane->Takes(table); });
-    DisjointTablesIterator& lane =
-        free != lanes.end() ? **free : *lanes.emplace_back(std::make_unique<DisjointTablesIterator>(merger));
+    const auto free =
+        std::find_if(iterators.begin(), iterators.end(), [&](const auto& each) { return each->Takes(table); });
+    DisjointTablesIterator& target =
+        free != iterators.end() ? **free : *iterators.emplace_back(std::make_unique<DisjointTablesIterator>(merger));
     const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
-    lane.Add(table, static_cast<uint64_t>(rank));
+    target.Add(table, static_cast<uint64_t>(rank));
   }
-  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(lanes.begin()),
-                                                      std::make_move_iterator(lanes.end()));
+  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(iterators.begin()),
+                                                      std::make_move_iterator(iterators.end()));
   return iterator::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
-// The merged `DisjointTablesIterator`s with the original sequences, and each change once: a table and its copy, or a table and
-// the WAL, may both have it. If an operand and a base have the same sequence, the base counts, since the
-// operand was folded into it.
+// The merged `DisjointTablesIterator`s with the original sequences, and each change once: a table and its copy, or a
+// table and the WAL, may both have it. If an operand and a base have the same sequence, the base counts, since
+// the operand was folded into it.
 class Distinct final : public kv::Iterator {
  public:
   Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::Iterator> input)
@@ -198,9 +199,9 @@ class Distinct final : public kv::Iterator {
     Show();
   }
   void Next() override { Show(); }
-  void SeekToLast() override { ASSERT(false, "read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward, once"); }
-  void Prev() override { ASSERT(false, "read forward, once"); }
+  void SeekToLast() override { ASSERT(false, "read forward only, and once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward only, and once"); }
+  void Prev() override { ASSERT(false, "read forward only, and once"); }
 
  private:
   // The input is after the entry shown, but may be at another copy of the same change.

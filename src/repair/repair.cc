@@ -32,7 +32,7 @@ namespace {
 
 using format::FileKind;
 
-constexpr size_t kMarkerBytesMax = size_t{1} << 20;
+constexpr size_t kReservedPrefixBytesMax = size_t{1} << 20;
 
 LooseTable LooseTableOf(const TableFinding& finding) {
   LooseTable table{.meta = finding.meta, .compacted_ranges = finding.compacted_ranges};
@@ -88,7 +88,7 @@ class Repairer {
   }
   Status Advance() const {
     if (!repair_.progress || repair_.progress(found_.report.bytes, found_.report.bytes)) return {};
-    return Status::Aborted(store_->directory + ": given up on request");
+    return Status::Aborted(store_->directory + ": cancelled by the progress callback");
   }
 
   const std::shared_ptr<db::Store> store_;
@@ -163,10 +163,10 @@ Status Repairer::Begin() {
   const auto bytes = files_->SizeOf(PathOf(marker));
   if (bytes) {
     ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kRead}));
-    std::string text(std::min<uint64_t>(*bytes, kMarkerBytesMax), '\0');
+    std::string text(std::min<uint64_t>(*bytes, kReservedPrefixBytesMax), '\0');
     size_t got = 0;
     RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
-    report_.notes.push_back("an interrupted repair had found:\n" + text.substr(0, got));
+    report_.notes.push_back("an interrupted repair found:\n" + text.substr(0, got));
     return {};
   }
   const bool is_no_file = bytes.error().IsInvalidArgument();
@@ -195,7 +195,7 @@ Status Repairer::SaveTables() {
     LooseTable taken = found;
     if (!finding.is_whole()) {
       Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) +
-          " whole entries go into a new table");
+          " intact entries go into a new table");
       report_.entries_saved += finding.entries;
       taken.made_as = number;
       if (is_dry()) {
@@ -224,7 +224,7 @@ std::vector<format::VersionEdit::AddBlobFile> Repairer::WholeBlobFiles() const {
 Status Repairer::SaveLog() {
   if (!found_.origin) return {};
   const uint64_t frames = found_.log.replayed.frames;
-  if (frames > 0) Act("the log's " + std::to_string(frames) + " whole frames go into new tables");
+  if (frames > 0) Act("the WAL's " + std::to_string(frames) + " intact frames go into new tables");
   if (is_dry() || frames == 0) return {};
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     iterator::CompactionIteratorCounts counts;
@@ -245,9 +245,9 @@ Status Repairer::SaveLog() {
   ASSIGN_OR_RETURN(auto salvaged,
                    db::SalvageWal(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
   if (salvaged.log.replayed.frames != frames) {
-    return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " +
+    return Status::IOError(store_->directory + ": of the WAL's " + std::to_string(frames) + " intact frames " +
                            std::to_string(salvaged.log.replayed.frames) +
-                           " could be read the second time; run the repair again");
+                           " could be read a second time; run the repair again");
   }
   for (auto& memtable : salvaged.replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
   last_sequence_ = std::max(last_sequence_, salvaged.replayed.last_sequence);
@@ -262,7 +262,7 @@ Status Repairer::MakeTree() {
                                         [](const auto& each) { return each.second.loses_entries(); });
   if (loses_tables) {
     report_.notes.push_back(
-        "where entries of tables are lost, older versions of their keys may show, deleted ones among them");
+        "where entries of tables are lost, older versions of their keys, also deleted ones, may be visible again");
   }
   return {};
 }
@@ -292,15 +292,15 @@ Status Repairer::MakeTreeOfManifest() {
 
 Status Repairer::MakeTreeOfTables() {
   report_.notes.push_back(
-      "without a MANIFEST the tables speak for themselves: the largest sequence of a key wins; commits may be there in "
-      "part, and "
-      "what merges had dropped may show again where their inputs were still on disk");
+      "without a MANIFEST, the entry with the largest sequence of each key counts; commits may be incomplete, and "
+      "entries "
+      "that compactions had dropped may be visible again where the inputs of the compactions were still on disk");
   std::vector<LooseTable> loose;
   for (const auto& [number, taken] : tables_) loose.push_back(taken);
   for (const auto& table : log_tables_) loose.push_back({.meta = table, .made_as = kv::FileNumber{0}});
   Rebuilt rebuilt = PlanRebuild(store_->order, loose);
-  Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) +
-      " are merged anew");
+  Act(std::to_string(rebuilt.kept.size()) + " tables stay unchanged, " + std::to_string(rebuilt.merged.size()) +
+      " are merged into new tables");
   if (is_dry()) return {};
   ASSIGN_OR_RETURN(rebuilt, Rebuild(factory_, loose, store_->options.compression.bottom, [this] { return Advance(); }));
   format::VersionEdit edit;
@@ -318,7 +318,7 @@ Status Repairer::MakeTreeOfTables() {
 // ---- the new state --------------------------------------------------------------------------------------------------
 
 Status Repairer::Commit() {
-  Act("a new MANIFEST and CURRENT");
+  Act("a new MANIFEST and a new CURRENT are written");
   if (is_dry()) return {};
   RETURN_IF_ERROR(SyncNewFiles());
   if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
@@ -358,15 +358,15 @@ Status Repairer::FindKeyMarker() {
                                                       store_->order, nullptr));
     const auto entries = reader->NewScanIterator();
     for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
-      auto marker = format::MarkerOfNextIdKey(entries->entry().key);
+      auto marker = format::ReservedPrefixOfNextIdKey(entries->entry().key);
       if (marker && (!key_marker_ || marker->size() < key_marker_->size())) key_marker_ = std::move(marker);
     }
     RETURN_IF_ERROR(entries->status());
     RETURN_IF_ERROR(Advance());
   }
   if (key_marker_)
-    report_.notes.push_back("keyspaces: their keys were told by the marker 0x" + base::ToHex(*key_marker_) +
-                            ", which a record of theirs names");
+    report_.notes.push_back("keyspaces: the prefix of their keys, 0x" + base::ToHex(*key_marker_) +
+                            ", comes from a keyspace record");
   return {};
 }
 
@@ -399,7 +399,7 @@ Status Repairer::SyncFile(FileKind kind, kv::FileNumber number,
   ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
   Status status = file->Sync();
   if (status.ok()) return file->Close();
-  Act(NameOf(kind, number) + ": a sync failed; replaced by a copy of it");
+  Act(NameOf(kind, number) + ": a sync failed; the file was replaced by a copy");
   const std::string copy = PathOf(NameOf(FileKind::kRecycled, factory_.allocate_number()));
   status = env::CopyFile(files_, path, copy);
   if (status.ok()) status = check(copy);
@@ -496,9 +496,9 @@ Status Repairer::End() {
 std::string Repairer::Text() const {
   std::string text = "found:\n";
   for (const Damage& damage : report_.damages) text += "  " + ToText(damage) + "\n";
-  text += "given up:\n";
+  text += "lost:\n";
   for (const Damage& loss : report_.losses) text += "  " + ToText(loss) + "\n";
-  text += "done:\n";
+  text += "actions:\n";
   for (const std::string& action : report_.actions) text += "  " + action + "\n";
   text += "notes:\n";
   for (const std::string& note : report_.notes) text += "  " + note + "\n";
@@ -527,7 +527,8 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   repair::Repairer repairer(checked, path, std::move(inspection), std::move(lost), repair);
   RETURN_IF_ERROR(repairer.Run());
   RepairReport report = repairer.TakeReport();
-  if (is_adopted) report.actions.insert(report.actions.begin(), "tables and log with LevelDB's names got mergedb's");
+  if (is_adopted)
+    report.actions.insert(report.actions.begin(), "tables and WAL segments with LevelDB's file names were renamed");
   return report;
 }
 

@@ -48,7 +48,7 @@ Status AddBlobIndex(const CopyContext& context, const LooseTable& damaged, const
     if (status.IsBusy()) return status;
     if (IsReportedLost(context.factory.order, damaged, entry.key)) return {};
     return Status::IOError(std::string(status.message()) +
-                           ": a value that was whole could not be read the second time; run the repair again");
+                           ": an intact value could not be read a second time; run the repair again");
   }
   if (blob_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
   kv::Entry put = entry;
@@ -92,8 +92,8 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
                                  add)
                       .status());
   if (shown != entries) {
-    return Status::IOError(path + ": of " + std::to_string(entries) + " whole entries " + std::to_string(shown) +
-                           " could be read the second time; run the repair again");
+    return Status::IOError(path + ": of " + std::to_string(entries) + " intact entries " + std::to_string(shown) +
+                           " could be read a second time; run the repair again");
   }
   RETURN_IF_ERROR(outputs.Finish());
   return TakeOne(&outputs);

@@ -20,7 +20,7 @@ std::string ToText(const Damage& damage) {
   if (damage.bytes != 0) text += ", " + std::to_string(damage.bytes) + " bytes";
   if (damage.offset != 0 || damage.bytes != 0) text += ": ";
   text += damage.what;
-  if (!damage.loses_entries) return text + "; no entry is lost by it";
+  if (!damage.loses_entries) return text + "; no entry is lost";
   if (!damage.smallest_key && !damage.largest_key) return text + "; entries of any key may be lost";
   return text + "; entries of keys from " + QuoteKey(damage.smallest_key, "the first") + " to " +
          QuoteKey(damage.largest_key, "the last") + " may be lost";

@@ -55,7 +55,8 @@ Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {
   auto opened = OpenFile(meta);
   // WHY: NotFound of a file must never look like NotFound of a key.
   if (!opened && opened.error().IsNotFound()) {
-    return Status::IOError(std::string(opened.error().message()) + ": a table of the tree is gone");
+    return Status::IOError(std::string(opened.error().message()) +
+                           ": the MANIFEST names this table, and it does not exist");
   }
   ASSIGN_OR_RETURN(ReaderPtr fresh, std::move(opened));
   return tables_.Insert(number, std::move(fresh));

@@ -41,7 +41,8 @@ struct Sections {
     const std::string_view stored(bytes.data() + (offset - footer.data_bytes), static_cast<size_t>(size));
     format::Part part;
     RETURN_IF_ERROR(format::OpenPart(stored, {.unique_id = footer.unique_id, .offset = offset}, true, &part));
-    if (part.codec != Compression::kNone) return Status::NotSupported("compressed section: a newer version wrote it");
+    if (part.codec != Compression::kNone)
+      return Status::NotSupported("compressed section: written by a newer version of mergedb");
     *payload = part.payload;
     return {};
   }
@@ -59,7 +60,7 @@ struct Sections {
 
 Status ReadSections(File* file, Sections* sections) {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
-  if (file_bytes < format::kFooterBytes) return Differs("file's least size", format::kFooterBytes, file_bytes);
+  if (file_bytes < format::kFooterBytes) return Differs("minimum file size", format::kFooterBytes, file_bytes);
   const size_t tail_bytes = static_cast<size_t>(std::min<uint64_t>(file_bytes, kTailBytes));
   std::string tail(tail_bytes, '\0');
   RETURN_IF_ERROR(env::ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
@@ -80,7 +81,7 @@ Status ReadSections(File* file, Sections* sections) {
 
 // Checks that the MANIFEST and the file describe the same table.
 Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& found) {
-  if (expected.bytes != found.bytes) return Differs("file's size", expected.bytes, found.bytes);
+  if (expected.bytes != found.bytes) return Differs("file size", expected.bytes, found.bytes);
   if (expected.unique_id != found.unique_id) return Differs("unique id", expected.unique_id, found.unique_id);
   if (expected.entries != found.entries) return Differs("entries", expected.entries, found.entries);
   if (expected.smallest != found.smallest) return DiffersKey("smallest key", expected.smallest, found.smallest);
@@ -200,7 +201,7 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   RETURN_IF_ERROR(source_.index.Decode(payload, footer.data_bytes, source_.order));
   source_.around = env::ReadAround(source_.index.offset(source_.index.count()));
   if (meta_->entries < source_.index.count()) {
-    return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
+    return Differs("minimum entries for its blocks", source_.index.count(), meta_->entries);
   }
   return {};
 }
@@ -230,11 +231,12 @@ Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
   if (ranges.empty()) return {};
   // WHY checked: a range tombstone beyond the table's bounds would hide keys of other tables.
   if (order.CompareKeys(ranges.begin(0), meta_->smallest) < 0) {
-    return DiffersKey("least begin", meta_->smallest, ranges.begin(0));
+    return DiffersKey("minimum begin of a range tombstone", meta_->smallest, ranges.begin(0));
   }
   const std::string_view end = ranges.end(ranges.size() - 1);
   const int beyond = order.CompareKeys(end, meta_->largest);
-  if (beyond > 0 || (beyond != 0 && meta_->largest_is_open)) return DiffersKey("last end", meta_->largest, end);
+  if (beyond > 0 || (beyond != 0 && meta_->largest_is_open))
+    return DiffersKey("maximum end of a range tombstone", meta_->largest, end);
   if (ranges.newest_sequence() > meta_->largest_sequence) {
     return Differs("largest sequence", meta_->largest_sequence, ranges.newest_sequence());
   }
@@ -251,7 +253,9 @@ Status ReaderImpl::LoadFilter(const Sections& sections) {
     own_filter_.emplace(*filter_policy_, own_filter_bytes_);
     return {};
   }
-  if (!source_.order.is_bytewise()) return Status::Corruption("it is under a comparator that equates bytes");
+  if (!source_.order.is_bytewise())
+    return Status::Corruption(
+        "bloom filters require a comparator under which different byte strings are different keys");
   std::string_view payload;
   RETURN_IF_ERROR(sections.OpenFilter(&payload));
   return bloom_.Decode(payload);
@@ -350,7 +354,7 @@ Status ReaderImpl::CheckEntries() const {
                                 kv::PrintKey(before_key, before.tag));
     }
     if (source_.order.is_bytewise() && !MayContain(base::Hash64(entry.key))) {
-      return Status::Corruption(source_.path + ": the filter denies " + kv::PrintKey(entry.key, entry.tag));
+      return Status::Corruption(source_.path + ": the filter excludes " + kv::PrintKey(entry.key, entry.tag));
     }
     ++found.entries;
     found.largest_sequence = std::max(found.largest_sequence, kv::SequenceOf(entry.tag));

@@ -128,8 +128,8 @@ class Salvager {
     has_lost_ = true;
   }
   void LoseRangeTombstones(uint64_t offset, uint64_t bytes, std::string_view what) {
-    Lose(offset, bytes, "range tombstones: " + std::string(what) + "; what they deleted may show again", Smallest(),
-         Largest());
+    Lose(offset, bytes, "range tombstones: " + std::string(what) + "; the keys that they deleted may be visible again",
+         Smallest(), Largest());
   }
   std::optional<std::string> Smallest() const { return meta_ ? std::optional(meta_->smallest) : std::nullopt; }
   std::optional<std::string> Largest() const { return meta_ ? std::optional(meta_->largest) : std::nullopt; }
@@ -195,7 +195,7 @@ Status Salvager::OpenFile() {
 // not a known table.
 Status Salvager::ReadFooter() {
   std::string bytes(format::kFooterBytes, '\0');
-  Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes, no table has less than " +
+  Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes; a table has at least " +
                                      std::to_string(format::kTableAlign));
   if (file_bytes_ >= bytes.size())
     status = env::ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
@@ -203,7 +203,8 @@ Status Salvager::ReadFooter() {
   if (status.ok()) status = format::DecodeFooter(bytes, file_bytes_, &footer);
   if (status.ok() && meta_ && footer.unique_id != meta_->unique_id) {
     return Status::Corruption("unique id: expected " + std::to_string(meta_->unique_id) + ", found " +
-                              std::to_string(footer.unique_id) + ": a table of another time or place");
+                              std::to_string(footer.unique_id) +
+                              ": the file is a table of another database or of another time");
   }
   if (status.ok()) {
     footer_ = footer;
@@ -247,7 +248,7 @@ Status Salvager::ReadProperties() {
                                    "\", the database \"" + base::Escape(input_.order.comparator()->Name()) + "\"");
   }
   if (properties.meta.number != input_.number || properties.meta.unique_id != unique_id_) {
-    return Status::Corruption("the file says that it is table " + std::to_string(kv::ToInt(properties.meta.number)));
+    return Status::Corruption("the file has the number of table " + std::to_string(kv::ToInt(properties.meta.number)));
   }
   has_own_filter_ = !properties.filter_policy.empty();
   properties.meta.bytes = file_bytes_;
@@ -303,7 +304,7 @@ void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t
     if (TakeRangeTombstones(part.payload).ok()) return;
     offset += stored->size();
   }
-  LoseRangeTombstones(begin, limit - begin, "not found without a footer");
+  LoseRangeTombstones(begin, limit - begin, "cannot be found without a footer");
 }
 
 // Takes all range tombstones, or none. WHY the check of bounds: a tombstone beyond them would hide keys of
@@ -358,7 +359,7 @@ Status Salvager::WalkBySearch() {
   PartSearch search(file_.get(), unique_id_, limit);
   const auto has_all = [&] { return meta_ && result_.found.entries == meta_->entries; };
   uint64_t offset = 0;
-  Status flaw = Status::Corruption("no checksum fits the bytes from here on");
+  Status flaw = Status::Corruption("no checksum matches the bytes from here on");
   while (offset < limit && !has_all()) {
     Status shown;
     const auto stored = search.Find(offset, kLeastBlock, [&](std::string_view bytes) {
@@ -481,7 +482,7 @@ void Salvager::CountAll() {
 void Salvager::CheckTotals() {
   CountAll();
   const format::FileMeta& found = result_.found;
-  if (is_denied_) Note(footer_->data_bytes, footer_->filter_bytes, "filter: it denies keys that are there");
+  if (is_denied_) Note(footer_->data_bytes, footer_->filter_bytes, "filter: excludes keys that exist");
   if (!meta_ || has_lost_) return;
   const bool is_same = found.entries == meta_->entries && found.range_tombstones == meta_->range_tombstones &&
                        found.smallest == meta_->smallest && found.largest == meta_->largest &&

@@ -24,8 +24,8 @@ void CursorImpl::Park() {
 
 void CursorImpl::Detach() {
   iterator_ = nullptr;
-  walkable_ = nullptr;
-  walk_ = nullptr;
+  access_ = nullptr;
+  internal_ = nullptr;
   state_ = State::kFresh;
   transaction_ = nullptr;
 }
@@ -41,8 +41,8 @@ Status CursorImpl::Prepare() {
     return {};
   Park();  // keeps its key: a write to another keyspace has not parked the cursor
   iterator_ = transaction_->NewIterator(keyspace_);
-  walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
-  walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();
+  access_ = dynamic_cast<read::InternalAccessIterator*>(iterator_.get());
+  internal_ = access_ == nullptr ? nullptr : &access_->internal();
   key_map_ = transaction_->key_map();
   generation_ = transaction_->generation();
   has_overlay_ = transaction_->has_writes();
@@ -52,13 +52,13 @@ Status CursorImpl::Prepare() {
 // True if a move is one step of the internal iterator: the cursor is at a key, no write came in between (a
 // write parks the cursor), and reads are not remembered.
 bool CursorImpl::CanJustStep() const {
-  return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() &&
+  return state_ == State::kAt && internal_ != nullptr && internal_->Valid() && access_->IsOpen() &&
          !transaction_->remembers_reads();
 }
 
 // The same for an iterator that maps the tree's keys to those of a named keyspace.
 bool CursorImpl::CanStepPlainly() const {
-  return state_ == State::kAt && walk_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads();
+  return state_ == State::kAt && internal_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads();
 }
 
 Status CursorImpl::Fail() {
@@ -108,8 +108,8 @@ bool CursorImpl::SeekParked() {
 
 Status CursorImpl::Next() {
   if (CanJustStep()) [[likely]] {
-    walk_->Next();
-    if (walk_->Valid()) [[likely]]
+    internal_->Next();
+    if (internal_->Valid()) [[likely]]
       return {};
     return StayAtLast();
   }
@@ -159,8 +159,8 @@ Status CursorImpl::StayAtFirst() {
 
 Status CursorImpl::Prev() {
   if (CanJustStep()) [[likely]] {
-    walk_->Prev();
-    if (walk_->Valid()) [[likely]]
+    internal_->Prev();
+    if (internal_->Valid()) [[likely]]
       return {};
     return StayAtFirst();
   }
@@ -234,7 +234,7 @@ Status CursorImpl::SetForPrev(std::string_view key) {
 Status CursorImpl::Current() {
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kAt) return {};
-  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor has no position");
   if (state_ == State::kEnd) return Status::NotFound("");
   (void)SeekParked();
   if (iterator_->Valid()) return Arrive(key_, iterator_->key());
@@ -244,7 +244,7 @@ Status CursorImpl::Current() {
 
 Status CursorImpl::Put(std::string_view value) {
   RETURN_IF_ERROR(Prepare());
-  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor has no position");
   if (state_ == State::kEnd) return Status::NotFound("");
   if (state_ == State::kParked && !SeekParked()) {
     if (!iterator_->Valid() && !iterator_->status().ok()) return Fail();

@@ -44,10 +44,12 @@ class CursorImpl final : public Cursor {
   Status Current() override;
   // Also false after a move that threw: the iterator then has no position.
   bool Valid() const override {
-    return state_ == State::kAt && (walk_ != nullptr ? walk_->Valid() : iterator_->Valid());
+    return state_ == State::kAt && (internal_ != nullptr ? internal_->Valid() : iterator_->Valid());
   }
-  std::string_view key() const override { return walk_ != nullptr ? walk_->entry().key : iterator_->key(); }
-  std::string_view value() const override { return walk_ != nullptr ? walk_->entry().value : iterator_->value(); }
+  std::string_view key() const override { return internal_ != nullptr ? internal_->entry().key : iterator_->key(); }
+  std::string_view value() const override {
+    return internal_ != nullptr ? internal_->entry().value : iterator_->value();
+  }
   Status Put(std::string_view value) override;
   Status Delete() override;
   Keyspace keyspace() const override { return keyspace_; }
@@ -76,12 +78,12 @@ class CursorImpl final : public Cursor {
   const Keyspace keyspace_;
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
-  read::WalkableIterator* walkable_ = nullptr;  // the iterator, if it has an internal one
-  kv::Iterator* walk_ = nullptr;                // the internal iterator: a step and a look are one call, not five
-  const kv::KeyMap* key_map_ = nullptr;         // the key map that the iterator was made with
-  uint64_t generation_ = 0;                     // of the own writes, when the iterator was made
-  bool has_overlay_ = false;                    // there were own writes then
-  std::string key_;                             // where the cursor is parked; moves use it as scratch too
+  read::InternalAccessIterator* access_ = nullptr;  // the iterator, if it has an internal one
+  kv::Iterator* internal_ = nullptr;                // the internal iterator: a step and a look are one call, not five
+  const kv::KeyMap* key_map_ = nullptr;             // the key map that the iterator was made with
+  uint64_t generation_ = 0;                         // of the own writes, when the iterator was made
+  bool has_overlay_ = false;                        // there were own writes then
+  std::string key_;                                 // where the cursor is parked; moves use it as scratch too
 };
 
 }  // namespace mergedb::txn

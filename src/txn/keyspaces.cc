@@ -10,7 +10,9 @@
 
 namespace mergedb::txn {
 
-std::string TransactionImpl::RecordKey(std::string_view name) const { return db::CatalogKey(*key_map_, name); }
+std::string TransactionImpl::RecordKey(std::string_view name) const {
+  return db::KeyspaceRecordTreeKey(*key_map_, name);
+}
 
 // WHY not in an optimistic transaction: the map is chosen under the writers' lock, and other writers would
 // wait for a transaction that may never commit.
@@ -18,7 +20,8 @@ Status TransactionImpl::EnsureKeyMap() {
   if (key_map_ != nullptr) return {};
   if (options_.kind != TransactionKind::kSingleWriter) {
     return Status::NotSupported(
-        "the database's first keyspace: create it outside of the transaction, or in one of kind kSingleWriter");
+        "this would be the first keyspace of the database; create it outside of the transaction, or in a transaction "
+        "of kind kSingleWriter");
   }
   const auto begins_own_key = [this](const std::string& prefix) {
     const auto own = writes_.NewIterator();
@@ -28,7 +31,7 @@ Status TransactionImpl::EnsureKeyMap() {
   RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
   // An earlier call may have chosen the map and failed to enable it. That call did not check this transaction's keys.
   const kv::KeyMap* const map = host_.key_map();
-  if (begins_own_key(map->marker())) return Status::Conflict(kOtherKeyMap);
+  if (begins_own_key(map->reserved_prefix())) return Status::Conflict(kOtherKeyMap);
   key_map_ = map;
   has_whole_ranges_ = writes_.NewMaskSource() != nullptr;
   return {};
@@ -39,7 +42,7 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
   std::string value;
   const bool has_none = key_map_ == nullptr;
   const Status status = has_none ? Status::NotFound("") : GetInTree(RecordKey(name), &value);
-  if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
+  if (status.IsNotFound()) return Status::NotFound("there is no keyspace \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(value));
   RETURN_IF_ERROR(host_.CheckMade(Keyspace(id)));
@@ -70,7 +73,7 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
   RETURN_IF_ERROR(EnsureKeyMap());
   const auto found = OpenKeyspace(name);
   if (found && !options.may_exist)
-    return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+    return Status::InvalidArgument("a keyspace \"" + base::Escape(name, 64) + "\" exists already");
   if (found || !found.error().IsNotFound()) return found;
   const bool is_single = options_.kind == TransactionKind::kSingleWriter;
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.AllocateKeyspaceId(is_single ? this : nullptr));
@@ -112,7 +115,7 @@ Status TransactionImpl::DropKeyspace(Keyspace keyspace) {
 Status TransactionImpl::ClearKeyspace(Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   if (keyspace.is_default())
-    return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+    return Status::InvalidArgument("ClearKeyspace does not support the default keyspace; use DeleteRange");
   const std::string prefix = key_map_->Prefix(keyspace.id());
   RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix)));
   NoteUse(keyspace);

@@ -71,7 +71,7 @@ char* OwnWrites::AddReserved(std::string_view given_key, size_t value_bytes) {
 }
 
 void OwnWrites::RollBack(const Mark& mark) {
-  ASSERT(mark.count <= count_ && mark.batch_bytes <= batch_.size(), "a savepoint is of what was written before it");
+  ASSERT(mark.count <= count_ && mark.batch_bytes <= batch_.size(), "a savepoint is not after the last write");
   ++generation_;
   bool has_range_deletes = false;
   while (records_.size() > mark.count) {

@@ -41,7 +41,7 @@ void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
   if (ZOO(kStretchNotRemembered) || Grow(lower, upper)) return;
   Limit first = lower ? Limit(std::string(*lower)) : std::nullopt;
   Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
-  ASSERT(!EndsBefore(last, first), "a stretch does not end before it begins");
+  ASSERT(!EndsBefore(last, first), "a range does not end before it begins");
 
   // The ranges that overlap the new one become one with it.
   auto place = stretches_.upper_bound(first);
@@ -86,7 +86,7 @@ Status ReadSet::CheckAgainst(std::string_view written) {
         reader.kind() == kv::Kind::kRangeDelete ? TouchedIn(reader.key(), reader.value()) : Touched(reader.key());
     if (conflict_) return Conflict();
   }
-  ASSERT(reader.status().ok(), "the window holds what it was given");
+  ASSERT(reader.status().ok(), "the window has the keys that were added");
   return {};
 }
 
@@ -105,7 +105,7 @@ Status ReadSet::CheckAgainst(const write::WriteIndex& index, kv::Sequence since)
 
 Status ReadSet::Conflict() const {
   return Status::Conflict("key \"" + base::Escape(*conflict_, 64) +
-                          "\", which the transaction has read, was written by another commit since it began");
+                          "\", which the transaction has read, was written by another commit after it began");
 }
 
 }  // namespace mergedb::txn

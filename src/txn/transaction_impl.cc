@@ -15,7 +15,7 @@ Transaction::~Transaction() = default;
 
 Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
   auto* const host = dynamic_cast<db::TransactionHost*>(&db);
-  if (host == nullptr) return Status::NotSupported("transactions need a database of DB::Open");
+  if (host == nullptr) return Status::NotSupported("transactions need a database that was opened by DB::Open");
   ASSIGN_OR_RETURN(auto begun, txn::TransactionImpl::Begin(db, *host, options));
   return std::unique_ptr<Transaction>(std::move(begun));
 }
@@ -25,11 +25,11 @@ namespace {
 
 Status CheckOptions(const TransactionOptions& options) {
   if (options.bytes_max > kBatchBytesMax) {
-    return Status::InvalidArgument("bytes_max of " + std::to_string(options.bytes_max) + "; the most is " +
+    return Status::InvalidArgument("bytes_max of " + std::to_string(options.bytes_max) + "; the maximum is " +
                                    std::to_string(kBatchBytesMax));
   }
   if (options.snapshot != nullptr && options.kind != TransactionKind::kReadOnly) {
-    return Status::InvalidArgument("a transaction that writes reads the newest state: a snapshot is for kReadOnly");
+    return Status::InvalidArgument("a snapshot is allowed only in transactions of kind kReadOnly");
   }
   return {};
 }
@@ -52,7 +52,7 @@ Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::Tran
 
 Status TransactionImpl::BeginAgain() {
   ASSERT(!is_open_ && options_.kind == TransactionKind::kReadOnly && options_.snapshot == nullptr,
-         "only a reader of now that has ended begins again");
+         "only a read-only transaction without a snapshot that has ended begins again");
   RETURN_IF_ERROR(host_.CheckUsable(false));
   return Start();
 }
@@ -105,7 +105,7 @@ Status TransactionImpl::Commit() {
   if (status.IsConflict() && reads_.conflict()) {
     const kv::KeyMap::Place place =
         key_map_ == nullptr ? kv::KeyMap::Place{.key = *reads_.conflict()} : key_map_->FromTree(*reads_.conflict());
-    if (!place.is_catalog) {
+    if (!place.is_keyspace_record) {
       conflict_ = TransactionConflict{
           .keyspace = Keyspace(place.keyspace), .key = std::string(place.key), .sequence = sequence_};
     }
@@ -358,8 +358,8 @@ Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, s
     return Write(std::nullopt, kv::Kind::kRangeDelete, begin, end);
   const auto stretches =
       key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
-  RETURN_IF_ERROR(CheckRoom(stretches.size() *
-                            OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
+  RETURN_IF_ERROR(CheckRoom(stretches.size() * OwnWrites::BytesOf(begin.size() + kv::kReservedPrefixBytesMax,
+                                                                  end.size() + kv::kReservedPrefixBytesMax)));
   NoteUse(keyspace);
   for (const auto& stretch : stretches)
     RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
@@ -380,7 +380,7 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckKey(key));
   if (value_bytes > kValueBytesMax) {
-    return Status::InvalidArgument("value of " + std::to_string(value_bytes) + " bytes; the most is " +
+    return Status::InvalidArgument("value of " + std::to_string(value_bytes) + " bytes; the maximum is " +
                                    std::to_string(kValueBytesMax));
   }
   NoteUse(keyspace);

@@ -22,7 +22,7 @@
 namespace mergedb::txn {
 
 inline constexpr std::string_view kOtherKeyMap =
-    "the database's first keyspace was made since the transaction began: begin again";
+    "the first keyspace was created after this transaction began; begin a new transaction";
 
 class TransactionImpl final : public Transaction {
  public:

@@ -26,9 +26,9 @@ bool EndsBefore(const kv::Order& order, const VirtualTable& a, const VirtualTabl
 Status CheckPositionsDescend(const Version& version) {
   for (size_t i = 0; i < version.runs().size(); ++i) {
     const Run& run = *version.runs()[i];
-    if (run.virtual_tables().empty()) return Broken("I2", NameOf(run), "shows nothing");
+    if (run.virtual_tables().empty()) return Broken("I2", NameOf(run), "has no virtual tables");
     if (i > 0 && version.runs()[i - 1]->position() <= run.position()) {
-      return Broken("I2", NameOf(run), "does not stand below the run before it");
+      return Broken("I2", NameOf(run), "is not below the run before it");
     }
   }
   return Status::Ok();
@@ -66,7 +66,8 @@ Status CheckFile(const kv::Order& order, const format::FileMeta& file) {
     return Broken("I5", NameOf(file),
                   "sequences " + std::to_string(file.smallest_sequence) + ".." + std::to_string(file.largest_sequence));
   }
-  if (file.entries == 0 && file.range_tombstones == 0) return Broken("I5", NameOf(file), "holds nothing");
+  if (file.entries == 0 && file.range_tombstones == 0)
+    return Broken("I5", NameOf(file), "has no entries and no range tombstones");
   if (file.largest_is_open && file.range_tombstones == 0) {
     return Broken("I5", NameOf(file), "its largest key is not included, without a range tombstone");
   }
@@ -91,11 +92,11 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
     const VirtualTable& virtual_table = *virtual_tables[i];
     if (previous.file->number != virtual_table.file->number) continue;
     if (previous.file != virtual_table.file && *previous.file != *virtual_table.file) {
-      return Broken("I6", NameOf(*virtual_table.file), "one number, two descriptions");
+      return Broken("I6", NameOf(*virtual_table.file), "two different descriptions");
     }
     if (!EndsBefore(order, previous, virtual_table)) {
       return Broken("I6", NameOf(*virtual_table.file),
-                    "key '" + base::Escape(virtual_table.smallest()) + "' is shown twice");
+                    "key '" + base::Escape(virtual_table.smallest()) + "' is in two virtual tables");
     }
   }
   return Status::Ok();
@@ -103,17 +104,17 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
 
 Status CheckBlobFilesThere(const Version& version) {
   if (const kv::FileNumber missing = version.missing_blob_file(); missing != kv::FileNumber{}) {
-    return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)),
-                  "a table refers to it, and no edit added it");
+    return Broken("I7", "blob file " + std::to_string(kv::ToInt(missing)),
+                  "a table refers to it, but no VersionEdit has added it");
   }
   for (const auto& table : version.file_metas()) {
     if (version.FindBlobFile(table->number) != nullptr)
-      return Broken("I7", NameOf(*table), "a value file has its number");
+      return Broken("I7", NameOf(*table), "a blob file has the same number");
     for (const format::BlobShare& share : table->values) {
       const uint64_t bytes_max = version.FindBlobFile(share.file)->record_bytes;
       if (share.bytes <= bytes_max) continue;
       return Broken("I7", NameOf(*table),
-                    "refers to " + std::to_string(share.bytes) + " bytes of value file " +
+                    "refers to " + std::to_string(share.bytes) + " bytes of blob file " +
                         std::to_string(kv::ToInt(share.file)) + ", which has " + std::to_string(bytes_max));
     }
   }

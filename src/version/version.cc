@@ -109,7 +109,7 @@ constexpr size_t kPiecesMax = 64;
 constexpr size_t kBorderBytesMax = 1024;
 
 // The arguments of CompactedRangesBy that are the same for all pieces.
-struct Settling {
+struct CompactedRangesInput {
   const kv::Order& order;
   const Version& version;
   kv::Position newest;
@@ -119,8 +119,8 @@ struct Settling {
 };
 
 // The begins and ends of other runs' tables strictly within the bounds, fewer than kPiecesMax.
-std::vector<std::string_view> Borders(const Settling& settling, const format::Bounds& bounds) {
-  const kv::Order& order = settling.order;
+std::vector<std::string_view> Borders(const CompactedRangesInput& input, const format::Bounds& bounds) {
+  const kv::Order& order = input.order;
   std::vector<std::string_view> borders;
   const auto add = [&](std::string_view key) {
     if (key.size() > kBorderBytesMax) return;
@@ -128,8 +128,8 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
     if (bounds.upper && order.CompareKeys(key, *bounds.upper) >= 0) return;
     borders.push_back(key);
   };
-  for (const RunPtr& run : settling.version.runs()) {
-    if (settling.IsSource(*run)) continue;
+  for (const RunPtr& run : input.version.runs()) {
+    if (input.IsSource(*run)) continue;
     const auto [first, last] = run->Overlap(order, bounds);
     for (size_t i = first; i < last; ++i) {
       add(run->virtual_tables()[i].smallest());
@@ -147,18 +147,18 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
 
 // WHY not the sequences of the inputs: after partial compactions newer runs may contain smaller sequences of other
 // keys, and older runs larger ones.
-std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::Sequence largest,
-                                                  format::Bounds bounds) {
-  const auto& runs = settling.version.runs();
+std::optional<format::CompactedRange> CompactedRangeOf(const CompactedRangesInput& input, kv::Sequence largest,
+                                                       format::Bounds bounds) {
+  const auto& runs = input.version.runs();
   // WHY 1 if an older run exists, even without keys here: it may be compacted later without this output.
-  kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
+  kv::Sequence begin = runs.empty() || runs.back()->position() == input.oldest ? 0 : 1;
   kv::Sequence end = kv::kSequenceMax;
   for (const RunPtr& run : runs) {
-    if (settling.IsSource(*run)) continue;
-    const auto [first, last] = run->Overlap(settling.order, bounds);
+    if (input.IsSource(*run)) continue;
+    const auto [first, last] = run->Overlap(input.order, bounds);
     for (size_t i = first; i < last; ++i) {
       const format::FileMeta& file = *run->virtual_tables()[i].file;
-      if (run->position() < settling.oldest) {
+      if (run->position() < input.oldest) {
         begin = std::max(begin, file.largest_sequence + 1);
       } else {
         end = std::min(end, file.smallest_sequence);
@@ -175,7 +175,7 @@ std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::
 std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version,
                                                       kv::Position newest, kv::Position oldest,
                                                       const format::Bounds& bounds, kv::Sequence flushed) {
-  const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
+  const CompactedRangesInput input{.order = order, .version = version, .newest = newest, .oldest = oldest};
   kv::Sequence largest = flushed;  // WHY not 0: the tables' sequences may have been set to 0
   for (const RunPtr& run : version.runs()) {
     for (const VirtualTable& virtual_table : run->virtual_tables())
@@ -183,7 +183,7 @@ std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, co
   }
   std::vector<format::CompactedRange> all;
   const auto add = [&](format::Bounds piece) {
-    auto compacted_ranges = SettlePiece(settling, largest, std::move(piece));
+    auto compacted_ranges = CompactedRangeOf(input, largest, std::move(piece));
     if (!compacted_ranges) return;
     const bool goes_on = !all.empty() && all.back().bounds.upper == compacted_ranges->bounds.lower &&
                          all.back().from == compacted_ranges->from && all.back().sequence == compacted_ranges->sequence;
@@ -194,7 +194,7 @@ std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, co
     }
   };
   std::optional<std::string> lower = bounds.lower;
-  for (const std::string_view border : Borders(settling, bounds)) {
+  for (const std::string_view border : Borders(input, bounds)) {
     add({.lower = lower, .upper = std::string(border)});
     lower = std::string(border);
   }

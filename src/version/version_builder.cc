@@ -68,8 +68,9 @@ void CutVirtualTables(const kv::Order& order, const format::Bounds& cut, std::ve
 }
 
 Status Overlaps(const VirtualTable& virtual_table, kv::Position position) {
-  return Status::Corruption("edit shows table " + std::to_string(kv::ToInt(virtual_table.file->number)) + " at '" +
-                            base::Escape(virtual_table.smallest()) + "' over another one in the run at position " +
+  return Status::Corruption("VersionEdit adds table " + std::to_string(kv::ToInt(virtual_table.file->number)) +
+                            " at '" + base::Escape(virtual_table.smallest()) +
+                            "', where it overlaps another table of the run at position " +
                             std::to_string(kv::ToInt(position)));
 }
 
@@ -100,12 +101,12 @@ Status InsertVirtualTables(const kv::Order& order, kv::Position position, Draft*
 
 Status DraftAdds(const kv::Order& order, const Version& base, const format::VersionEdit& edit, Drafts* drafts) {
   for (const format::VersionEdit::Add& add : edit.adds) {
-    if (!add.file) return Status::Corruption("edit adds no table");
+    if (!add.file) return Status::Corruption("VersionEdit adds no table");
     RETURN_IF_ERROR(CheckFile(order, *add.file));
     auto virtual_table = Clip(order, add.file, add.bounds);
     if (!virtual_table) {
-      return Status::Corruption("edit adds table " + std::to_string(kv::ToInt(add.file->number)) +
-                                " with bounds that show nothing of it");
+      return Status::Corruption("VersionEdit adds table " + std::to_string(kv::ToInt(add.file->number)) +
+                                " with bounds that contain none of its keys");
     }
     Draft* draft = FindDraft(base, add.position, drafts);
     if (!draft) draft = &drafts->emplace(add.position, Draft{.level = add.level}).first->second;
@@ -145,8 +146,8 @@ Status KeepEachOnce(std::vector<format::BlobFilePtr>* files) {
   };
   for (auto at = files->begin(); (at = std::adjacent_find(at, files->end(), is_same)) != files->end(); ++at) {
     if (**at != **(at + 1)) {
-      return Status::Corruption("edit adds value file " + std::to_string(kv::ToInt((*at)->number)) +
-                                ", which is there already, another one");
+      return Status::Corruption("VersionEdit adds blob file " + std::to_string(kv::ToInt((*at)->number)) +
+                                ", but the version has another blob file of this number");
     }
   }
   files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
@@ -182,8 +183,8 @@ Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const 
     const int limits = is_closed ? order.CompareKeys(*cut.bounds.lower, *cut.bounds.upper) : -1;
     if (limits == 0) continue;
     if (limits > 0) {
-      return Status::Corruption("edit cuts from '" + base::Escape(*cut.bounds.lower) + "' back to '" +
-                                base::Escape(*cut.bounds.upper) + "'");
+      return Status::Corruption("VersionEdit has a cut with lower bound '" + base::Escape(*cut.bounds.lower) +
+                                "' and upper bound '" + base::Escape(*cut.bounds.upper) + "'");
     }
     if (Draft* draft = FindDraft(base, cut.position, &drafts)) CutVirtualTables(order, cut.bounds, &draft->Slices());
   }

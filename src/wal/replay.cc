@@ -50,7 +50,7 @@ class Replayer {
         expected_(expected),
         buffer_(file_system, directory, expected.staging_bytes) {
     replayed_.end = origin.start;
-    unstaged_end_ = origin.start.position;
+    direct_end_ = origin.start.position;
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
@@ -92,7 +92,7 @@ class Replayer {
   BufferBytes buffer_;
   Replayed replayed_;
   bool last_is_from_ring_ = false;  // the last replayed frame
-  uint64_t unstaged_end_ = 0;       // end of the last frame that bypassed the buffer, or the start of replay
+  uint64_t direct_end_ = 0;         // end of the last frame that bypassed the buffer, or the start of replay
 };
 
 // Busy is not damage: no file descriptor is left, and the file may be whole.
@@ -116,7 +116,7 @@ Status Replayer::OpenSegments(std::vector<Status>* flaws) {
   for (const kv::FileNumber number : expected) {
     if (std::binary_search(found.begin(), found.end(), number)) continue;
     const std::string path = format::SegmentPath(directory_, number);
-    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this log segment; it is missing"), flaws));
+    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this WAL segment, but it is missing"), flaws));
   }
   for (const kv::FileNumber number : found) {
     const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
@@ -168,7 +168,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
                      .chain = frame.header.crc,
                      .sequence = frame.header.sequence + 1};
     last_is_from_ring_ = is_from_ring;
-    if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) unstaged_end_ = position();
+    if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) direct_end_ = position();
     ++replayed_.frames;
   }
 }
@@ -283,7 +283,7 @@ Status Replayer::ReportDamagedHeader() {
   if (FitsWithAByteChanged(buffer_.Read(position(), kFrameHeaderBytes))) {
     replayed_.dropped_bytes = kFrameHeaderBytes;
     replayed_.report =
-        "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
+        "STAGING: WAL position " + std::to_string(position()) + ": the header of the last frame is damaged";
     return {};
   }
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
@@ -316,7 +316,7 @@ Result<bool> Replayer::RingHoldsAHeader() {
   };
   if (position() + kFrameHeaderBytes <= buffer_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
   const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
-  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + unstaged_end_) return false;
+  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + direct_end_) return false;
   std::string_view before;
   RETURN_IF_ERROR(segments_.Read(position() - buffer_.size(), kFrameHeaderBytes, &before));
   return before.size() == kFrameHeaderBytes && differs(before);
@@ -331,7 +331,7 @@ bool Replayer::RingHoldsMore() {
 
 // Reports frames that are away from their position because bytes were inserted or removed. They are lost as well.
 Status Replayer::ReportMovedFrames(bool* is_found) {
-  std::string where = "STAGING: log position " + std::to_string(position());
+  std::string where = "STAGING: WAL position " + std::to_string(position());
   *is_found = buffer_.size() > 0 && RingHoldsMore();
   if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) { ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader()); }
   if (!*is_found) {
@@ -344,8 +344,7 @@ Status Replayer::ReportMovedFrames(bool* is_found) {
   if (!*is_found) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;
   replayed_.report =
-      where +
-      ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
+      where + ": damaged: a frame at or behind it is not where it was written; dropped all frames from there on";
   return {};
 }
 
@@ -353,17 +352,19 @@ Status Replayer::Judge() {
   const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
   const uint64_t durable_position = expected_.durable_position;
   const auto damaged = [&](const std::string& why) {
-    return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
+    return Status::Corruption(directory_ + ": WAL damaged at " + segments_.Describe(position()) + ": " + why);
   };
-  if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
-  if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
+  if (clean_end && *clean_end != position())
+    return damaged("the WAL was closed at position " + std::to_string(*clean_end));
+  if (position() < durable_position)
+    return damaged("the WAL was durable up to position " + std::to_string(durable_position));
   if (clean_end) return {};
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
   SurveyRing(&survey);
   if (survey.durable > position() && !ZOO(kDamageTakenForTornTail)) {
-    return damaged("the frame at position " + std::to_string(survey.witness) + " says that it was durable up to " +
-                   std::to_string(survey.durable));
+    return damaged("the frame at position " + std::to_string(survey.witness) +
+                   " records that the WAL was durable up to position " + std::to_string(survey.durable));
   }
   if (survey.frames == 0) {
     bool is_found = false;
@@ -397,7 +398,7 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax)
-    return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
+    return Status::Corruption("impossible start of the WAL: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
   RETURN_IF_ERROR(replayer.LoadRing(nullptr));
   RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
@@ -411,7 +412,7 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   Salvaged salvaged;
   if (origin.start.position > kPositionMax) {
-    salvaged.verdict = Status::Corruption("impossible start of the log: " + std::to_string(origin.start.position));
+    salvaged.verdict = Status::Corruption("impossible start of the WAL: " + std::to_string(origin.start.position));
     return salvaged;
   }
   Replayer replayer(file_system, directory, origin, expected);

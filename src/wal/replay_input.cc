@@ -59,13 +59,13 @@ std::string SegmentBytes::Describe(uint64_t position) const {
     // The newest segment that should hold the position is cut short.
     for (auto cut = segments_.rbegin(); cut != segments_.rend(); ++cut) {
       if (position < cut->head.start || position >= cut->head.limit()) continue;
-      return format::PrintFileName(format::FileKind::kSegment, cut->number) + ": ends before log position " +
+      return format::PrintFileName(format::FileKind::kSegment, cut->number) + ": ends before WAL position " +
              std::to_string(position) + " (truncated?)";
     }
-    return "no segment holds log position " + std::to_string(position);
+    return "no segment has WAL position " + std::to_string(position);
   }
   return format::PrintFileName(format::FileKind::kSegment, segment->number) + ": offset " +
-         std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " +
+         std::to_string(kBlockBytes + (position - segment->head.base())) + " (WAL position " +
          std::to_string(position) + ")";
 }
 
@@ -118,7 +118,7 @@ Status BufferBytes::Load() {
   const auto lost = [&](const std::string& what) {
     const std::string bytes = std::to_string(*expected_bytes_);
     return Status::Corruption(path + ": " + what + ", expected " + bytes +
-                              " bytes; it may hold the newest writes. To give them up: `mergedb repair`, or " +
+                              " bytes; it may have the newest writes. To open without them: `mergedb repair`, or " +
                               "a file of " + bytes + " zeros in its place");
   };
   auto file = file_system_->Open(path, {.access = Access::kRead});

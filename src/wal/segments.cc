@@ -242,7 +242,7 @@ Result<Segments::Segment*> Segments::Open(uint64_t position, uint64_t from) {
 
 Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64_t from) {
   ASSIGN_OR_RETURN(Segment* const segment, Open(position, from));
-  ASSERT(segment != nullptr && position >= segment->base(), "the drain writes forward");
+  ASSERT(segment != nullptr && position >= segment->base(), "the WAL writer writes forward");
   const uint64_t offset = position - segment->base();
   const size_t fit = std::min<uint64_t>(bytes.size(), capacity_ - offset);
   segment->is_unsynced = true;

@@ -39,12 +39,12 @@ class WalImpl final : public Wal {
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
   uint64_t durable_position() const override { return writer_->durable(); }
-  uint64_t undrained_bytes() const override {
-    const uint64_t drained = writer_->drained();  // first: it never passes an end that is read later
-    return writer_->staged_end() - drained;
+  uint64_t unwritten_bytes() const override {
+    const uint64_t written_end = writer_->written_end();  // first: it never passes an end that is read later
+    return writer_->appended_end() - written_end;
   }
   uint64_t backlog() const override {
-    const uint64_t end = writer_->staged_end(), limit = writer_->StagingLimit();
+    const uint64_t end = writer_->appended_end(), limit = writer_->BufferLimit();
     const uint64_t room = limit > end ? limit - end : 0;
     return undrained_bytes_max() - std::min(undrained_bytes_max(), room);
   }
@@ -89,7 +89,7 @@ class WalImpl final : public Wal {
 
   // Guarded by the exclusive section.
   uint64_t end_ = 0;
-  uint64_t limit_ = 0;  // a lower bound of writer_->StagingLimit()
+  uint64_t limit_ = 0;  // a lower bound of writer_->BufferLimit()
   uint64_t nudge_at_ = 0;
   uint32_t chain_;
   kv::Sequence next_sequence_;
@@ -114,13 +114,13 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
 }
 
 // WHY the checksum reads the pieces and not their copies: see Crc32cExtendNumbers.
-// MEASURED: bench/micro/log_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
+// MEASURED: bench/micro/wal_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
 // of the copies -> of the pieces: 132 B 39-41 -> 24-32 ns, 1,060 B 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
 Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
   ASSERT(payload_bytes <= direct_bytes_max_ && records > 0,
-         "larger frames go to AppendLarge, and a frame holds a record");
+         "larger frames go to AppendLarge, and a frame has a record");
   const uint64_t frame_bytes = FrameBytes(payload_bytes);
   if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]]
     RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
@@ -159,13 +159,13 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
       RETURN_IF_ERROR(writer_->Help());
       continue;
     }
-    limit_ = writer_->StagingLimit();
+    limit_ = writer_->BufferLimit();
     if (wanted <= limit_) return {};
     const bool needs_segment = wanted > writer_->segments().reserved_end();
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
     const Status status = needs_segment ? writer_->segments().Reserve(wanted) : writer_->Help();
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
-    (needs_segment ? counters_.segment_waits : counters_.drain_waits).Add(waited);
+    (needs_segment ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
     RETURN_IF_ERROR(status);
   }
 }
@@ -175,13 +175,13 @@ void WalImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
   end_ = end;
   chain_ = chain;
   next_sequence_ += records;
-  counters_.bytes_staged.store(end, std::memory_order_relaxed);
+  counters_.bytes_appended.store(end, std::memory_order_relaxed);
   counters_.frames.store(counters_.frames.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 Status WalImpl::AppendLarge(std::string_view payload, uint64_t records) {
-  ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame holds a record and up to 2 GiB");
-  ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the ring: replay looks for them there");
+  ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame has a record and up to 2 GiB");
+  ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the WAL buffer, where replay looks for them");
   RETURN_IF_ERROR(writer_->Check());
   const uint64_t frame_bytes = FrameBytes(payload.size());
   RETURN_IF_ERROR(writer_->segments().Reserve(end_ + frame_bytes));

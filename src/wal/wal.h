@@ -9,7 +9,7 @@
 // file in the database directory, so its bytes survive kill -9 at once. Otherwise the commit leader calls
 // WriteThrough, one write a group. In the background the WAL writer copies the buffer to segments in large
 // aligned writes. A commit that asks for power-loss durability calls MakeDurable.
-// MEASURED: bench/micro/log_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
+// MEASURED: bench/micro/wal_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
 // ns for one write() a record.
 //
 // FORMAT: frame (docs/formats/wal.md), at a multiple of 8 bytes:
@@ -111,7 +111,7 @@ class Wal {
 
   virtual Mark end() const = 0;  // (exclusive)
   virtual uint64_t durable_position() const = 0;
-  virtual uint64_t undrained_bytes() const = 0;
+  virtual uint64_t unwritten_bytes() const = 0;
   // The used part of the room for unwritten bytes, plus the part that is missing while the next segment is
   // made. A writer waits when it reaches undrained_bytes_max(). A backlog for the write delay.
   virtual uint64_t backlog() const = 0;
@@ -139,10 +139,10 @@ class Wal {
   virtual void Stop() = 0;
 
   struct Counters {
-    std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
+    std::atomic<uint64_t> bytes_appended{0}, bytes_written{0}, writes{0}, syncs{0}, frames{0};
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
     // Waits of Append: for room in the buffer, and for a new segment.
-    base::WaitCounter drain_waits, segment_waits;
+    base::WaitCounter wal_buffer_waits, segment_waits;
   };
   const Counters& counters() const { return counters_; }
 

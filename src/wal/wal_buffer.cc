@@ -22,7 +22,7 @@ Status WriteZeros(File* file, size_t bytes) {
 
 Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, const std::string& directory,
                                                      size_t bytes, size_t overhang_bytes, bool use_mapping) {
-  ASSERT((bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes, "the ring's size is a power of two");
+  ASSERT((bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes, "the size of the WAL buffer is a power of two");
   auto buffer = std::unique_ptr<WalBuffer>(new WalBuffer);
   buffer->size_ = bytes;
   const std::string path = format::JoinPath(directory, format::PrintFileName(format::FileKind::kStaging));

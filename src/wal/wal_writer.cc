@@ -38,7 +38,7 @@ WalWriter::Hold::~Hold() { writer_->Unhold(); }
 Status WalWriter::Check() const {
   base::Lock lock(mutex_);
   if (!failure_.ok()) return failure_;
-  return is_stopped_ ? Status::ShuttingDown("the log is closed") : Status();
+  return is_stopped_ ? Status::ShuttingDown("the WAL is closed") : Status();
 }
 
 Status WalWriter::failure() const {
@@ -68,21 +68,21 @@ void WalWriter::Stop() {
 
 // --- steps ---------------------------------------------------------------------------------------------------
 
-uint64_t WalWriter::StagingLimit() const {
+uint64_t WalWriter::BufferLimit() const {
   const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + buffer_->size();
-  return std::min({kept_limit, drained() + undrained_bytes_max_, segments_.reserved_end()});
+  return std::min({kept_limit, written_end() + undrained_bytes_max_, segments_.reserved_end()});
 }
 
-// One write, from drained() towards `target`, which is an end of the buffered frames.
+// One write, from written_end() towards `target`, which is an end of the buffered frames.
 Status WalWriter::Step(uint64_t target) {
-  const uint64_t from = drained();
+  const uint64_t from = written_end();
   const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
   auto written = segments_.Write(piece.position, piece.bytes, from);
   if (!written) {
     trouble_ = true;
     return std::move(written).error();
   }
-  counters_->drains.fetch_add(1, std::memory_order_relaxed);
+  counters_->writes.fetch_add(1, std::memory_order_relaxed);
   Advance(std::min(target, piece.position + *written), target);
   return {};
 }
@@ -110,31 +110,32 @@ WalWriter::Piece WalWriter::CutBytes(uint64_t from, uint64_t target) {
   return {from, {buffer_->At(from), end - from}};
 }
 
-void WalWriter::Advance(uint64_t drained, uint64_t target) {
-  SCHEDULE_POINT("publish what is drained");
-  counters_->bytes_drained.fetch_add(drained - drained_, std::memory_order_relaxed);
-  if (drained >= next_boundary_) {
-    boundary_ = drained == target ? target : next_boundary_;
+void WalWriter::Advance(uint64_t written_end, uint64_t target) {
+  SCHEDULE_POINT("publish the written position");
+  counters_->bytes_written.fetch_add(written_end - written_end_, std::memory_order_relaxed);
+  if (written_end >= next_boundary_) {
+    boundary_ = written_end == target ? target : next_boundary_;
     next_boundary_ = target;
   }
-  kept_.store(RoundDown(ZOO(kWalBufferReusedTooEarly) ? drained : boundary_, kBlockBytes), std::memory_order_release);
-  drained_.store(drained, std::memory_order_release);
+  kept_.store(RoundDown(ZOO(kWalBufferReusedTooEarly) ? written_end : boundary_, kBlockBytes),
+              std::memory_order_release);
+  written_end_.store(written_end, std::memory_order_release);
 }
 
 Status WalWriter::StepTo(uint64_t target) {
-  while (drained() < target) RETURN_IF_ERROR(Step(target));
+  while (written_end() < target) RETURN_IF_ERROR(Step(target));
   ClearTrouble();
   return {};
 }
 
-// WHY boundary_ and not drained(): after a failed step drained() may be inside a frame, and replay takes the
+// WHY boundary_ and not written_end(): after a failed step written_end() may be inside a frame, and replay takes the
 // durable position for a frame boundary.
 Status WalWriter::SyncHeld() {
   const uint64_t point = boundary_;
   if (point == durable()) return {};
   Status status = segments_.Sync();
   if (!status.ok()) return Fail(status);
-  SCHEDULE_POINT("publish what is durable");
+  SCHEDULE_POINT("publish the durable position");
   durable_.store(point, std::memory_order_release);
   return {};
 }
@@ -151,8 +152,8 @@ Status WalWriter::Help() {
     is_held_ = true;
   }
   Status status;
-  const uint64_t target = staged_end();
-  if (drained() < target) status = Step(target);
+  const uint64_t target = appended_end();
+  if (written_end() < target) status = Step(target);
   if (status.ok()) ClearTrouble();
   Unhold();
   return status;
@@ -160,13 +161,13 @@ Status WalWriter::Help() {
 
 Status WalWriter::WriteAll() {
   Hold hold(this);
-  return StepTo(staged_end());
+  return StepTo(appended_end());
 }
 
 Status WalWriter::MakeDurable() {
   Hold hold(this);
   if (Status status = Check(); !status.ok()) return status.WithOutcomeUnknown();
-  if (Status status = StepTo(staged_end()); !status.ok()) return status.WithOutcomeUnknown();
+  if (Status status = StepTo(appended_end()); !status.ok()) return status.WithOutcomeUnknown();
   return SyncHeld();
 }
 
@@ -223,9 +224,9 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
   }
   if (!status.ok()) return Fail(status);
   const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the buffer
-  ASSERT(tail > position, "a large frame is longer than a block: what the ring holds before it stays");
+  ASSERT(tail > position, "a large frame is longer than a block, so the WAL buffer keeps the bytes before it");
   CopyStream(position, tail, end, header, payload, buffer_->At(tail));
-  staged_end_ = end;
+  appended_end_ = end;
   next_boundary_ = end;
   Advance(end, end);
   return SyncHeld();
@@ -234,8 +235,8 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
 // --- in the background ---------------------------------------------------------------------------------------
 
 void WalWriter::Nudge() {
-  const uint64_t end = staged_end();
-  const bool is_much = buffer_->is_mapped() && end - drained() >= wake_bytes_;
+  const uint64_t end = appended_end();
+  const bool is_much = buffer_->is_mapped() && end - written_end() >= wake_bytes_;
   if (is_much) Schedule();
   if (segments_.reserved_end() < end + segment_lead_) ScheduleSegment();
 }
@@ -251,7 +252,7 @@ void WalWriter::RunLater(void (WalWriter::*work)()) {
 }
 
 void WalWriter::OnTimer() {
-  if (staged_end() == durable()) {
+  if (appended_end() == durable()) {
     is_timer_armed_ = false;
     RunLater(&WalWriter::OnLastLook);
     return;
@@ -262,7 +263,7 @@ void WalWriter::OnTimer() {
 }
 
 void WalWriter::OnLastLook() {
-  if (staged_end() != durable()) ArmTimer();
+  if (appended_end() != durable()) ArmTimer();
 }
 
 void WalWriter::Schedule() {
@@ -280,7 +281,7 @@ void WalWriter::Run() noexcept {
   }
   RunHeld();
   Unhold();
-  const bool goes_on = !trouble() && buffer_->is_mapped() && staged_end() - drained() >= wake_bytes_;
+  const bool goes_on = !trouble() && buffer_->is_mapped() && appended_end() - written_end() >= wake_bytes_;
   base::Lock lock(mutex_);
   --running_;
   changed_.NotifyAll();
@@ -290,14 +291,14 @@ void WalWriter::Run() noexcept {
 
 // Errors set trouble(); the next Append reports them.
 void WalWriter::RunHeld() {
-  const uint64_t target = staged_end();
+  const uint64_t target = appended_end();
   if (sync_wanted_.exchange(false)) {
     if (buffer_->is_mapped() && !StepTo(target).ok()) return;
     if (!SyncHeld().ok() || !buffer_->is_mapped()) return;
     // WHY this fails the WAL: on a full disk a later store to a page that a copy shares would kill the
     // process. The next epoch makes a new file.
     if (Status status = buffer_->Unshare(); !status.ok()) (void)Fail(status);
-  } else if (buffer_->is_mapped() && target - drained() >= wake_bytes_) {
+  } else if (buffer_->is_mapped() && target - written_end() >= wake_bytes_) {
     (void)Step(target);
   }
 }
@@ -315,7 +316,7 @@ void WalWriter::PrepareSegment() {
     if (is_stopped_ || !failure_.ok()) return;
     ++running_;
   }
-  const uint64_t wanted = staged_end() + segment_lead_;
+  const uint64_t wanted = appended_end() + segment_lead_;
   if (segments_.reserved_end() < wanted) (void)segments_.Reserve(wanted);
   is_making_segment_ = false;
   base::Lock lock(mutex_);

@@ -50,18 +50,18 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
 
   // (exclusive) All frames below `end` are complete.
   void Publish(uint64_t end) {
-    SCHEDULE_POINT("publish what is staged");
-    staged_end_.store(end, std::memory_order_release);  // WHY release: the bytes of the frames first
+    SCHEDULE_POINT("publish the appended position");
+    appended_end_.store(end, std::memory_order_release);  // WHY release: the bytes of the frames first
   }
 
   // The end of the positions that may be buffered now: by the buffer's size, undrained_bytes_max and the
   // reserved segments.
-  uint64_t StagingLimit() const;
+  uint64_t BufferLimit() const;
   bool trouble() const { return trouble_.load(std::memory_order_relaxed); }  // WHY relaxed: a hint; Check() is exact
   uint64_t undrained_bytes_max() const { return undrained_bytes_max_; }
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
-  uint64_t drained() const { return drained_.load(std::memory_order_acquire); }
-  uint64_t staged_end() const { return staged_end_.load(std::memory_order_acquire); }
+  uint64_t written_end() const { return written_end_.load(std::memory_order_acquire); }
+  uint64_t appended_end() const { return appended_end_.load(std::memory_order_acquire); }
 
   // OK, or why the WAL takes no more frames.
   Status Check() const;
@@ -120,7 +120,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   Status Step(uint64_t target);
   Piece CutBlocks(uint64_t from, uint64_t target);
   Piece CutBytes(uint64_t from, uint64_t target);
-  void Advance(uint64_t drained, uint64_t target);
+  void Advance(uint64_t written_end, uint64_t target);
   Status StepTo(uint64_t target);
   Status SyncHeld();
   Status WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
@@ -140,8 +140,8 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   // segment.
   const uint64_t segment_lead_;
 
-  std::atomic<uint64_t> staged_end_{0};
-  std::atomic<uint64_t> drained_{0};
+  std::atomic<uint64_t> appended_end_{0};
+  std::atomic<uint64_t> written_end_{0};
   std::atomic<uint64_t> durable_{0};
   std::atomic<uint64_t> kept_{0};
   std::atomic<bool> trouble_{false};
@@ -152,7 +152,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
 
   // Guarded by Hold.
   AlignedBytes bounce_;
-  uint64_t boundary_ = 0;       // a frame boundary <= drained_
+  uint64_t boundary_ = 0;       // a frame boundary <= written_end_
   uint64_t next_boundary_ = 0;  // an end at which a step began; >= boundary_
 
   mutable base::Mutex mutex_;

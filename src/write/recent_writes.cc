@@ -54,8 +54,8 @@ kv::Sequence RecentWrites::NewerThan(kv::Sequence sequence, std::vector<ChunkPtr
 Status RecentWrites::CheckRemembered(kv::Sequence checked_to, kv::Sequence complete_from) {
   if (checked_to + 1 >= complete_from || ZOO(kWindowBeginForgotten)) return {};
   return Status::Conflict("the transaction began at sequence " + std::to_string(checked_to) +
-                          ", and of what was written since only what came after " + std::to_string(complete_from - 1) +
-                          " is remembered: begin again");
+                          ", but only writes after sequence " + std::to_string(complete_from - 1) +
+                          " are still known; begin a new transaction");
 }
 
 // Adds the new chunks to the index. The index may keep dropped entries until it has twice the bytes of the window.
@@ -88,7 +88,7 @@ Status RecentWrites::Check(ReadCheck* reads) {
   if (is_pending_lost_) {
     return Status::Conflict("a batch larger than the window of " + std::to_string(bytes_max_) +
                             " bytes is committed before this "
-                            "transaction, and its keys are not remembered: begin again");
+                            "transaction, and its keys are not known; begin a new transaction");
   }
   return pending_.empty() || ZOO(kGroupNotChecked) ? Status() : reads->CheckAgainst(pending_);
 }

@@ -23,7 +23,7 @@ void WriteIndex::Add(std::string_view written, kv::Sequence last) {
     newest_.emplace_hint(place, reader.key(), last);
     bytes_ += reader.key().size() + kKeyOverheadBytes;
   }
-  ASSERT(reader.status().ok(), "the window holds what it was given");
+  ASSERT(reader.status().ok(), "the window has the keys that were added");
 }
 
 void WriteIndex::Forget(kv::Sequence first) {

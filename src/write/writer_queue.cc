@@ -90,7 +90,7 @@ Status WriterQueue::Commit(const Change& change) noexcept {
 // WHY a path beside the queue: the queue's mutex and condition variable would be most of the cost of a lone
 // writer's commit.
 bool WriterQueue::TryEnterAlone() {
-  SCHEDULE_POINT("take the turn alone");
+  SCHEDULE_POINT("enter the section alone");
   uint32_t free = 0;
   return section_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
 }
@@ -98,7 +98,7 @@ bool WriterQueue::TryEnterAlone() {
 // After a sync the section goes to the queue at once: queued writers have waited longer than a context switch
 // takes, and share the next sync.
 void WriterQueue::ExitAlone(Durability durability) {
-  SCHEDULE_POINT("leave the turn alone");
+  SCHEDULE_POINT("leave the section alone");
   uint32_t alone = kAlone;
   if (durability != Durability::kSynced &&
       section_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {

@@ -47,12 +47,12 @@ class CheckpointCutTest : public ::testing::TestWithParam<Way> {
 
   void AtPoint();
   void CheckImage(CrashMode mode, CrashModel model, uint64_t seed);
-  std::string CheckCopy(World& world, CrashMode mode);
-  std::string CopyAgain(World& world, CrashMode mode);
-  Result<State> Read(World& world, const std::string& path, OpenMode mode);
+  std::string CheckCopy(SimulatedEnv& sim, CrashMode mode);
+  std::string CopyAgain(SimulatedEnv& sim, CrashMode mode);
+  Result<State> Read(SimulatedEnv& sim, const std::string& path, OpenMode mode);
 
   uint64_t seed_ = 0;
-  std::unique_ptr<World> world_;
+  std::unique_ptr<SimulatedEnv> sim_;
   std::unique_ptr<CutBooks> books_;
   std::unique_ptr<DB> db_;
   std::optional<State> copied_;  // what the copy must hold, once the call has begun
@@ -113,7 +113,7 @@ void CheckpointCutTest::WriteBeside() {
     case 1: return Put("beside" + number, number, Durability::kSynced);
     case 2: return Put("k" + number, "beside:" + number + std::string(2000, 'w'), Durability::kProcessCrash);
     case 3: return Delete("k" + std::to_string(beside_ % 12));
-    default: world_->executor.RunOne();
+    default: sim_->executor.RunOne();
   }
 }
 
@@ -126,15 +126,15 @@ void CheckpointCutTest::Overwrite() {
     const uint64_t last = books_->begun();
     ASSERT_TRUE(db_->CompactRange(nullptr, nullptr).ok());
     books_->Flushed(last);
-    world_->executor.RunAll();
+    sim_->executor.RunAll();
   }
 }
 
 void CheckpointCutTest::Run(uint64_t seed) {
   seed_ = seed;
-  world_ = std::make_unique<World>(World::Options{.seed = seed});
+  sim_ = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = seed});
   books_ = std::make_unique<CutBooks>();
-  auto opened = OpenFor(Setup(seed), world_.get());
+  auto opened = OpenFor(Setup(seed), sim_.get());
   ASSERT_TRUE(opened) << opened.error().ToString();
   db_ = std::move(*opened);
   copied_.reset();
@@ -142,7 +142,7 @@ void CheckpointCutTest::Run(uint64_t seed) {
   ASSERT_NO_FATAL_FAILURE(Fill());
 
   copied_ = books_->quiet_oracle().Everything();
-  world_->files->SetOpHook([this](uint64_t, const char*, const std::string&) { AtPoint(); });
+  sim_->files->SetOpHook([this](uint64_t, const char*, const std::string&) { AtPoint(); });
   CheckpointOptions options = HowToCopy();
   options.progress = [this](uint64_t, uint64_t) {
     WriteBeside();
@@ -155,7 +155,7 @@ void CheckpointCutTest::Run(uint64_t seed) {
   has_returned_ = true;
   AtPoint();
   ASSERT_NO_FATAL_FAILURE(Overwrite());
-  world_->files->SetOpHook(nullptr);
+  sim_->files->SetOpHook(nullptr);
   db_ = nullptr;
 }
 
@@ -172,8 +172,8 @@ void CheckpointCutTest::AtPoint() {
   }
 }
 
-Result<State> CheckpointCutTest::Read(World& world, const std::string& path, OpenMode mode) {
-  Options options = OptionsFor(Setup(seed_), &world);
+Result<State> CheckpointCutTest::Read(SimulatedEnv& sim, const std::string& path, OpenMode mode) {
+  Options options = OptionsFor(Setup(seed_), &sim);
   options.mode = mode;
   ASSIGN_OR_RETURN(const auto db, DB::Open(options, path));
   Status status;
@@ -184,7 +184,7 @@ Result<State> CheckpointCutTest::Read(World& world, const std::string& path, Ope
 }
 
 void CheckpointCutTest::CheckImage(CrashMode mode, CrashModel model, uint64_t seed) {
-  auto image = world_->files->Crash(mode, model, seed);
+  auto image = sim_->files->Crash(mode, model, seed);
   const CrashOracle::Owed owed = books_->OwedAfter(mode);
   if (!seen_.insert({image->Fingerprint(), (owed.logged * 1000 + owed.unlogged) * 2 + has_returned_}).second) return;
   ++images_;
@@ -197,33 +197,33 @@ void CheckpointCutTest::CheckImage(CrashMode mode, CrashModel model, uint64_t se
                                                                   .may_be_corrupt = mode == CrashMode::kLostSync,
                                                                   .seed = seed});
   if (!source.problem.empty()) ADD_FAILURE() << where << "the source: " << source.problem;
-  World world({.seed = seed}, std::move(image));
-  const std::string problem = CheckCopy(world, mode);
+  SimulatedEnv sim({.seed = seed}, std::move(image));
+  const std::string problem = CheckCopy(sim, mode);
   if (!problem.empty()) ADD_FAILURE() << where << "the copy: " << problem;
 }
 
 // Returns "" if the copy is in a permitted state.
-std::string CheckpointCutTest::CheckCopy(World& world, CrashMode mode) {
+std::string CheckpointCutTest::CheckCopy(SimulatedEnv& sim, CrashMode mode) {
   const bool has_lied = mode == CrashMode::kLostSync;
-  const auto is_there = world.files->IsDirectory(kCopy);
+  const auto is_there = sim.files->IsDirectory(kCopy);
   if (!is_there) return is_there.error().ToString();
   if (*is_there) {
     ++copies_;
-    const auto state = Read(world, kCopy, OpenMode::kMustExist);
+    const auto state = Read(sim, kCopy, OpenMode::kMustExist);
     if (!state) return has_lied && state.error().IsCorruption() ? "" : state.error().ToString();
     return DescribeDifference(*state, *copied_);
   }
   if (has_returned_ && !has_lied) return "gone";
-  const auto partial = Read(world, kCopy + ".partial", OpenMode::kReadOnly);
+  const auto partial = Read(sim, kCopy + ".partial", OpenMode::kReadOnly);
   if (partial && *partial != *copied_) return "the unfinished one opens:" + DescribeDifference(*partial, *copied_);
   refused_ += !partial;
-  return CopyAgain(world, mode);
+  return CopyAgain(sim, mode);
 }
 
 // The remains of an interrupted call do not block the next one.
-std::string CheckpointCutTest::CopyAgain(World& world, CrashMode mode) {
+std::string CheckpointCutTest::CopyAgain(SimulatedEnv& sim, CrashMode mode) {
   const bool may_fail = mode == CrashMode::kLostSync;
-  auto db = OpenFor(Setup(seed_), &world);
+  auto db = OpenFor(Setup(seed_), &sim);
   if (!db)
     return may_fail && db.error().IsCorruption() ? "" : "the source, before the second call: " + db.error().ToString();
   ++again_;
@@ -231,7 +231,7 @@ std::string CheckpointCutTest::CopyAgain(World& world, CrashMode mode) {
   if (!made) return may_fail && made.error().IsCorruption() ? "" : "the second call: " + made.error().ToString();
   Status status;
   const State source = ReadForward(**db, {}, &status);
-  const auto state = Read(world, kCopy, OpenMode::kMustExist);
+  const auto state = Read(sim, kCopy, OpenMode::kMustExist);
   if (!status.ok()) return may_fail ? "" : "the source, after the second call: " + status.ToString();
   if (!state) return "by the second call: " + state.error().ToString();
   return DescribeDifference(*state, source);

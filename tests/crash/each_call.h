@@ -1,9 +1,9 @@
 // Repeats an operation on the same files; in each repetition another call of the file system fails, once:
 //
-//     ForEachFailingCall(*image, [&](World& world, const Fault& fault) {
-//       world.files->AddFault(fault);        // here, or after calls that must not fail
+//     ForEachFailingCall(*image, [&](SimulatedEnv& sim, const Fault& fault) {
+//       sim.files->AddFault(fault);        // here, or after calls that must not fail
 //       const auto report = Verify(...);
-//       const bool was_hit = EndFault(world);
+//       const bool was_hit = EndFault(sim);
 //       ... judge, then repeat without a fault ...
 //       return was_hit;                      // false: the operation makes fewer such calls
 //     });
@@ -15,8 +15,8 @@
 #include <string>
 
 #include "mergedb/repair.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 
@@ -38,25 +38,27 @@ inline constexpr Op kFailingCalls[] = {Op::kOpen,
                                        Op::kRemoveDirectory,
                                        Op::kSyncDirectory};
 
-inline bool EndFault(World& world) {
-  const bool was_hit = world.files->faults_hit() > 0;
-  world.files->ClearFaults();
+inline bool EndFault(SimulatedEnv& sim) {
+  const bool was_hit = sim.files->faults_hit() > 0;
+  sim.files->ClearFaults();
   return was_hit;
 }
 
-inline std::unique_ptr<World> CopyOf(const FaultFileSystem& image) {
-  return std::make_unique<World>(World::Options{.seed = 9}, image.Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+inline std::unique_ptr<SimulatedEnv> CopyOf(const FaultFileSystem& image) {
+  return std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 9},
+                                        image.Crash(CrashMode::kKill, CrashModel::kStrict, 1));
 }
 
 // The first calls of a kind one by one; later calls, which are much alike, in growing steps.
-inline void ForEachFailingCall(const FaultFileSystem& before, const std::function<bool(World&, const Fault&)>& act) {
+inline void ForEachFailingCall(const FaultFileSystem& before,
+                               const std::function<bool(SimulatedEnv&, const Fault&)>& act) {
   uint64_t failed = 0;
   for (const Op op : kFailingCalls) {
     for (uint64_t nth = 1; !::testing::Test::HasFailure(); nth += 1 + nth / 24) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
-      const auto world = CopyOf(before);
-      const bool goes_on = act(*world, {.op = op, .nth = nth});
-      EXPECT_EQ(world->files->sync_after_failed_sync(), 0u);
+      const auto sim = CopyOf(before);
+      const bool goes_on = act(*sim, {.op = op, .nth = nth});
+      EXPECT_EQ(sim->files->sync_after_failed_sync(), 0u);
       if (!goes_on) break;
       ++failed;
     }
@@ -65,12 +67,13 @@ inline void ForEachFailingCall(const FaultFileSystem& before, const std::functio
 }
 
 // The same with a progress callback that asks to stop at its n-th call.
-inline void ForEachGivingUp(const FaultFileSystem& before, const std::function<bool(World&, const Progress&)>& act) {
+inline void ForEachGivingUp(const FaultFileSystem& before,
+                            const std::function<bool(SimulatedEnv&, const Progress&)>& act) {
   for (uint64_t nth = 1; !::testing::Test::HasFailure(); ++nth) {
     SCOPED_TRACE("progress " + std::to_string(nth));
-    const auto world = CopyOf(before);
+    const auto sim = CopyOf(before);
     uint64_t calls = 0;
-    const bool goes_on = act(*world, [&](uint64_t, uint64_t) { return ++calls < nth; });
+    const bool goes_on = act(*sim, [&](uint64_t, uint64_t) { return ++calls < nth; });
     if (goes_on) continue;
     EXPECT_GT(nth, 1u) << "it never asks";
     return;

@@ -15,9 +15,9 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -91,14 +91,14 @@ class Errors {
  public:
   explicit Errors(bool use_mapping = true, uint64_t seed = 11) : random_(seed), use_mapping_(use_mapping) { Watch(); }
 
-  World& world() { return *world_; }
+  SimulatedEnv& sim() { return *sim_; }
   DB& db() { return *db_; }
   const Pairs& live() const { return live_; }
   uint64_t failed() const { return failed_; }
 
   Status Open() {
     db_ = nullptr;
-    auto db = DB::Open(WorldOptions(*world_, watched_.get()), World::kPath);
+    auto db = DB::Open(SimulatedEnvOptions(*sim_, watched_.get()), SimulatedEnv::kPath);
     if (db) db_ = std::move(*db);
     return db.status();
   }
@@ -107,13 +107,13 @@ class Errors {
     db_ = nullptr;
     return status;
   }
-  Status Destroy() { return DB::Destroy(WorldOptions(*world_, watched_.get()), World::kPath); }
+  Status Destroy() { return DB::Destroy(SimulatedEnvOptions(*sim_, watched_.get()), SimulatedEnv::kPath); }
   // kill -9: keeps the current files without the process; the database is not open afterwards.
   void Kill() {
-    auto after = World::After(*world_, CrashMode::kKill, CrashModel::kStrict, 1);
+    auto after = SimulatedEnv::After(*sim_, CrashMode::kKill, CrashModel::kStrict, 1);
     db_ = nullptr;
     watched_ = nullptr;
-    world_ = std::move(after);
+    sim_ = std::move(after);
     Watch();
   }
   // From the n-th read on (`nth` counts down), reads return `kept_of_16` sixteenths of the bytes.
@@ -127,8 +127,8 @@ class Errors {
   void Work(int commits) {
     for (int i = 0; i < commits && !::testing::Test::HasFailure(); ++i) {
       (void)WriteOne({.durability = random_.OneIn(5) ? Durability::kSynced : Durability::kProcessCrash});
-      for (uint64_t steps = random_.Uniform(4); steps > 0; --steps) world_->executor.RunOne();
-      if (random_.OneIn(8)) world_->executor.RunTimers();
+      for (uint64_t steps = random_.Uniform(4); steps > 0; --steps) sim_->executor.RunOne();
+      if (random_.OneIn(8)) sim_->executor.RunTimers();
       if (random_.OneIn(40)) Note(db_->Flush());
       if (random_.OneIn(75)) Note(db_->CompactRange(nullptr, nullptr));
       if (random_.OneIn(25)) CheckReads();
@@ -163,8 +163,8 @@ class Errors {
   // The power fails while the fault persists: a synced commit and all commits before it are kept, no commit
   // that certainly failed is there, and the others are a prefix.
   void CheckPowerCut() {
-    const auto world = World::After(*world_, CrashMode::kMin, CrashModel::kStrict, 1);
-    auto db = DB::Open(WorldOptions(*world, world->files.get()), World::kPath);
+    const auto sim = SimulatedEnv::After(*sim_, CrashMode::kMin, CrashModel::kStrict, 1);
+    auto db = DB::Open(SimulatedEnvOptions(*sim, sim->files.get()), SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     const Pairs found = MustScan(**db);
     Pairs expected;
@@ -175,7 +175,7 @@ class Errors {
       if (found.contains(name)) {
         EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
             << name << " after " << commit.status.ToString();
-        EXPECT_FALSE(is_over) << name << " is there and one before it is not";
+        EXPECT_FALSE(is_over) << name << " exists and one before it is not";
         ApplyTo(&expected, commit);
       } else if (commit.status.ok()) {
         is_over = true;
@@ -190,20 +190,20 @@ class Errors {
 
   // The same while reads may fail too: each result is right, or not OK.
   void CheckReads() {
-    const uint64_t hits = world_->files->faults_hit() + short_reads_.hits;
+    const uint64_t hits = sim_->files->faults_hit() + short_reads_.hits;
     Status status;
     const Pairs found = Scan(*db_, &status);
     if (status.ok()) {
       EXPECT_EQ(Difference(found, live_), "");
     } else {
-      EXPECT_GT(world_->files->faults_hit() + short_reads_.hits, hits) << status.ToString();
+      EXPECT_GT(sim_->files->faults_hit() + short_reads_.hits, hits) << status.ToString();
     }
   }
 
   // The next life of the database: acknowledged commits are there, and of the others only those with unknown
   // outcome.
-  void CheckReopened(World& world) {
-    auto db = DB::Open(WorldOptions(world, world.files.get()), World::kPath);
+  void CheckReopened(SimulatedEnv& sim) {
+    auto db = DB::Open(SimulatedEnvOptions(sim, sim.files.get()), SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     const Pairs found = MustScan(**db);
     Pairs expected;
@@ -212,7 +212,7 @@ class Errors {
       if (commit.status.ok()) { EXPECT_TRUE(is_there) << commit.changes[0].first << " was acknowledged and is gone"; }
       if (is_there) {
         EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
-            << commit.changes[0].first << " is there after " << commit.status.ToString();
+            << commit.changes[0].first << " exists after " << commit.status.ToString();
         ApplyTo(&expected, commit);
       }
     }
@@ -224,21 +224,21 @@ class Errors {
   // The fault is gone: the database accepts writes without a restart. After that, a power cut loses nothing,
   // and a restart finds everything.
   void CheckComesBack() {
-    world_->files->ClearFaults();
+    sim_->files->ClearFaults();
     ShortenReads(0, 0, false);
-    world_->clock.SleepNanos(kLongSleepNanos);
-    world_->executor.RunTimers();
-    world_->executor.RunAll();
+    sim_->clock.SleepNanos(kLongSleepNanos);
+    sim_->executor.RunTimers();
+    sim_->executor.RunAll();
     ASSERT_OK(WriteOne({.durability = Durability::kSynced}));
     CheckLive();
-    CheckReopened(*World::After(*world_, CrashMode::kMin, CrashModel::kStrict, 1));
+    CheckReopened(*SimulatedEnv::After(*sim_, CrashMode::kMin, CrashModel::kStrict, 1));
     ASSERT_OK(db_->Flush());
     ASSERT_OK(db_->WaitForCompaction());
     CheckLive();
-    CheckReopened(*World::After(*world_, CrashMode::kMin, CrashModel::kStrict, 1));
-    EXPECT_EQ(world_->files->sync_after_failed_sync(), 0u);
+    CheckReopened(*SimulatedEnv::After(*sim_, CrashMode::kMin, CrashModel::kStrict, 1));
+    EXPECT_EQ(sim_->files->sync_after_failed_sync(), 0u);
     ASSERT_OK(Close());
-    CheckReopened(*world_);
+    CheckReopened(*sim_);
   }
 
  private:
@@ -262,11 +262,11 @@ class Errors {
       ++TheTally().sites[call.site].failures;
       return got * short_reads_.kept_of_16 / 16;
     };
-    watched_ = std::make_unique<WatchedFileSystem>(world_->files.get(),
+    watched_ = std::make_unique<WatchedFileSystem>(sim_->files.get(),
                                                    mergedb::testing::Watch{.after = note, .shorten = shorten});
   }
-  Options WorldOptions(World& world, FileSystem* files) const {
-    Options options = world.SmallOptions();
+  Options SimulatedEnvOptions(SimulatedEnv& sim, FileSystem* files) const {
+    Options options = sim.SmallOptions();
     options.env.file_system = files;
     options.use_mapped_wal_buffer = use_mapping_;
     return options;
@@ -280,7 +280,7 @@ class Errors {
 
   base::Random random_;
   const bool use_mapping_;
-  std::unique_ptr<World> world_ = std::make_unique<World>(World::Options{.seed = 3});
+  std::unique_ptr<SimulatedEnv> sim_ = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 3});
   std::unique_ptr<WatchedFileSystem> watched_;
   std::unique_ptr<DB> db_;
   std::vector<Commit> commits_;
@@ -317,7 +317,7 @@ bool Live(const Life& life) {
     errors.Work(kCommits / 2);
     errors.Kill();
   }
-  FaultFileSystem* const files = errors.world().files.get();
+  FaultFileSystem* const files = errors.sim().files.get();
   files->AddFault(life.fault);
   if (life.second) files->AddFault(*life.second);
   if (Status status = errors.Open(); !status.ok()) {
@@ -449,13 +449,13 @@ TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
 }
 
 // A recycled file of a killed process is removed if its size is unknown; the removal may fail too.
-TEST_P(ErrorsTest, OpensWhereASpareCanNeitherBeMeasuredNorRemoved) {
+TEST_P(ErrorsTest, OpensIfARecycledFileCanNeitherBeMeasuredNorRemoved) {
   Errors errors(std::get<0>(GetParam()));
   ASSERT_OK(errors.Open());
   errors.Work(kCommits / 2);
   errors.Kill();
-  FaultFileSystem* const files = errors.world().files.get();
-  const std::string spare = World::kPath + "/000900.spare";
+  FaultFileSystem* const files = errors.sim().files.get();
+  const std::string spare = SimulatedEnv::kPath + "/000900.spare";
   ASSERT_OK(files->WriteWhole(spare, std::string(64 << 10, 'x')));
   files->AddFault({.op = Op::kSizeOf, .path_contains = ".spare"});
   files->AddFault({.op = Op::kRemove, .path_contains = ".spare"});
@@ -500,7 +500,7 @@ TEST_P(ErrorsTest, TellsOfATornCurrentAmongFilesThatCannotBeListed) {
   ASSERT_OK(errors.Open());
   errors.Work(kCommits / 2);
   errors.Kill();
-  FaultFileSystem* const files = errors.world().files.get();
+  FaultFileSystem* const files = errors.sim().files.get();
   for (uint64_t nth_list = 1; nth_list <= 4; ++nth_list) {
     for (uint64_t nth_read = 1; nth_read <= 4; ++nth_read) {
       errors.ShortenReads(nth_read, 8, false);
@@ -524,7 +524,7 @@ TEST(ReadErrors, AreTheReadersOwnAndNeverWrongAnswers) {
   errors.Work(kCommits);
   ASSERT_OK(errors.db().Flush());
   ASSERT_OK(errors.Close());
-  FaultFileSystem& files = *errors.world().files;
+  FaultFileSystem& files = *errors.sim().files;
   for (const Op op : {Op::kRead, Op::kOpen, Op::kSizeOf, Op::kList, Op::kMap, Op::kLock}) {
     for (uint64_t n = 1;; ++n) {
       SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)) + " n " + std::to_string(n));
@@ -560,7 +560,7 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
     Errors errors(use_mapping);
     ASSERT_OK(errors.Open());
     errors.Work(20);
-    FaultFileSystem& files = *errors.world().files;
+    FaultFileSystem& files = *errors.sim().files;
     for (int round = 0; round < 4; ++round) {
       const uint64_t used = files.bytes_used();
       files.SetCapacity(used + (round % 2 == 0 ? 0 : 100'000));
@@ -569,7 +569,7 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
         const Status status = errors.WriteOne({});
         refused += status.IsNoSpace();
         ASSERT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
-        errors.world().executor.RunOne();
+        errors.sim().executor.RunOne();
       }
       EXPECT_GT(refused, 0u);
       errors.CheckLive();
@@ -578,7 +578,7 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
       files.SetCapacity(UINT64_MAX);
       ASSERT_OK(errors.WriteOne({})) << "round " << round;
       errors.CheckLive();
-      errors.CheckReopened(*World::After(errors.world(), CrashMode::kKill, CrashModel::kStrict, 1));
+      errors.CheckReopened(*SimulatedEnv::After(errors.sim(), CrashMode::kKill, CrashModel::kStrict, 1));
       ASSERT_OK(errors.db().WaitForCompaction());
     }
     errors.CheckComesBack();
@@ -588,39 +588,39 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
 // An obsolete table that can neither be renamed nor removed is retried again and again. A single worker does
 // all other work meanwhile.
 TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
-  World world({.seed = 1, .parallelism = 1});
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  SimulatedEnv sim({.seed = 1, .parallelism = 1});
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   ASSERT_OK(db->Put({}, "key", std::string(1000, 'v')));
   ASSERT_OK(db->Flush());
   std::string stuck;
-  for (const std::string& path : world.files->Files()) {
+  for (const std::string& path : sim.files->Files()) {
     if (path.ends_with(".tbl")) stuck = path;
   }
   ASSERT_NE(stuck, "");
-  world.files->AddFault({.op = Op::kRename, .path_contains = stuck, .sticky = true});
-  world.files->AddFault({.op = Op::kRemove, .path_contains = stuck, .sticky = true});
+  sim.files->AddFault({.op = Op::kRename, .path_contains = stuck, .sticky = true});
+  sim.files->AddFault({.op = Op::kRemove, .path_contains = stuck, .sticky = true});
   ASSERT_OK(db->Put({}, "key", "new"));
   ASSERT_OK(db->CompactRange(nullptr, nullptr));
 
   const auto count = [&](std::string_view ending) {
-    return std::ranges::count_if(world.files->Files(), [&](const std::string& path) { return path.ends_with(ending); });
+    return std::ranges::count_if(sim.files->Files(), [&](const std::string& path) { return path.ends_with(ending); });
   };
   for (int i = 0; i < 600; ++i) {
     for (int j = 0; j < 40; ++j)
       ASSERT_OK(db->Put({}, "key" + std::to_string((i * 40 + j) % 500), std::string(1000, 'v')));
-    world.clock.SleepNanos(200'000'000);  // longer than the first delay between retries
-    world.executor.RunTimers();
-    world.executor.RunAll(1'000'000);
+    sim.clock.SleepNanos(200'000'000);  // longer than the first delay between retries
+    sim.executor.RunTimers();
+    sim.executor.RunAll(1'000'000);
     ASSERT_LT(count(".tbl"), 150) << "no compaction in round " << i;
   }
-  EXPECT_OK(world.files->SizeOf(stuck).status());
+  EXPECT_OK(sim.files->SizeOf(stuck).status());
   EXPECT_THAT(db->WaitForCompaction(), StatusIs(Code::kIOError)) << "the space is not given back";
-  world.PassTime(60);
+  sim.PassTime(60);
   EXPECT_EQ(count(".spare"), 0) << "at rest all the others are removed";
-  world.files->ClearFaults();
-  world.PassTime(10);
+  sim.files->ClearFaults();
+  sim.PassTime(10);
   EXPECT_OK(db->WaitForCompaction());
-  EXPECT_TRUE(world.files->SizeOf(stuck).status().IsNotFound());
+  EXPECT_TRUE(sim.files->SizeOf(stuck).status().IsNotFound());
 }
 
 // An unknown file size is an error of the open. If a WAL segment whose fstat failed counted as empty, the
@@ -632,9 +632,9 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
     ASSERT_OK(errors.Open());
     errors.Work(20);
     errors.Kill();
-    errors.world().files->AddFault({.op = Op::kSizeOf, .path_contains = ".seg", .nth = n});
+    errors.sim().files->AddFault({.op = Op::kSizeOf, .path_contains = ".seg", .nth = n});
     const bool is_open = errors.Open().ok();
-    errors.world().files->ClearFaults();
+    errors.sim().files->ClearFaults();
     if (!is_open) { ASSERT_OK(errors.Open()); }
     errors.CheckLive();
     if (HasFailure()) return;
@@ -650,14 +650,15 @@ TEST(CloseErrors, LoseNothing) {
       Errors errors;
       ASSERT_OK(errors.Open());
       errors.Work(20);
-      FaultFileSystem& files = *errors.world().files;
+      FaultFileSystem& files = *errors.sim().files;
       files.AddFault({.op = op, .nth = n});
       const Status status = errors.Close();
       const bool is_hit = files.faults_hit() > 0;
       EXPECT_TRUE(status.ok() || is_hit) << status.ToString();
       files.ClearFaults();
-      if (status.ok()) errors.CheckReopened(*World::After(errors.world(), CrashMode::kMin, CrashModel::kStrict, 1));
-      errors.CheckReopened(errors.world());
+      if (status.ok())
+        errors.CheckReopened(*SimulatedEnv::After(errors.sim(), CrashMode::kMin, CrashModel::kStrict, 1));
+      errors.CheckReopened(errors.sim());
       if (!is_hit || HasFailure()) break;
     }
   }
@@ -670,7 +671,7 @@ TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
       Errors errors;
-      FaultFileSystem& files = *errors.world().files;
+      FaultFileSystem& files = *errors.sim().files;
       files.AddFault({.op = Op::kRename, .path_contains = "CURRENT"});
       EXPECT_THAT(errors.Open(), testing::StatusIs(Code::kIOError));
       files.ClearFaults();
@@ -695,7 +696,7 @@ TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
       ASSERT_OK(errors.Open());
       errors.Work(20);
       ASSERT_OK(errors.Close());
-      FaultFileSystem& files = *errors.world().files;
+      FaultFileSystem& files = *errors.sim().files;
       files.AddFault({.op = op, .nth = n});
       const Status status = errors.Destroy();
       const bool is_hit = files.faults_hit() > 0;

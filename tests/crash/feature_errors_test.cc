@@ -18,8 +18,8 @@
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 #include "tests/crash/each_call.h"
 
 namespace mergedb::testing {
@@ -42,19 +42,19 @@ std::string ValueOf(int i) { return std::to_string(i) + std::string(i % 3 == 0 ?
 
 class Features {
  public:
-  Features(std::unique_ptr<World> world, bool has_keyspaces, bool is_mapped)
-      : world_(std::move(world)), has_keyspaces_(has_keyspaces), is_mapped_(is_mapped) {}
+  Features(std::unique_ptr<SimulatedEnv> sim, bool has_keyspaces, bool is_mapped)
+      : sim_(std::move(sim)), has_keyspaces_(has_keyspaces), is_mapped_(is_mapped) {}
 
-  World& world() { return *world_; }
-  FaultFileSystem& files() { return *world_->files; }
+  SimulatedEnv& sim() { return *sim_; }
+  FaultFileSystem& files() { return *sim_->files; }
   uint64_t failures() const { return failures_; }
   void Kill() { db_ = nullptr; }
 
   Status Open() {
-    Options options = world_->SmallOptions();
+    Options options = sim_->SmallOptions();
     options.use_mapped_wal_buffer = is_mapped_;
     options.open_tables_max = 16;  // fewer than there are, so reads and compactions reopen tables
-    auto db = DB::Open(options, World::kPath);
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     if (db) db_ = std::move(*db);
     return db.status();
   }
@@ -227,7 +227,7 @@ class Features {
     Note(back->status(), "scan backwards");
   }
 
-  std::unique_ptr<World> world_;
+  std::unique_ptr<SimulatedEnv> sim_;
   const bool has_keyspaces_;
   const bool is_mapped_;
   std::unique_ptr<DB> db_;
@@ -255,7 +255,7 @@ class FeatureErrors : public ::testing::TestWithParam<std::tuple<Op, bool, bool>
     features.Script();
     const bool is_hit = features.files().faults_hit() > 0;
     features.files().ClearFaults();
-    features.world().PassTime(6);
+    features.sim().PassTime(6);
     const uint64_t failures = features.failures();
     features.Script();
     EXPECT_EQ(features.failures(), failures) << "it goes on failing without a fault";
@@ -267,7 +267,8 @@ class FeatureErrors : public ::testing::TestWithParam<std::tuple<Op, bool, bool>
     return is_hit;
   }
 
-  Features prepared_ = Features(std::make_unique<World>(World::Options{.seed = 5}), has_keyspaces(), is_mapped());
+  Features prepared_ =
+      Features(std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 5}), has_keyspaces(), is_mapped());
 };
 
 TEST_P(FeatureErrors, AreToldAndLeaveNothingHalfDone) {

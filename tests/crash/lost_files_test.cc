@@ -8,8 +8,8 @@
 
 #include "base/coding.h"
 #include "manifest/mirror_file.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using Bytes = std::map<std::string, std::string>;
 
-const std::string kLost = World::kPath + "/lost/";
+const std::string kLost = SimulatedEnv::kPath + "/lost/";
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -32,15 +32,15 @@ class LostFiles : public ::testing::Test {
   // A process was killed after a flush, and both copies of the VersionEdit that names the last tables are
   // torn.
   void SetUp() override {
-    World world;
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    SimulatedEnv sim;
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 10; ++j)
         ASSERT_OK(db->Put({}, "k" + std::to_string(10 * i + j), std::string(2000, static_cast<char>('a' + i))));
       ASSERT_OK(db->Flush());
     }
     ASSERT_OK(db->Put({}, "in the log", "v"));
-    torn_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+    torn_ = sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
     for (const std::string& path : torn_->Files()) {
       if (NameOf(path).starts_with("MANIFEST")) TearLastRecord(path);
     }
@@ -60,33 +60,34 @@ class LostFiles : public ::testing::Test {
     }
     for (const size_t copy : {size_t{0}, manifest::kPageBytes}) ASSERT_OK(torn_->FlipBit(path, copy + last, 0));
   }
-  std::unique_ptr<World> Torn() const {
-    return std::make_unique<World>(World::Options{.seed = 2}, torn_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+  std::unique_ptr<SimulatedEnv> Torn() const {
+    return std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 2},
+                                          torn_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
   }
 
   // The bytes of each file are there, in place or in lost/ under some name.
-  void ExpectAllThere(const World& world) const {
+  void ExpectAllThere(const SimulatedEnv& sim) const {
     Bytes now;
-    for (const std::string& path : world.files->Files()) now[path] = *world.files->ReadWhole(path);
+    for (const std::string& path : sim.files->Files()) now[path] = *sim.files->ReadWhole(path);
     for (const auto& [name, bytes] : before_) {
       const bool is_there = std::ranges::any_of(now, [&](const auto& file) {
         return file.second == bytes &&
-               (file.first == World::kPath + "/" + name || file.first.starts_with(kLost + name));
+               (file.first == SimulatedEnv::kPath + "/" + name || file.first.starts_with(kLost + name));
       });
       EXPECT_TRUE(is_there) << name << " was deleted";
     }
   }
   // Opens the files that an open left, until no work remains.
-  void ExpectAllThereAfterOpens(World& world) const {
+  void ExpectAllThereAfterOpens(SimulatedEnv& sim) const {
     for (int i = 0; i < 3; ++i) {
       SCOPED_TRACE("open " + std::to_string(i));
-      ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+      ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
       std::string value;
       EXPECT_OK(db->Get({}, "k0", &value));
       EXPECT_OK(db->Close());
-      ExpectAllThere(world);
+      ExpectAllThere(sim);
     }
-    for (const std::string& path : world.files->Files())
+    for (const std::string& path : sim.files->Files())
       EXPECT_NE(NameOf(path), "KEEP") << "the last open had nothing to move";
   }
 
@@ -96,13 +97,13 @@ class LostFiles : public ::testing::Test {
 
 TEST_F(LostFiles, AreInTheirPlaceOrInLost) {
   ASSERT_EQ(before_.size(), 7u);  // three tables, three blob files and a MANIFEST
-  const auto world = Torn();
-  ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+  const auto sim = Torn();
+  ASSERT_OK_AND_ASSIGN(auto db, sim->Open());
   std::string report;
   ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));
   EXPECT_THAT(report, HasSubstr("moved to lost/"));
   ASSERT_OK(db->Close());
-  ExpectAllThereAfterOpens(*world);
+  ExpectAllThereAfterOpens(*sim);
 }
 
 TEST_F(LostFiles, StayWhenTheProcessOrThePowerFailsDuringTheOpen) {
@@ -114,7 +115,7 @@ TEST_F(LostFiles, StayWhenTheProcessOrThePowerFailsDuringTheOpen) {
       if (HasFailure()) return;
       SCOPED_TRACE(std::string(CrashModeName(mode)) + " before operation " + std::to_string(op) + ", " + what + " " +
                    path);
-      const auto left = World::After(*first, mode, CrashModel::kStrict, op);
+      const auto left = SimulatedEnv::After(*first, mode, CrashModel::kStrict, op);
       ExpectAllThereAfterOpens(*left);
       ++images;
     });
@@ -128,32 +129,32 @@ TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
   for (const Op op : {Op::kRename, Op::kSyncDirectory}) {
     for (uint64_t nth = 1; nth < 5; ++nth) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
-      const auto world = Torn();
-      world->files->AddFault(
+      const auto sim = Torn();
+      sim->files->AddFault(
           {.op = op, .path_contains = "lost", .nth = nth, .sticky = true, .status = Status::NoSpace("full")});
-      ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+      ASSERT_OK_AND_ASSIGN(auto db, sim->Open());
       std::string report;
       ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));
-      EXPECT_EQ(report.find("not moved: ") != std::string::npos, world->files->faults_hit() > 0) << report;
+      EXPECT_EQ(report.find("files were not moved: ") != std::string::npos, sim->files->faults_hit() > 0) << report;
       ASSERT_OK(db->Put({}, "after", "v"));
       ASSERT_OK(db->Close());
-      world->files->ClearFaults();
-      ExpectAllThereAfterOpens(*world);
+      sim->files->ClearFaults();
+      ExpectAllThereAfterOpens(*sim);
     }
   }
 }
 
 // Once all files are in lost/, the remains of a later crash are removed as usual.
 TEST_F(LostFiles, LaterOrphansAreRemoved) {
-  const auto world = Torn();
+  const auto sim = Torn();
   for (int i = 0; i < 2; ++i) {
-    ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+    ASSERT_OK_AND_ASSIGN(auto db, sim->Open());
     ASSERT_OK(db->Close());
-    ASSERT_OK(world->files->WriteWhole(World::kPath + "/000900.tbl", "an orphan"));
+    ASSERT_OK(sim->files->WriteWhole(SimulatedEnv::kPath + "/000900.tbl", "an orphan"));
   }
-  ASSERT_OK_AND_ASSIGN(auto db, world->Open());
-  EXPECT_TRUE(world->files->SizeOf(World::kPath + "/000900.tbl").status().IsNotFound());
-  EXPECT_TRUE(world->files->SizeOf(kLost + "000900.tbl").status().IsNotFound());
+  ASSERT_OK_AND_ASSIGN(auto db, sim->Open());
+  EXPECT_TRUE(sim->files->SizeOf(SimulatedEnv::kPath + "/000900.tbl").status().IsNotFound());
+  EXPECT_TRUE(sim->files->SizeOf(kLost + "000900.tbl").status().IsNotFound());
 }
 
 }  // namespace

@@ -170,7 +170,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 }
 
 // Many small sorted runs, compacted as they arrive, and their obsolete files recycled.
-TEST_P(PowerCutTest, MergesOfManyRuns) {
+TEST_P(PowerCutTest, CompactionsOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
   CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
 }

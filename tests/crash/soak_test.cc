@@ -125,19 +125,19 @@ class Writer {
       } else if (dice < 990) {
         ScanSome();
       } else {
-        Care(dice);
+        VerifyAndRepair(dice);
       }
       ++shared_->operations;
     }
   }
 
   // After an open: the value in the database becomes `sure`, if it is one of the possible values.
-  void Settle() {
+  void ResolveUnknown() {
     for (uint64_t key = 0; key < kKeys; ++key) {
       Cell& cell = shared_->cells[thread_][key];
       std::string value;
       const Status status = db_.Get({}, KeyOf(thread_, key), &value);
-      if (!status.ok() && !status.IsNotFound()) FailLife("settle " + KeyOf(thread_, key) + ": " + status.ToString());
+      if (!status.ok() && !status.IsNotFound()) FailLife("resolve " + KeyOf(thread_, key) + ": " + status.ToString());
       const uint64_t found = status.ok() ? NumberIn(value) : 0;
       if (found != cell.sure && !(cell.is_unsure && (found == cell.maybe || found == cell.earlier))) {
         FailLife(KeyOf(thread_, key) + " is " + std::to_string(found) + " after a restart, not " +
@@ -233,7 +233,7 @@ class Writer {
     if (at != wanted.size()) FailLife("scan found " + std::to_string(at) + " of " + std::to_string(wanted.size()));
   }
 
-  void Care(uint64_t dice) {
+  void VerifyAndRepair(uint64_t dice) {
     const std::string lower = "t" + std::to_string(thread_) + "-";
     const std::string_view from = lower;
     switch (dice % 5) {
@@ -283,7 +283,7 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
     std::vector<std::unique_ptr<Writer>> writers;
     for (size_t i = 0; i < kThreads; ++i)
       writers.push_back(std::make_unique<Writer>(**db, i, random.Next(), weather, shared));
-    for (const auto& writer : writers) writer->Settle();
+    for (const auto& writer : writers) writer->ResolveUnknown();
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (const auto& writer : writers) threads.emplace_back([&] { writer->Run(stop); });

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "mergedb/merge.h"
+#include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
-#include "testing/world.h"
 
 namespace mergedb {
 namespace {
@@ -151,21 +151,21 @@ TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
 
 // An Env of LevelDB's has no hard links and never reopens a file for writing.
 TEST_F(CheckpointTest, IsMadeWhereFilesAreOnlyAppendedTo) {
-  testing::World world({.is_append_only = true});
-  const auto db = world.Open();
+  testing::SimulatedEnv sim({.is_append_only = true});
+  const auto db = sim.Open();
   ASSERT_TRUE(db);
-  const Pairs pairs = {{"in a table", "and a value file" + std::string(1000, 'v')}, {"in the log", "only"}};
+  const Pairs pairs = {{"in a table", "and a blob file" + std::string(1000, 'v')}, {"in the log", "only"}};
   ASSERT_TRUE((*db)->Put({}, "in a table", pairs.at("in a table")).ok());
   ASSERT_TRUE((*db)->Flush().ok());
   ASSERT_TRUE((*db)->Put({}, "in the log", "only").ok());
-  world.files->AddFault({.op = testing::Op::kSync, .path_contains = "/copy"});
+  sim.files->AddFault({.op = testing::Op::kSync, .path_contains = "/copy"});
   const auto failed = Checkpoint(**db, "/copy");
   ASSERT_FALSE(failed);
   EXPECT_TRUE(failed.error().IsIOError()) << failed.error().ToString();
   const auto made = Checkpoint(**db, "/copy");
   ASSERT_TRUE(made) << made.error().ToString();
   EXPECT_EQ(made->linked + made->kept, 0u) << "nobody knows what of the first try is durable";
-  const auto after = testing::World::After(world, testing::CrashMode::kMin, testing::CrashModel::kStrict, 1);
+  const auto after = testing::SimulatedEnv::After(sim, testing::CrashMode::kMin, testing::CrashModel::kStrict, 1);
   const auto copy = DB::Open(after->SmallOptions(), "/copy");
   ASSERT_TRUE(copy) << copy.error().ToString();
   EXPECT_EQ(All(**copy), pairs);
@@ -294,7 +294,7 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
 // No writes run here; keyspaces exist. tests/crash/checkpoint_cut_test.cc tests checkpoints beside writes,
 // and the later life of the linked files.
 TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
-  using testing::World;
+  using testing::SimulatedEnv;
   const auto all = [](DB& db) {
     Pairs pairs;
     const auto named = db.OpenKeyspace("named");
@@ -308,8 +308,8 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
     EXPECT_TRUE(db.CheckIntegrity().ok());
     return pairs;
   };
-  World world;
-  auto db = world.Open();
+  SimulatedEnv sim;
+  auto db = sim.Open();
   ASSERT_TRUE(db) << db.error().ToString();
   const auto named = (*db)->CreateKeyspace("named");
   ASSERT_TRUE(named) << named.error().ToString();
@@ -328,7 +328,7 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
 
   uint64_t whole = 0, none = 0;
   const auto check = [&](testing::CrashMode mode, testing::CrashModel model, uint64_t call) {
-    const auto after = World::After(world, mode, model, call);
+    const auto after = SimulatedEnv::After(sim, mode, model, call);
     const auto is_there = after->files->IsDirectory("/copy");
     ASSERT_TRUE(is_there) << is_there.error().ToString();
     if (*is_there) {
@@ -347,7 +347,7 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
     ASSERT_TRUE(copy) << copy.error().ToString();
     ASSERT_EQ(all(**copy), before);
   };
-  world.files->SetOpHook([&](uint64_t call, const char* what, const std::string& path) {
+  sim.files->SetOpHook([&](uint64_t call, const char* what, const std::string& path) {
     for (const testing::CrashModel model : testing::kCrashModels) {
       for (const testing::CrashMode mode : testing::kPowerCutModes) {
         SCOPED_TRACE(std::string(what) + " " + path + ", " + CrashModeName(mode) + " " + CrashModelName(model));
@@ -357,7 +357,7 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
     if (!HasFatalFailure()) check(testing::CrashMode::kKill, testing::CrashModel::kStrict, call);
   });
   const auto made = Checkpoint(**db, "/copy");
-  world.files->SetOpHook({});
+  sim.files->SetOpHook({});
   ASSERT_TRUE(made) << made.error().ToString();
   EXPECT_GT(whole, 0u) << "cuts after the rename";
   EXPECT_GT(none, whole);

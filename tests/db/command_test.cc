@@ -241,7 +241,7 @@ TEST_F(CommandTest, CopiesADatabaseThroughAPipe) {
   EXPECT_NE(broken.err.find("line 2"), std::string::npos);
 }
 
-TEST_F(CommandTest, ReportsAndCaresForADatabase) {
+TEST_F(CommandTest, ReportsCompactsAndDestroys) {
   EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D").exit, 0);
   EXPECT_EQ(Run("$M compact $D").exit, 0);
   EXPECT_NE(Run("$M stat $D").out.find("on disk"), std::string::npos);
@@ -267,7 +267,7 @@ TEST_F(CommandTest, FindsDamage) {
 TEST_F(CommandTest, VerifiesAndRepairs) {
   EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D && $M compact $D").exit, 0);
   EXPECT_EQ(Run("$M verify $D").exit, 0);
-  EXPECT_EQ(Run("$M repair $D").out, "whole: nothing to repair\n");
+  EXPECT_EQ(Run("$M repair $D").out, "no damage: nothing to repair\n");
   EXPECT_EQ(
       Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; rm $D/CURRENT")
           .exit,
@@ -284,7 +284,7 @@ TEST_F(CommandTest, VerifiesAndRepairs) {
   EXPECT_EQ(Run("$M scan $D --count").exit, 3);
   const Outcome repaired = Run("$M repair $D");
   EXPECT_EQ(repaired.exit, 1) << repaired.err;
-  EXPECT_NE(repaired.out.find("given up"), std::string::npos) << repaired.out;
+  EXPECT_NE(repaired.out.find("lost:\n"), std::string::npos) << repaired.out;
   EXPECT_EQ(Run("$M verify $D").exit, 0);
   const Outcome left = Run("$M scan $D --count");
   EXPECT_EQ(left.exit, 0);

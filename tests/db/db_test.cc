@@ -9,14 +9,14 @@
 
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
-#include "testing/world.h"
 
 namespace mergedb {
 namespace {
 
-using testing::World;
+using testing::SimulatedEnv;
 
 std::string Key(uint64_t i) {
   char text[32];
@@ -41,7 +41,7 @@ class DbTest : public ::testing::Test {
   void SetUp() override { Reopen(); }
   void Reopen() {
     db_ = nullptr;
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -51,8 +51,8 @@ class DbTest : public ::testing::Test {
     return status.ok() ? value : std::string(CodeName(status.code()));
   }
 
-  World world_;
-  Options options_ = world_.SmallOptions();
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
   std::unique_ptr<DB> db_;
 };
 
@@ -70,7 +70,7 @@ TEST_F(DbTest, AnswersWhatWasPut) {
 
 // A memtable holds about 27 of these values: two memtables become immutable, and no background work flushes
 // them.
-TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
+TEST_F(DbTest, ReadsTheNewestOfSeveralImmutableMemtables) {
   for (uint64_t i = 0; i < 60; ++i) {
     if (i == 5) {
       ASSERT_OK(db_->Put({}, "key", "in the older"));
@@ -86,7 +86,7 @@ TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
   EXPECT_EQ(Get("gone"), "NotFound");
 }
 
-TEST_F(DbTest, KeepsWhatWasPutThroughFlushMergeAndReopen) {
+TEST_F(DbTest, KeepsWhatWasPutThroughFlushCompactionAndReopen) {
   std::map<std::string, std::string> expected;
   for (uint64_t i = 0; i < 5000; ++i) {
     const std::string key = Key(i * 7919 % 2000), value(100, static_cast<char>('a' + i % 26));
@@ -140,7 +140,7 @@ TEST_F(DbTest, TakesValuesLargerThanAMemtable) {
   EXPECT_EQ(Get("small"), "s");
 }
 
-TEST_F(DbTest, ReadsASnapshotThroughOverwritesFlushesAndMerges) {
+TEST_F(DbTest, ReadsASnapshotThroughOverwritesFlushesAndCompactions) {
   for (uint64_t i = 0; i < 500; ++i) ASSERT_OK(db_->Put({}, Key(i), "old"));
   auto snapshot = db_->GetSnapshot();
   for (int round = 0; round < 4; ++round) {
@@ -189,8 +189,8 @@ TEST_F(DbTest, TurnsHandlesThatOutliveItIntoErrors) {
 }
 
 TEST_F(DbTest, RefusesASnapshotOfAnotherDatabase) {
-  World other_world;
-  auto other = other_world.Open();
+  SimulatedEnv other_sim;
+  auto other = other_sim.Open();
   ASSERT_OK(other.status());
   auto snapshot = (*other)->GetSnapshot();
   EXPECT_EQ(Get("a", {.snapshot = snapshot.get()}), "InvalidArgument");
@@ -198,32 +198,32 @@ TEST_F(DbTest, RefusesASnapshotOfAnotherDatabase) {
 
 TEST_F(DbTest, HonoursTheOpenMode) {
   ASSERT_OK(db_->Put({}, "a", "1"));
-  EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsBusy());
+  EXPECT_TRUE(DB::Open(options_, SimulatedEnv::kPath).status().IsBusy());
   db_ = nullptr;
   options_.mode = OpenMode::kMustNotExist;
-  EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsInvalidArgument());
+  EXPECT_TRUE(DB::Open(options_, SimulatedEnv::kPath).status().IsInvalidArgument());
   options_.mode = OpenMode::kMustExist;
   EXPECT_TRUE(DB::Open(options_, "/absent").status().IsNotFound());
   options_.mode = OpenMode::kReadOnly;
-  const uint64_t before = world_.files->Fingerprint();
+  const uint64_t before = sim_.files->Fingerprint();
   Reopen();
   EXPECT_EQ(Get("a"), "1");
   EXPECT_EQ(db_->Put({}, "a", "2").code(), Code::kNotSupported);
   EXPECT_EQ(db_->Flush().code(), Code::kNotSupported);
   db_ = nullptr;
-  EXPECT_EQ(world_.files->Fingerprint(), before);
+  EXPECT_EQ(sim_.files->Fingerprint(), before);
 }
 
 // A reader beside the writer's write sees a part of it: the record is incomplete, or only its second copy is
 // complete.
 TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
-  const std::string manifest = World::kPath + "/MANIFEST-000001";
+  const std::string manifest = SimulatedEnv::kPath + "/MANIFEST-000001";
   ASSERT_OK(db_->Put({}, "a", "1"));
   ASSERT_OK(db_->Flush());
-  ASSERT_OK_AND_ASSIGN(const std::string before, world_.files->ReadWhole(manifest));
+  ASSERT_OK_AND_ASSIGN(const std::string before, sim_.files->ReadWhole(manifest));
   ASSERT_OK(db_->Put({}, "b", "2"));
   ASSERT_OK(db_->Flush());
-  ASSERT_OK_AND_ASSIGN(const std::string after, world_.files->ReadWhole(manifest));
+  ASSERT_OK_AND_ASSIGN(const std::string after, sim_.files->ReadWhole(manifest));
   ASSERT_EQ(before.size(), after.size());
   const auto changed = std::mismatch(before.begin(), before.end(), after.begin());
   const size_t at = static_cast<size_t>(changed.first - before.begin()) + 20;
@@ -231,15 +231,15 @@ TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
     for (const bool is_finished : {true, false}) {
       SCOPED_TRACE((half.starts_with(after.substr(0, at)) ? "unfinished" : "first copy damaged") +
                    std::string(is_finished ? ", then whole" : ""));
-      ASSERT_OK(world_.files->WriteWhole(manifest, half));
+      ASSERT_OK(sim_.files->WriteWhole(manifest, half));
       const auto finish = [&](const testing::FileCall& call, size_t*) {
-        return call.op == testing::Op::kList && is_finished ? world_.files->WriteWhole(manifest, after) : Status();
+        return call.op == testing::Op::kList && is_finished ? sim_.files->WriteWhole(manifest, after) : Status();
       };
-      testing::WatchedFileSystem watched(world_.files.get(), {.before = finish});
+      testing::WatchedFileSystem watched(sim_.files.get(), {.before = finish});
       Options options = options_;
       options.mode = OpenMode::kReadOnly;
       options.env.file_system = &watched;
-      ASSERT_OK_AND_ASSIGN(const auto reader, DB::Open(options, World::kPath));
+      ASSERT_OK_AND_ASSIGN(const auto reader, DB::Open(options, SimulatedEnv::kPath));
       std::string report, value;
       ASSERT_TRUE(reader->GetProperty("mergedb.recovery", &report));
       EXPECT_EQ(report.empty(), is_finished) << report;
@@ -247,7 +247,7 @@ TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
       EXPECT_OK(reader->Get({}, "b", &value));
     }
   }
-  ASSERT_OK(world_.files->WriteWhole(manifest, after));
+  ASSERT_OK(sim_.files->WriteWhole(manifest, after));
 }
 
 TEST_F(DbTest, LoadsInOrderWithoutMerging) {
@@ -277,20 +277,20 @@ TEST_F(DbTest, GivesTheSpaceBackWhenEverythingIsDeleted) {
 
 TEST_F(DbTest, DestroysItsOwnFilesAndNoOthers) {
   ASSERT_OK(db_->Put({}, "a", "1"));
-  EXPECT_TRUE(DB::Destroy(options_, World::kPath).IsBusy());
+  EXPECT_TRUE(DB::Destroy(options_, SimulatedEnv::kPath).IsBusy());
   db_ = nullptr;
-  ASSERT_OK(world_.files->WriteWhole(World::kPath + "/notes.txt", "mine"));
-  ASSERT_OK(DB::Destroy(options_, World::kPath));
-  EXPECT_EQ(world_.files->Files(), std::vector<std::string>{World::kPath + "/notes.txt"});
-  EXPECT_TRUE(DB::Destroy(options_, World::kPath).IsNotFound());
+  ASSERT_OK(sim_.files->WriteWhole(SimulatedEnv::kPath + "/notes.txt", "mine"));
+  ASSERT_OK(DB::Destroy(options_, SimulatedEnv::kPath));
+  EXPECT_EQ(sim_.files->Files(), std::vector<std::string>{SimulatedEnv::kPath + "/notes.txt"});
+  EXPECT_TRUE(DB::Destroy(options_, SimulatedEnv::kPath).IsNotFound());
 }
 
 TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
-  World world;
+  SimulatedEnv sim;
   const testing::ReverseComparator reverse;
-  Options options = world.SmallOptions();
+  Options options = sim.SmallOptions();
   options.comparator = &reverse;
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   for (uint64_t i = 0; i < 3000; ++i) ASSERT_OK((*db)->Put({}, Key(i), std::string(100, 'v')));
   ASSERT_OK((*db)->CompactRange(nullptr, nullptr));
@@ -305,7 +305,7 @@ TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
   EXPECT_EQ(it->key(), Key(9));
   it = nullptr;
   *db = nullptr;
-  const Status status = DB::Open(world.SmallOptions(), World::kPath).status();
+  const Status status = DB::Open(sim.SmallOptions(), SimulatedEnv::kPath).status();
   EXPECT_TRUE(status.IsInvalidArgument());
   EXPECT_NE(status.ToString().find("test.reverse"), std::string::npos) << status.ToString();
 }

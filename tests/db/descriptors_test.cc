@@ -15,9 +15,9 @@
 
 #include "mergedb/checkpoint.h"
 #include "testing/apart.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -111,8 +111,8 @@ TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
 
 class Descriptors : public ::testing::TestWithParam<bool> {
  protected:
-  Options SmallOptions(World& world) const {
-    Options options = world.SmallOptions();
+  Options SmallOptions(SimulatedEnv& sim) const {
+    Options options = sim.SmallOptions();
     options.use_mapped_wal_buffer = GetParam();
     return options;
   }
@@ -120,8 +120,8 @@ class Descriptors : public ::testing::TestWithParam<bool> {
 
 // Each operation begins with every descriptor taken, most of them by idle files.
 TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
-  World world;
-  const Options options = SmallOptions(world);
+  SimulatedEnv sim;
+  const Options options = SmallOptions(sim);
   ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, "/db"));
   ASSERT_OK(Write(*db, 0, 3000, 'a'));
   ASSERT_OK(db->Flush());
@@ -153,17 +153,17 @@ TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
   };
   for (const auto& [name, act] : acts) {
     SCOPED_TRACE(name);
-    world.files->SetDescriptorsMax(UINT64_MAX);
+    sim.files->SetDescriptorsMax(UINT64_MAX);
     ASSERT_OK(ReadAll(*db, &pairs));
-    const uint64_t before = world.files->descriptors();
+    const uint64_t before = sim.files->descriptors();
     env::CloseIdleFiles();
-    EXPECT_GE(before, world.files->descriptors() + 4) << "hardly anything is idle";
+    EXPECT_GE(before, sim.files->descriptors() + 4) << "hardly anything is idle";
     ASSERT_OK(ReadAll(*db, &pairs));
-    world.files->SetDescriptorsMax(world.files->descriptors());
+    sim.files->SetDescriptorsMax(sim.files->descriptors());
     ASSERT_OK(act());
-    world.executor.RunAll();
+    sim.executor.RunAll();
   }
-  world.files->SetDescriptorsMax(UINT64_MAX);
+  sim.files->SetDescriptorsMax(UINT64_MAX);
   const Pairs expected = [&] {
     EXPECT_OK(ReadAll(*db, &pairs));
     return pairs;
@@ -179,13 +179,13 @@ TEST_P(Descriptors, TooFewAreAnErrorUntilThereAreMore) {
   uint64_t refused = 0;
   for (uint64_t count = 0; !is_enough && !HasFailure(); ++count) {
     SCOPED_TRACE(std::to_string(count) + " descriptors");
-    World world;
-    const Options options = SmallOptions(world);
+    SimulatedEnv sim;
+    const Options options = SmallOptions(sim);
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, "/db"));
     ASSERT_OK(Write(*db, 0, 1000, 'a'));
     Pairs pairs, expected;
     ASSERT_OK(ReadAll(*db, &expected));
-    world.files->SetDescriptorsMax(count);
+    sim.files->SetDescriptorsMax(count);
     Status status;
     for (int i = 0; status.ok() && i < 1000; ++i) {
       const std::string value(1000, 'b');
@@ -198,8 +198,8 @@ TEST_P(Descriptors, TooFewAreAnErrorUntilThereAreMore) {
       EXPECT_THAT(status, StatusIs(Code::kBusy, ::testing::HasSubstr("Too many open files")));
       ++refused;
     }
-    world.files->SetDescriptorsMax(UINT64_MAX);
-    world.PassTime(60);
+    sim.files->SetDescriptorsMax(UINT64_MAX);
+    sim.PassTime(60);
     ASSERT_OK(db->Put({}, "after", "works"));
     ASSERT_OK(db->Flush());
     expected["after"] = "works";

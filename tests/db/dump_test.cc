@@ -148,11 +148,11 @@ TEST_F(DumpTest, LoadRefusesWhatItCannotHold) {
   };
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\ndupsort=1\\nHEADER=END\\nDATA=END\\n", "line 4: dupsort");
   refused("VERSION=3\\nformat=bytevalue\\ntype=recno\\nHEADER=END\\nDATA=END\\n", "line 3: expected type=");
-  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\n", "without HEADER=END");
-  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n", "without value");
-  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n 62\\n", "without DATA=END");
+  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\n", "expected HEADER=END, found the end");
+  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n", "expected the value of the last key");
+  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n 62\\n", "expected DATA=END, found the end");
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 6\\n 62\\nDATA=END\\n",
-          "line 5: expected hex digits");
+          "line 5: expected an even number of hex digits");
   refused("VERSION=3\\nformat=print\\ntype=btree\\nHEADER=END\\n a\\\\\\\\\\\\q\\n 62\\nDATA=END\\n",
           "after a backslash");
 }
@@ -231,7 +231,7 @@ TEST_F(DumpTest, CopyMakesADatabaseAndRefusesWhatIsThere) {
   EXPECT_EQ(Read("empty"), pairs);
   EXPECT_EQ(Read("other"), pairs);
   EXPECT_EQ(Run("$M copy db other"), 3);
-  EXPECT_NE(Slurp("err").find("expected nothing or an empty directory"), std::string::npos);
+  EXPECT_NE(Slurp("err").find("expected no file or an empty directory"), std::string::npos);
   EXPECT_EQ(Run("$M copy db"), 2);
 }
 

@@ -16,8 +16,8 @@
 #include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -53,7 +53,7 @@ std::string All(DB& db, const IteratorOptions& options = {}) {
 class FailedKeys : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto db = world_.Open();
+    auto db = sim_.Open();
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -65,7 +65,7 @@ class FailedKeys : public ::testing::Test {
     ASSERT_OK(db_->Write({}, batch));
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
 };
 
@@ -126,22 +126,22 @@ TEST_F(FailedKeys, AreThoseWhoseOperatorIsMissing) {
 // The same for values in blob files: keys whose values are in other files are readable.
 TEST_F(FailedKeys, AreThoseWhoseBlobFileIsGone) {
   db_ = nullptr;
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.write_buffer_bytes = 256 << 10;
-  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
+  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, SimulatedEnv::kPath));
   constexpr int kValues = 300;  // enough for blob files of their own
   for (int i = 0; i < kValues; ++i) ASSERT_OK(db_->Put({}, "v" + std::to_string(1000 + i), std::string(100, 'v')));
   ASSERT_OK(db_->Put({}, "a", "1"));
   ASSERT_OK(db_->Put({}, "w", "2"));
   ASSERT_OK(db_->Close());
-  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
+  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, SimulatedEnv::kPath));
   ASSERT_OK(db_->Flush());
-  ASSERT_OK_AND_ASSIGN(const auto names, world_.files->List(World::kPath));
+  ASSERT_OK_AND_ASSIGN(const auto names, sim_.files->List(SimulatedEnv::kPath));
   const auto is_blob_file = [](const std::string& name) { return name.ends_with(".val"); };
   const auto blob_file = std::find_if(names.begin(), names.end(), is_blob_file);
   ASSERT_NE(blob_file, names.end());
-  const std::string path = World::kPath + "/" + *blob_file;
-  ASSERT_OK(world_.files->Remove(path));
+  const std::string path = SimulatedEnv::kPath + "/" + *blob_file;
+  ASSERT_OK(sim_.files->Remove(path));
   const auto it = db_->NewIterator();
   int failed = 0;
   std::string whole;
@@ -202,17 +202,17 @@ TEST_F(FailedKeys, AreLeftOutOfAnExportThatTakesThem) {
   for (const char* key : {"a", "c", "e"}) Spoil(key);
   ASSERT_OK(db_->Put({}, "b", "1"));
   ASSERT_OK(db_->Put({}, "d", "2"));
-  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), "/out"), StatusIs(Code::kMergeFailed));
+  EXPECT_THAT(ExportToLevelDb(*db_, sim_.SmallOptions(), "/out"), StatusIs(Code::kMergeFailed));
   std::string failed;
   LevelDbExportOptions options;
   options.on_failed_key = [&](std::string_view key, const Status& status) {
     EXPECT_THAT(status, StatusIs(Code::kMergeFailed));
     failed += key;
   };
-  ASSERT_OK_AND_ASSIGN(const LevelDbExport exported, ExportToLevelDb(*db_, world_.SmallOptions(), "/out", options));
+  ASSERT_OK_AND_ASSIGN(const LevelDbExport exported, ExportToLevelDb(*db_, sim_.SmallOptions(), "/out", options));
   EXPECT_EQ(exported.entries, 2u);
   EXPECT_EQ(failed, "ace");
-  ASSERT_OK_AND_ASSIGN(const auto converted, DB::Open(world_.SmallOptions(), "/out"));
+  ASSERT_OK_AND_ASSIGN(const auto converted, DB::Open(sim_.SmallOptions(), "/out"));
   EXPECT_EQ(All(*converted), "b=1 d=2 ");
 }
 

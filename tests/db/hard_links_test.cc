@@ -8,9 +8,9 @@
 #include <map>
 #include <string>
 
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -70,21 +70,21 @@ class HardLinks : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> 
 };
 
 TEST_P(HardLinks, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
-  World world;
-  Options options = world.SmallOptions();
+  SimulatedEnv sim;
+  Options options = sim.SmallOptions();
   options.use_mapped_wal_buffer = is_mapped_before();
   const Pairs before = FirstLife(options, kDatabase);
-  ASSERT_OK(world.files->CreateDirectory(kCopy));
-  for (const std::string& path : world.files->Files()) {
-    ASSERT_OK(world.files->Link(path, kCopy + path.substr(sizeof kDatabase - 1)));
+  ASSERT_OK(sim.files->CreateDirectory(kCopy));
+  for (const std::string& path : sim.files->Files()) {
+    ASSERT_OK(sim.files->Link(path, kCopy + path.substr(sizeof kDatabase - 1)));
   }
   std::map<std::string, std::string> bytes_before;
-  for (const std::string& path : world.files->Files()) {
-    if (path.starts_with(kept())) bytes_before[path] = *world.files->ReadWhole(path);
+  for (const std::string& path : sim.files->Files()) {
+    if (path.starts_with(kept())) bytes_before[path] = *sim.files->ReadWhole(path);
   }
   options.use_mapped_wal_buffer = is_mapped_after();
   SecondLife(options, written());
-  for (const auto& [path, bytes] : bytes_before) EXPECT_TRUE(*world.files->ReadWhole(path) == bytes) << path;
+  for (const auto& [path, bytes] : bytes_before) EXPECT_TRUE(*sim.files->ReadWhole(path) == bytes) << path;
   EXPECT_EQ(Read(options, kept()), before);
   SecondLife(options, kept());
 }

@@ -16,10 +16,10 @@
 #include "db/db_impl.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -34,10 +34,10 @@ struct Shape {
 class Idle : public ::testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.style = GetParam().style;
     options.blob_value_bytes_min = GetParam().separates_values ? 64 : 0;
-    auto db = db::DbImpl::Open(options, World::kPath, {.maps_tables = GetParam().maps_tables});
+    auto db = db::DbImpl::Open(options, SimulatedEnv::kPath, {.maps_tables = GetParam().maps_tables});
     ASSERT_OK(db.status());
     db_ = std::move(*db);
     if (!GetParam().has_keyspaces) return;
@@ -58,7 +58,7 @@ class Idle : public ::testing::TestWithParam<Shape> {
         ASSERT_OK(db_->Put({}, keyspace, key, std::string(20 + random.Uniform(100), 'v')));
       }
       if (i % 5'000 == 4'999) { ASSERT_OK(db_->DeleteRange({}, keyspace, "key1", "key2")); }
-      for (uint64_t steps = random.Uniform(2); steps > 0; --steps) world_.executor.RunOne();
+      for (uint64_t steps = random.Uniform(2); steps > 0; --steps) sim_.executor.RunOne();
     }
     if (keyspaces_.size() > 1) {
       ASSERT_OK(db_->DropKeyspace({}, keyspaces_.back()));
@@ -68,14 +68,14 @@ class Idle : public ::testing::TestWithParam<Shape> {
   }
   void PassTime(int seconds) {
     for (int second = 0; second < seconds; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(10'000'000);
+      sim_.clock.SleepNanos(1'000'000'000);
+      sim_.executor.RunTimers();
+      sim_.executor.RunAll(10'000'000);
     }
   }
   uint64_t Runs() const { return Counter(*db_, "runs"); }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<db::DbImpl> db_;
   std::vector<Keyspace> keyspaces_ = {Keyspace()};
 };
@@ -95,7 +95,7 @@ TEST_P(Idle, EndsInOneRunAndComesToRest) {
   PassTime(60);
   EXPECT_EQ(Counter(*db_, "compactions"), merges);
   EXPECT_EQ(Counter(*db_, "manifest_commits"), commits);
-  EXPECT_FALSE(world_.executor.RunOne());
+  EXPECT_FALSE(sim_.executor.RunOne());
 }
 
 TEST_P(Idle, TakesInWhatTheMemtableHoldsIfThatIsWorthIt) {
@@ -122,11 +122,11 @@ TEST_P(Idle, LeavesTheMemtableAloneWhileTheLogIsInTrouble) {
   const uint64_t flushes = Counter(*db_, "flushes");
   for (int i = 0; i < 200; ++i)
     ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
-  world_.files->AddFault({.op = Op::kSync, .path_contains = ".seg", .sticky = true});
+  sim_.files->AddFault({.op = Op::kSync, .path_contains = ".seg", .sticky = true});
   PassTime(60);
-  EXPECT_GT(world_.files->faults_hit(), 0u);
+  EXPECT_GT(sim_.files->faults_hit(), 0u);
   EXPECT_EQ(Counter(*db_, "flushes"), flushes) << "a new segment behind one that failed";
-  world_.files->ClearFaults();
+  sim_.files->ClearFaults();
   ASSERT_OK(db_->Put({}, keyspaces_.front(), "key", "it came back"));
   PassTime(20);
   EXPECT_GT(Counter(*db_, "flushes"), flushes);

@@ -15,8 +15,8 @@
 #include "mergedb/transaction.h"
 #include "mergedb/write_batch.h"
 #include "testing/contents.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -27,7 +27,7 @@ class KeyspaceErrors : public ::testing::Test {
  protected:
   void Open() {
     db_ = nullptr;
-    auto db = world_.Open();
+    auto db = sim_.Open();
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -37,17 +37,17 @@ class KeyspaceErrors : public ::testing::Test {
     return keyspace ? *keyspace : Keyspace();
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
 };
 
 // The records of `older` and of the newer keyspace are in different tables: an open needs both.
-TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
+TEST_F(KeyspaceErrors, NoneIsOpenedIfTheKeyspaceRecordsCannotBeRead) {
   Open();
   Create("older");
   ASSERT_OK(db_->Flush());
   std::string older;
-  for (const std::string& path : world_.files->Files()) {
+  for (const std::string& path : sim_.files->Files()) {
     if (path.ends_with(".tbl")) older = path;
   }
   const Keyspace newer = Create("newer");
@@ -57,11 +57,11 @@ TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
     uint64_t reads = 0;
     for (bool was_hit = true; was_hit && !HasFailure();) {
       Open();  // writes a table with the newer record; no compaction runs yet
-      world_.files->AddFault({.op = Op::kRead, .path_contains = older, .nth = ++reads});
+      sim_.files->AddFault({.op = Op::kRead, .path_contains = older, .nth = ++reads});
       const auto opened = call();
       was_hit = !opened;
       if (was_hit) { EXPECT_THAT(opened, StatusIs(Code::kIOError, HasSubstr(older + ": read"))); }
-      world_.files->ClearFaults();
+      sim_.files->ClearFaults();
       EXPECT_THAT(call(), IsOkAndHolds(newer));
       ASSERT_OK_AND_ASSIGN(const auto listed, db_->ListKeyspaces());
       EXPECT_EQ(listed.size(), 2u);
@@ -71,7 +71,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
 }
 
 // Forged records: mergedb never writes any of them.
-TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
+TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
   Open();
   const Keyspace x = Create("x");
   ASSERT_OK(db_->Put({}, "a", "of the default one"));
@@ -83,9 +83,9 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
   } cases[] = {{next_id_key, std::string(1, '\0'), format::EncodeNextId(64),
                 "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
                {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64),
-                "\"x\" has id 1, which is another one's, or was never given out"},
-               {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
-                "\"y\" has id 1, which is another one's"}};
+                "\"x\" has id 1, which belongs to another keyspace or was never assigned"},
+               {db::KeyspaceRecordTreeKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()),
+                format::EncodeKeyspaceRecord(2), "\"y\" has id 1, which belongs to another keyspace"}};
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {
@@ -113,11 +113,11 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
         const bool has_happened = how % 2 == 1, is_crash = how / 2 == 1;
         SCOPED_TRACE(std::string(file) + std::to_string(nth) + (has_happened ? " happened" : "") +
                      (is_crash ? " crash" : ""));
-        auto world = std::make_unique<World>();
-        auto db = world->Open();
+        auto sim = std::make_unique<SimulatedEnv>();
+        auto db = sim->Open();
         ASSERT_OK(db.status());
         ASSERT_OK((*db)->Put({}, "a", "1"));
-        world->files->AddFault({.path_contains = file, .nth = nth, .sticky = true, .has_happened = has_happened});
+        sim->files->AddFault({.path_contains = file, .nth = nth, .sticky = true, .has_happened = has_happened});
         const auto first = (*db)->CreateKeyspace("x");
         if (!first) ++failures;
         std::map<std::string, std::string> expected = {{"a", "1"}};
@@ -131,15 +131,15 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
         std::string text;
         for (const auto& [key, value] : expected) text += key + "=" + value + " ";
         if (is_crash) {
-          auto after = World::After(*world, CrashMode::kKill, CrashModel::kJournaled, nth);
+          auto after = SimulatedEnv::After(*sim, CrashMode::kKill, CrashModel::kJournaled, nth);
           (void)(*db)->Close();
           db = Status::Aborted("gone");
-          world = std::move(after);
-          db = world->Open();
+          sim = std::move(after);
+          db = sim->Open();
           ASSERT_OK(db.status());
         }
-        world->files->ClearFaults();
-        world->clock.SleepNanos(10'000'000'000);
+        sim->files->ClearFaults();
+        sim->clock.SleepNanos(10'000'000'000);
         EXPECT_EQ(Contents(**db, {}), text);
         const auto x = (*db)->CreateKeyspace("x", {.may_exist = true});
         ASSERT_OK(x.status());
@@ -148,7 +148,7 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
         EXPECT_EQ(Contents(**db, {.lower = "\xff\x01"}), "\xff\x01k=4 ");
         EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
         db = Status::Aborted("closed");
-        db = world->Open();
+        db = sim->Open();
         ASSERT_OK(db.status());
         EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
       }
@@ -164,12 +164,12 @@ TEST_F(KeyspaceErrors, AMapThatComesLateIsAConflictWithKeysThatWereWrittenBefore
   for (uint64_t nth = 1; nth <= 8; ++nth) {
     for (const bool comes_by_create : {true, false}) {
       SCOPED_TRACE(std::to_string(nth) + (comes_by_create ? " create" : " flush"));
-      World world;
-      ASSERT_OK_AND_ASSIGN(auto db, world.Open());
-      world.files->AddFault({.path_contains = "MANIFEST", .nth = nth, .sticky = true});
+      SimulatedEnv sim;
+      ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+      sim.files->AddFault({.path_contains = "MANIFEST", .nth = nth, .sticky = true});
       const bool is_created = db->CreateKeyspace("x").has_value();
-      world.files->ClearFaults();
-      world.clock.SleepNanos(10'000'000'000);
+      sim.files->ClearFaults();
+      sim.clock.SleepNanos(10'000'000'000);
       if (is_created) continue;
       ASSERT_OK_AND_ASSIGN(auto transaction, Transaction::Begin(*db, {.kind = TransactionKind::kSingleWriter}));
       ASSERT_OK(transaction->Put("\xff\x05k", "v"));
@@ -202,26 +202,26 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
       for (uint64_t nth = 1; nth <= 4; ++nth) {
         SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(value_bytes) + " bytes, write " +
                      std::to_string(nth));
-        World world;
-        Options options = world.SmallOptions();
+        SimulatedEnv sim;
+        Options options = sim.SmallOptions();
         options.use_mapped_wal_buffer = is_mapped;
-        ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+        ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
         ASSERT_OK(db->Put({}, "a", "100"));
         ASSERT_OK(db->Put({}, "b", "0"));
-        world.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+        sim.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
         WriteBatch first;
         first.Put("a", "50");
         first.Put("b", "50");
         first.Put("large", std::string(value_bytes, 'x'));
         const Status status = db->Write({.durability = Durability::kSynced}, first);
-        world.files->ClearFaults();
+        sim.files->ClearFaults();
         if (status.ok()) continue;
         unknown += status.outcome_unknown() ? 1 : 0;
         std::string value;
         ASSERT_OK(db->Get({}, "a", &value));
         EXPECT_EQ(value, "100");
         ASSERT_OK(db->Put({}, "a", "90")) << "the database goes on";
-        const auto after = World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+        const auto after = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
         auto db_after = after->Open();
         ASSERT_OK(db_after.status());
         ASSERT_OK((*db_after)->Get({}, "a", &value));
@@ -262,18 +262,18 @@ TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
     for (const Durability durability : {Durability::kProcessCrash, Durability::kSynced}) {
       SCOPED_TRACE(std::string(is_mapped ? "mapped, " : "written, ") +
                    (durability == Durability::kSynced ? "synced" : "not synced"));
-      World world;
-      Options options = world.SmallOptions();
+      SimulatedEnv sim;
+      Options options = sim.SmallOptions();
       options.use_mapped_wal_buffer = is_mapped;
-      ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+      ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
       ASSERT_OK_AND_ASSIGN(const Keyspace named, db->CreateKeyspace("named"));
       ASSERT_OK(db->Put({.durability = durability}, named, "before", "1"));
-      world.files->AddFault({.op = Op::kWrite, .path_contains = ".seg"});
+      sim.files->AddFault({.op = Op::kWrite, .path_contains = ".seg"});
       const Status dropped = db->DropKeyspace({.durability = durability}, named);
-      world.files->ClearFaults();
+      sim.files->ClearFaults();
       EXPECT_TRUE(dropped.ok() || dropped.outcome_unknown()) << dropped.ToString();
       const auto is_there_after = [&](CrashMode mode, const std::vector<std::string>& keys) {
-        const auto after = World::After(world, mode, CrashModel::kStrict, 1);
+        const auto after = SimulatedEnv::After(sim, mode, CrashModel::kStrict, 1);
         auto reopened = after->Open();
         EXPECT_OK(reopened.status());
         const auto found = (*reopened)->OpenKeyspace("named");
@@ -301,31 +301,31 @@ TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
 // memtable with the cleared entries is not made immutable. The clear returns OK, since an error means that
 // nothing happened; the next write returns the error.
 TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
-  World world;
-  LateExecutor executor(&world.executor);
-  Options options = world.SmallOptions();
+  SimulatedEnv sim;
+  LateExecutor executor(&sim.executor);
+  Options options = sim.SmallOptions();
   options.env.executor = &executor;
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   const auto x = (*db)->CreateKeyspace("x");
   ASSERT_OK(x);
   ASSERT_OK((*db)->Put({}, *x, "a", "1"));
   ASSERT_OK((*db)->Flush());
   ASSERT_OK((*db)->SyncWal());
-  world.PassTime(3);  // the WAL timer is idle: the next write sets it
-  world.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  sim.PassTime(3);  // the WAL timer is idle: the next write sets it
+  sim.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
   // otherwise the flush resumes writes at once
-  world.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  sim.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
   executor.BeLateOnce();
   EXPECT_OK((*db)->ClearKeyspace({}, *x));
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "");
   EXPECT_THAT((*db)->Put({}, *x, "b", "2"), StatusIs(Code::kIOError, HasSubstr(".seg: sync")));
-  world.files->ClearFaults();
-  world.PassTime(10);
+  sim.files->ClearFaults();
+  sim.PassTime(10);
   ASSERT_OK((*db)->Put({}, *x, "c", "3"));
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "c=3 ");
   ASSERT_OK((*db)->Close());
-  db = DB::Open(options, World::kPath);
+  db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "c=3 ");
 }

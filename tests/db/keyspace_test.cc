@@ -22,8 +22,8 @@
 #include "testing/keyspace_db.h"
 #include "testing/reverse_comparator.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -56,14 +56,14 @@ std::string ContentsAndWalk(DB& db, const IteratorOptions& options) {
 
 class Keyspaces : public ::testing::Test {
  protected:
-  void SetUp() override { Open(world_.SmallOptions()); }
+  void SetUp() override { Open(sim_.SmallOptions()); }
   void Open(const Options& options) {
     db_ = nullptr;
-    auto db = DB::Open(options, World::kPath);
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
-  void Reopen() { Open(world_.SmallOptions()); }
+  void Reopen() { Open(sim_.SmallOptions()); }
   Keyspace Create(std::string_view name) {
     auto keyspace = db_->CreateKeyspace(name);
     EXPECT_OK(keyspace.status());
@@ -84,7 +84,7 @@ class Keyspaces : public ::testing::Test {
     return names;
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
 };
 
@@ -235,10 +235,10 @@ TEST_F(Keyspaces, AreNotMadeByAnotherTransactionOfItsThreadEither) {
 TEST_F(Keyspaces, NeedTheBytewiseComparator) {
   const ReverseComparator reverse;
   EXPECT_THAT(db_->CreateKeyspace("x", {.comparator = &reverse}).status(), StatusIs(Code::kNotSupported));
-  World world;
-  Options options = world.SmallOptions();
+  SimulatedEnv sim;
+  Options options = sim.SmallOptions();
   options.comparator = &reverse;
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   EXPECT_THAT((*db)->CreateKeyspace("x").status(), StatusIs(Code::kNotSupported));
 }
@@ -297,7 +297,7 @@ TEST_F(Keyspaces, RangeDeletesOfTheDefaultOneLeaveThemAlone) {
   EXPECT_EQ(Contents(x), "k=1 ");
 }
 
-TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
+TEST_F(Keyspaces, TheReservedPrefixBeginsNoExistingKey) {
   for (int byte = 0; byte < 256; ++byte) ASSERT_OK(db_->Put({}, std::string(1, static_cast<char>(byte)), "v"));
   ASSERT_OK(db_->Put({}, "\xff\xff\x01", "deleted later"));
   ASSERT_OK(db_->Flush());
@@ -324,15 +324,15 @@ TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
   EXPECT_EQ(Contents(x), "\x01=in x ");
 }
 
-TEST_F(Keyspaces, AreRefusedWhereKeysBeginWithEveryMarkerThatIsTried) {
+TEST_F(Keyspaces, AreRefusedIfKeysBeginWithAllPrefixesThatAreTried) {
   uint64_t entropy = 1;
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.env.entropy = [&] { return entropy++; };
   Open(options);
   const uint64_t seed = entropy;
   std::vector<std::string> tried;
   const auto begins_own_key = [&](const std::string& marker) { return tried.push_back(marker), true; };
-  const auto refusal = StatusIs(Code::kNotSupported, HasSubstr("no marker for keyspaces was found"));
+  const auto refusal = StatusIs(Code::kNotSupported, HasSubstr("no prefix is free for the keys of keyspaces"));
   EXPECT_THAT(dynamic_cast<db::TransactionHost&>(*db_).EnableKeyspaces(nullptr, begins_own_key), refusal);
   ASSERT_GT(tried.size(), 100u);
   for (size_t i = 0; i < tried.size(); ++i) {
@@ -433,13 +433,13 @@ TEST_F(Keyspaces, TheSpaceOfADroppedOneComesBackWithoutFurtherWrites) {
     if (i % 100 == 0) { ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, 'v'))); }
   }
   ASSERT_OK(db_->WaitForCompaction());
-  world_.PassTime(20);
+  sim_.PassTime(20);
   const auto bytes = [&] { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); };
   const uint64_t before = bytes();
   EXPECT_GT(before, 4000u * 200);
   const uint64_t read_before = Counter(*db_, "compaction_bytes_read");
   ASSERT_OK(db_->DropKeyspace({}, x));
-  world_.PassTime(30);
+  sim_.PassTime(30);
   EXPECT_LT(bytes(), before / 10) << "of " << before;
   EXPECT_LT(Counter(*db_, "compaction_bytes_read") - read_before, before / 4) << "whole tables go unread";
 }
@@ -459,7 +459,7 @@ TEST_F(Keyspaces, AreThereForReadersOfAReadOnlyDatabase) {
   ASSERT_OK(db_->Put({}, x, "a", "1"));
   ASSERT_OK(db_->Put({}, "\xff\x01", "2"));
   ASSERT_OK(db_->Close());
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.mode = OpenMode::kReadOnly;
   Open(options);
   EXPECT_EQ(Names(), "x ");
@@ -475,7 +475,7 @@ TEST_F(Keyspaces, ACopyHasThemAndAnExportIsRefused) {
   ASSERT_OK(db_->Put({}, "\xff\x01", "2"));
   for (const char* target : {"/unflushed", "/flushed"}) {
     ASSERT_OK(Checkpoint(*db_, target).status());
-    const auto copy = DB::Open(world_.SmallOptions(), target);
+    const auto copy = DB::Open(sim_.SmallOptions(), target);
     ASSERT_OK(copy.status());
     const auto found = (*copy)->OpenKeyspace("x");
     ASSERT_OK(found.status());
@@ -483,7 +483,7 @@ TEST_F(Keyspaces, ACopyHasThemAndAnExportIsRefused) {
     EXPECT_EQ(testing::Contents(**copy, {}), "\xff\x01=2 ");
     ASSERT_OK(db_->Flush());
   }
-  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), "/export").status(),
+  EXPECT_THAT(ExportToLevelDb(*db_, sim_.SmallOptions(), "/export").status(),
               StatusIs(Code::kNotSupported, HasSubstr("keyspaces")));
 }
 
@@ -498,7 +498,7 @@ class Keeping final : public MergeOperator {
 };
 
 TEST_F(Keyspaces, MergeOperatorsAreToldTheProgramsKeys) {
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.merge_operators.push_back(std::make_shared<Keeping>());
   Open(options);
   const Keyspace x = Create("x");
@@ -750,8 +750,8 @@ TEST_P(InOptimistic, AWriteToAKeyspaceThatWasDroppedMeanwhileFails) {
 // The file system fails the n-th operation; then a power cut or a kill. The state is a prefix of the
 // creations, writes and drops, and never has a record in a keyspace that does not exist.
 TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
-  const auto run = [](World& world, std::vector<std::string>* states) {
-    auto db = world.Open();
+  const auto run = [](SimulatedEnv& sim, std::vector<std::string>* states) {
+    auto db = sim.Open();
     if (!db) return;
     std::map<std::string, Keyspace> open;
     const auto note = [&] {
@@ -788,21 +788,21 @@ TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
   std::vector<std::string> states;
   uint64_t calls = 0;
   {
-    World world;
-    run(world, &states);
-    calls = world.files->ops();
+    SimulatedEnv sim;
+    run(sim, &states);
+    calls = sim.files->ops();
   }
   ASSERT_GT(calls, 20u);
   const std::set<std::string> allowed(states.begin(), states.end());
   for (uint64_t call = 1; call <= calls; ++call) {
     for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kBlockMix}) {
-      World world;
-      std::unique_ptr<World> after;
-      world.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
-        if (op == call) after = World::After(world, mode, CrashModel::kStrict, call);
+      SimulatedEnv sim;
+      std::unique_ptr<SimulatedEnv> after;
+      sim.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+        if (op == call) after = SimulatedEnv::After(sim, mode, CrashModel::kStrict, call);
       });
       std::vector<std::string> ignored;
-      run(world, &ignored);
+      run(sim, &ignored);
       if (after == nullptr) continue;
       auto db = after->Open();
       ASSERT_OK(db.status()) << call;
@@ -821,14 +821,14 @@ TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
 }
 
 // Repair keeps keyspaces, also if only one of their own records shows that they exist.
-TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
+TEST(KeyspaceRepair, FindsTheReservedPrefixWithoutAManifest) {
   for (const bool has_manifest : {true, false}) {
     for (const bool is_flushed : {true, false}) {
       SCOPED_TRACE(std::string(has_manifest ? "manifest " : "") + (is_flushed ? "flushed" : "in the log"));
-      World world;
-      Options options = world.SmallOptions();
+      SimulatedEnv sim;
+      Options options = sim.SmallOptions();
       options.blob_value_bytes_min = 0;
-      auto db = DB::Open(options, World::kPath);
+      auto db = DB::Open(options, SimulatedEnv::kPath);
       ASSERT_OK(db.status());
       ASSERT_OK((*db)->Put({}, "\xff taken", "1"));
       const auto x = (*db)->CreateKeyspace("x");
@@ -838,12 +838,12 @@ TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
       if (is_flushed) { ASSERT_OK((*db)->Flush()); }
       ASSERT_OK((*db)->Close());
       db = Status::Aborted("gone");
-      for (const std::string& path : world.files->Files()) {
+      for (const std::string& path : sim.files->Files()) {
         const bool is_gone = path.ends_with("CURRENT") || (!has_manifest && path.find("MANIFEST") != std::string::npos);
-        if (is_gone) { ASSERT_OK(world.files->Remove(path)); }
+        if (is_gone) { ASSERT_OK(sim.files->Remove(path)); }
       }
-      ASSERT_OK(Repair(options, World::kPath).status());
-      db = DB::Open(options, World::kPath);
+      ASSERT_OK(Repair(options, SimulatedEnv::kPath).status());
+      db = DB::Open(options, SimulatedEnv::kPath);
       ASSERT_OK(db.status());
       const auto found = (*db)->OpenKeyspace("x");
       ASSERT_OK(found.status());
@@ -875,7 +875,7 @@ class Model {
 
   void Open() {
     db_ = nullptr;
-    auto db = world_.Open();
+    auto db = sim_.Open();
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -1006,7 +1006,7 @@ class Model {
   }
 
   base::Random random_;
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
   std::map<uint32_t, Map> maps_ = {{0, {}}};
   std::map<std::string, uint32_t> names_;

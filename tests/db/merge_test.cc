@@ -15,21 +15,21 @@
 #include "base/random.h"
 #include "mergedb/db.h"
 #include "testing/counters.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb {
 namespace {
 
+using testing::SimulatedEnv;
 using testing::StatusIs;
-using testing::World;
 
 class MergeTest : public ::testing::Test {
  protected:
   void SetUp() override { Reopen(); }
   void Reopen() {
     db_ = nullptr;
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -44,8 +44,8 @@ class MergeTest : public ::testing::Test {
     return number.value_or(0);
   }
 
-  World world_;
-  Options options_ = world_.SmallOptions();
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
   std::unique_ptr<DB> db_;
 };
 
@@ -328,10 +328,10 @@ TEST_F(MergeTest, WhatCannotBeFoldedDoesNotKeepTheBackgroundBusy) {
     ASSERT_OK(db_->Merge({}, key, merge::Named("absent", "x")));
   }
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  world_.clock.SleepNanos(20'000'000'000);  // long idle
-  world_.executor.RunTimers();
+  sim_.clock.SleepNanos(20'000'000'000);  // long idle
+  sim_.executor.RunTimers();
   size_t steps = 0;
-  while (world_.executor.RunOne()) ASSERT_LT(++steps, 10'000u);
+  while (sim_.executor.RunOne()) ASSERT_LT(++steps, 10'000u);
 }
 
 // ---- crashes ----------------------------------------------------------------------------------------------
@@ -348,18 +348,18 @@ TEST_F(MergeTest, CountsEveryOperandOfALargeBatchOnceAfterACrash) {
     expected[i % kKeys] += i;
   }
   ASSERT_GT(batch.bytes(), options_.write_buffer_bytes);
-  std::vector<std::unique_ptr<World>> images;
+  std::vector<std::unique_ptr<SimulatedEnv>> images;
   uint64_t begun = 0;
-  world_.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+  sim_.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
     if (begun > 0 && images.size() < 150) {
-      images.push_back(World::After(world_, testing::CrashMode::kKill, testing::CrashModel::kStrict, op));
+      images.push_back(SimulatedEnv::After(sim_, testing::CrashMode::kKill, testing::CrashModel::kStrict, op));
     }
   });
   ASSERT_OK(db_->SyncWal());
   begun = 1;
   ASSERT_OK(db_->Write({}, batch));
   ASSERT_OK(db_->WaitForCompaction());
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   ASSERT_GT(images.size(), 20u);
   uint64_t whole = 0;
   for (auto& image : images) {

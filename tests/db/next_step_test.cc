@@ -13,9 +13,9 @@
 #include "mergedb/c.h"
 #include "mergedb/db.h"
 #include "mergedb/transaction.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -44,19 +44,19 @@ TEST(NextStep, IsNamedOnceAndOfCorruptionAlone) {
 
 // Damage in the only table, met by every way to read it.
 TEST(NextStep, IsNamedByOpensAndReads) {
-  World world;
+  SimulatedEnv sim;
   {
-    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
     for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), "v"));
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Close());
   }
-  for (const std::string& path : world.files->Files()) {
+  for (const std::string& path : sim.files->Files()) {
     if (!path.ends_with(".tbl")) continue;
-    ASSERT_OK(world.files->FlipBit(path, 20, 3));
+    ASSERT_OK(sim.files->FlipBit(path, 20, 3));
   }
   const auto names_it = StatusIs(Code::kCorruption, AllOf(HasSubstr(kVerify), HasSubstr("`mergedb repair /db`")));
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   std::string value;
   std::vector<std::string> values;
   EXPECT_THAT(db->Get({}, "k1", &value), names_it);
@@ -71,8 +71,8 @@ TEST(NextStep, IsNamedByOpensAndReads) {
   ASSERT_OK(db->Put({}, "k50", "newer"));  // otherwise there is nothing to compact
   EXPECT_THAT(db->CompactRange(nullptr, nullptr), names_it);
   db = nullptr;
-  ASSERT_OK(world.files->WriteWhole("/db/CURRENT", "damaged"));
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
+  ASSERT_OK(sim.files->WriteWhole("/db/CURRENT", "damaged"));
+  EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
 }
 
 // ---- files that are gone ----------------------------------------------------------------------------------
@@ -154,14 +154,14 @@ TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
                                         {"CURRENT", false},
                                         {"STAGING", false}}) {
       SCOPED_TRACE(std::string(OpName(op)) + " of \"" + part + "\"" + (is_open ? ", open" : ""));
-      World world;
+      SimulatedEnv sim;
       {
-        ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+        ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
         Fill(*db);
       }
-      ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+      ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
       if (is_open) OpenFiles(*db);
-      world.files->AddFault({.op = op, .path_contains = part, .sticky = true, .status = Status::NotFound("injected")});
+      sim.files->AddFault({.op = op, .path_contains = part, .sticky = true, .status = Status::NotFound("injected")});
       NeverNotFound calls(*db);
       calls.TryAll();
       calls.TryAll();
@@ -176,13 +176,13 @@ TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
   for (const Op op : {Op::kCreate, Op::kWrite, Op::kRename, Op::kSyncDirectory, Op::kSync, Op::kMap}) {
     for (const bool is_new : {false, true}) {
       SCOPED_TRACE(std::string(OpName(op)) + (is_new ? ", a new one" : ""));
-      World world;
+      SimulatedEnv sim;
       if (!is_new) {
-        ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+        ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
         Fill(*db);
       }
-      world.files->AddFault({.op = op, .path_contains = "/db", .sticky = true, .status = Status::NotFound("injected")});
-      EXPECT_FALSE(world.Open().status().IsNotFound());
+      sim.files->AddFault({.op = op, .path_contains = "/db", .sticky = true, .status = Status::NotFound("injected")});
+      EXPECT_FALSE(sim.Open().status().IsNotFound());
     }
   }
 }
@@ -203,7 +203,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     for (int i = 0; i < 100'000 && failed.ok(); ++i)
       failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
     EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"),
-                                                       HasSubstr("open it by its new name"))));
+                                                       HasSubstr("open it under the new name"))));
     NeverNotFound calls(*db);
     calls.TryAll();
     EXPECT_TRUE(calls.has_failed());

@@ -10,8 +10,8 @@
 #include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -39,7 +39,7 @@ class RangeDeletes : public ::testing::TestWithParam<Shape> {
   }
   void Reopen() {
     db_ = nullptr;
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -59,8 +59,8 @@ class RangeDeletes : public ::testing::TestWithParam<Shape> {
     for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1000, 'v')));
   }
 
-  World world_;
-  Options options_ = world_.SmallOptions();
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
   std::unique_ptr<DB> db_;
 };
 
@@ -120,7 +120,7 @@ TEST_P(RangeDeletes, ThatReachBeyondTheUpperBoundShowNothingThere) {
   }
 }
 
-TEST_P(RangeDeletes, InABatchCoverWhatStandsBeforeThem) {
+TEST_P(RangeDeletes, InABatchMaskWhatStandsBeforeThem) {
   ASSERT_OK(db_->Put({}, "b", "old"));
   WriteBatch batch;
   batch.Put("a", "1");
@@ -158,8 +158,8 @@ TEST_P(RangeDeletes, OfAPrefixStopAtItsEnd) {
 TEST_P(RangeDeletes, FollowTheComparator) {
   static const ReverseComparator reverse;
   db_ = nullptr;
-  world_.files = std::make_unique<FaultFileSystem>();
-  options_ = world_.SmallOptions();
+  sim_.files = std::make_unique<FaultFileSystem>();
+  options_ = sim_.SmallOptions();
   options_.comparator = &reverse;
   Reopen();
   for (const char* key : {"a", "b", "c", "d"}) ASSERT_OK(db_->Put({}, key, "1"));
@@ -176,12 +176,12 @@ TEST_P(RangeDeletes, SurviveAKillAndAReadOnlyOpen) {
   ASSERT_OK(db_->Flush());
   ASSERT_OK(db_->DeleteRange({}, "a", "c"));
   ASSERT_OK(db_->Put({}, "b", "2"));
-  auto after = World::After(world_, CrashMode::kKill, CrashModel::kStrict, 1);
+  auto after = SimulatedEnv::After(sim_, CrashMode::kKill, CrashModel::kStrict, 1);
   Options options = after->SmallOptions();
   options.style = GetParam().style;
   options.mode = OpenMode::kReadOnly;
   {
-    auto reader = DB::Open(options, World::kPath);
+    auto reader = DB::Open(options, SimulatedEnv::kPath);
     ASSERT_OK(reader.status());
     std::string value;
     EXPECT_TRUE((*reader)->Get({}, "a", &value).IsNotFound());
@@ -189,7 +189,7 @@ TEST_P(RangeDeletes, SurviveAKillAndAReadOnlyOpen) {
     EXPECT_TRUE((*reader)->DeleteRange({}, "a", "b").IsNotSupported());
   }
   options.mode = OpenMode::kMustExist;
-  auto db = DB::Open(options, World::kPath);
+  auto db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   db_ = std::move(*db);
   EXPECT_EQ(Contents(), "b=2 c=1 ");
@@ -217,7 +217,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore)
   EXPECT_GT(FileBytes(*db_), 18 * kMiB);
   ASSERT_OK(db_->DeleteRange({}, "k", "l"));
   ASSERT_OK(db_->Flush());
-  world_.PassTime(60);
+  sim_.PassTime(60);
   EXPECT_LE(FileBytes(*db_), kMiB / 2) << Property(*db_, "stats");
   const uint64_t unread = GetParam().separates ? kMiB / 4 : 10 * kMiB;  // the tables are that small
   EXPECT_GT(Counter(*db_, "compaction_bytes_unread"), unread) << "tables that lie under it as a whole are not read";
@@ -232,10 +232,10 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
   ASSERT_OK(db_->DeleteRange({}, Key(2'000), Key(40'000)));
   for (uint64_t i = 0; i < 30'000; ++i) {
     ASSERT_OK(db_->Put({}, Key(i % 2'000), std::string(1000, 'w')));
-    if (i % 8 == 0) world_.executor.RunOne();
-    if (i % 1000 == 0) world_.executor.RunTimers();
+    if (i % 8 == 0) sim_.executor.RunOne();
+    if (i % 1000 == 0) sim_.executor.RunTimers();
   }
-  world_.executor.RunAll(1'000'000);
+  sim_.executor.RunAll(1'000'000);
   EXPECT_LE(FileBytes(*db_), 22 * kMiB) << Property(*db_, "stats");
   EXPECT_EQ(Keys(), 2'000u);
 }
@@ -245,12 +245,12 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhenTheSnapshotGoes) {
   auto snapshot = db_->GetSnapshot();
   ASSERT_OK(db_->DeleteRange({}, "k", Key(9'000)));
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  world_.PassTime(20);
+  sim_.PassTime(20);
   EXPECT_GT(FileBytes(*db_), 9 * kMiB) << "the snapshot sees what is deleted";
   EXPECT_EQ(Get(Key(5), snapshot.get()).size(), 1000u);
   EXPECT_EQ(Keys(), 1'000u);
   snapshot = nullptr;
-  world_.PassTime(20);
+  sim_.PassTime(20);
   EXPECT_LE(FileBytes(*db_), 3 * kMiB / 2) << Property(*db_, "stats");
   EXPECT_EQ(Keys(), 1'000u);
 }
@@ -276,18 +276,18 @@ TEST_P(RangeDeletes, InThousandsAnswerLikeOne) {
 
 // A compaction releases its outputs up to the beginning of the next output, not up to the next output's first
 // key. Otherwise range tombstones in between would be lost until the compaction ends.
-TEST_P(RangeDeletes, HoldWhileAMergeReleasesItsInputsPieceByPiece) {
+TEST_P(RangeDeletes, HoldWhileACompactionReleasesItsInputsInParts) {
   Load(20'000);
   ASSERT_OK(db_->WaitForCompaction());
   for (uint64_t i = 0; i < 20'000; i += 100) ASSERT_OK(db_->DeleteRange({}, Key(i), Key(i + 90)));
   ASSERT_OK(db_->Flush());
   for (int i = 0; i < 2'000; ++i) {
-    world_.clock.SleepNanos(10'000'000);
-    world_.executor.RunTimers();
-    world_.executor.RunOne();
+    sim_.clock.SleepNanos(10'000'000);
+    sim_.executor.RunTimers();
+    sim_.executor.RunOne();
     if (i % 40 == 0) { ASSERT_EQ(Keys(), 2'000u) << "after " << i << " steps"; }
   }
-  world_.executor.RunAll(1'000'000);
+  sim_.executor.RunAll(1'000'000);
   EXPECT_EQ(Keys(), 2'000u);
 }
 

@@ -13,8 +13,8 @@
 #include "testing/counters.h"
 #include "testing/model_db.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -44,13 +44,13 @@ class SeedFlaws : public ::testing::TestWithParam<Style> {
   using Expected = std::map<std::string, std::string>;
 
   Options SmallOptions() {
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.style = GetParam();
     return options;
   }
-  std::unique_ptr<DB> Open() { return OpenIn(world_, SmallOptions()); }
-  static std::unique_ptr<DB> OpenIn(World&, const Options& options) {
-    auto db = DB::Open(options, World::kPath);
+  std::unique_ptr<DB> Open() { return OpenIn(sim_, SmallOptions()); }
+  static std::unique_ptr<DB> OpenIn(SimulatedEnv&, const Options& options) {
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     EXPECT_OK(db.status());
     return db ? std::move(*db) : nullptr;
   }
@@ -78,13 +78,13 @@ class SeedFlaws : public ::testing::TestWithParam<Style> {
   }
   void CheckAll(DB& db) { ASSERT_EQ(Contents(db), ModelDb::Pairs(expected_.begin(), expected_.end())); }
 
-  World world_;
+  SimulatedEnv sim_;
   Expected expected_;
   uint64_t puts_ = 0;
 };
 
 // Flaws 1 and 2, in an open database and after a reopen.
-TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
+TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileCompactionsRun) {
   const uint64_t seed = SeedOr(11);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -100,7 +100,7 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
     } else {
       PutOne(*db, i, 1'000);
     }
-    for (uint64_t steps = random.Uniform(4); steps > 0; --steps) world_.executor.RunOne();
+    for (uint64_t steps = random.Uniform(4); steps > 0; --steps) sim_.executor.RunOne();
     if (HasFatalFailure()) FAIL() << "op " << op;
   }
   EXPECT_GT(Counter(*db, "compactions"), 10u);
@@ -112,7 +112,7 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
 
 // Flaw 2: the machine stops between two releases of one compaction, shortly after deletes of many keys. A
 // crash image shows the state after a prefix of the commits; no prefix has a deleted key alive again.
-TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
+TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInACompaction) {
   const uint64_t seed = SeedOr(12);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -121,11 +121,11 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
   constexpr uint64_t kKeys = 9'000;
   uint64_t durable = 0, images = 0;
   bool takes_images = false;
-  world_.files->SetOpHook([&](uint64_t op, const char*, const std::string& path) {
+  sim_.files->SetOpHook([&](uint64_t op, const char*, const std::string& path) {
     const bool is_manifest = path.find("MANIFEST") != std::string::npos;
     if (!takes_images || !random.OneIn(is_manifest ? 4 : 80) || ::testing::Test::HasFailure()) return;
     const auto mode = random.OneIn(3) ? CrashMode::kKill : CrashMode::kPrefixTorn;
-    auto after = World::After(world_, mode, CrashModel::kJournaled, op);
+    auto after = SimulatedEnv::After(sim_, mode, CrashModel::kJournaled, op);
     Options options = after->SmallOptions();
     options.style = GetParam();
     auto recovered = OpenIn(*after, options);
@@ -148,31 +148,31 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
       model.Commit({{.key = key, .value = value}});
       ASSERT_OK(db->Put({}, key, value));
     }
-    if (n % 2 == 0) world_.executor.RunOne();
+    if (n % 2 == 0) sim_.executor.RunOne();
     if (n % 3'000 == 0) {
       ASSERT_OK(db->Flush());
       durable = model.commits();
     }
   }
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   EXPECT_GT(images, 20u);
   EXPECT_EQ(Contents(*db), model.Scan(model.commits()));
 }
 
 // Flaw 3: a flush during a compaction is newer than all outputs of the compaction, at whatever position
 // either is placed.
-TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
+TEST_P(SeedFlaws, PutsAFlushDuringACompactionAboveItsResult) {
   auto db = Open();
   for (int life = 0; life < 3; ++life) {
     for (uint64_t i = 0; i < 3'000; ++i) PutOne(*db, i * 7 % 1'000, 300);
     ASSERT_OK(db->Flush());
     // A compaction is running: run a few of its steps, then flush in between.
-    for (int i = 0; i < 30; ++i) world_.executor.RunOne();
+    for (int i = 0; i < 30; ++i) sim_.executor.RunOne();
     for (uint64_t i = 0; i < 1'000; i += 10) i % 20 == 0 ? DeleteOne(*db, i) : PutOne(*db, i, 40);
     ASSERT_OK(db->Flush());
     CheckAll(*db);
     for (int i = 0; i < 50; ++i) {
-      world_.executor.RunOne();
+      sim_.executor.RunOne();
       CheckOne(*db, static_cast<uint64_t>(i) * 10);
     }
     CheckAll(*db);
@@ -185,7 +185,7 @@ TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
 }
 
 // Flaws 4 and 5: more sorted runs than any fixed array holds, and as many levels as are allowed.
-TEST_P(SeedFlaws, MergesVeryManyRuns) {
+TEST_P(SeedFlaws, CompactsVeryManyRuns) {
   auto db = Open();
   constexpr uint64_t kRuns = 300;
   uint64_t runs_max = 0;
@@ -207,30 +207,30 @@ TEST_P(SeedFlaws, MergesVeryManyRuns) {
 }
 
 // Flaw 6: failed compactions leave no files behind, in this life or the next, and do not block later ones.
-TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
+TEST_P(SeedFlaws, LeavesNoFilesOfFailedCompactions) {
   auto db = Open();
   base::Random random(13);
   for (int round = 0; round < 24; ++round) {
     for (int n = 0; n < 400; ++n) PutOne(*db, random.Uniform(600), 300);
     ASSERT_OK(db->Flush());
     const Op kinds[] = {Op::kWrite, Op::kCreate, Op::kSync, Op::kRead};
-    world_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(4)});
+    sim_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(4)});
     PutOne(*db, random.Uniform(600), 300);  // a sorted run as input of the compaction; the flush may meet the fault
     (void)db->CompactRange(nullptr, nullptr);
-    world_.files->ClearFaults();
+    sim_.files->ClearFaults();
     CheckAll(*db);
   }
-  world_.clock.SleepNanos(10'000'000'000);
-  world_.executor.RunTimers();
+  sim_.clock.SleepNanos(10'000'000'000);
+  sim_.executor.RunTimers();
   ASSERT_OK(db->CompactRange(nullptr, nullptr));
   ASSERT_OK(db->WaitForCompaction());
   EXPECT_GT(Counter(*db, "compactions_failed"), 0u);
   CheckAll(*db);
-  EXPECT_EQ(TablesIn(*world_.files), Counter(*db, "tables")) << "tables that nobody names";
-  const size_t before = TablesIn(*world_.files);
+  EXPECT_EQ(TablesIn(*sim_.files), Counter(*db, "tables")) << "tables that nobody names";
+  const size_t before = TablesIn(*sim_.files);
   db = nullptr;
   db = Open();
-  EXPECT_EQ(TablesIn(*world_.files), before);
+  EXPECT_EQ(TablesIn(*sim_.files), before);
   CheckAll(*db);
 }
 
@@ -242,18 +242,18 @@ TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
   // Time passes until the compactions end; they do end.
   const auto pass_time = [&] {
     for (int second = 0; second < 30; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(100'000);
+      sim_.clock.SleepNanos(1'000'000'000);
+      sim_.executor.RunTimers();
+      sim_.executor.RunAll(100'000);
     }
   };
   pass_time();
-  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"),
+  const uint64_t ops = sim_.files->ops(), commits = Counter(*db, "manifest_commits"),
                  merges = Counter(*db, "compactions");
   pass_time();
   EXPECT_EQ(Counter(*db, "manifest_commits"), commits);
   EXPECT_EQ(Counter(*db, "compactions"), merges);
-  EXPECT_EQ(world_.files->ops(), ops);
+  EXPECT_EQ(sim_.files->ops(), ops);
   CheckAll(*db);
 }
 
@@ -268,48 +268,48 @@ TEST_P(SeedFlaws, MovesDisjointRunsOnce) {
   ASSERT_OK(db->WaitForCompaction());
   const uint64_t moves = Counter(*db, "moves");
   EXPECT_LE(moves, 60u);
-  world_.executor.RunAll(10'000);
+  sim_.executor.RunAll(10'000);
   EXPECT_EQ(Counter(*db, "moves"), moves);
   CheckAll(*db);
 }
 
 // Flaw 8: a close does not wait for a compaction, unless the options ask for it.
-class CloseDuringAMerge : public SeedFlaws {
+class CloseDuringACompaction : public SeedFlaws {
  protected:
   // The duration of Close, on a clock that advances with the work.
   uint64_t NanosOfClose(bool finish_merges) {
     Options options = SmallOptions();
     options.finish_compactions_on_close = finish_merges;
     options.write_buffer_bytes = 256 << 10;
-    auto db = OpenIn(world_, options);
+    auto db = OpenIn(sim_, options);
     for (uint64_t i = 0; i < 60'000; ++i) PutOne(*db, i * 7919 % 20'000, 100);
     EXPECT_OK(db->Flush());
-    while (Property(*db, "stats").find("running merges") != std::string::npos) world_.executor.RunOne();
+    while (Property(*db, "stats").find("running compactions") != std::string::npos) sim_.executor.RunOne();
     // Sorted runs accumulate, since only the steps of flushes run, until one compaction of all of them
     // begins.
-    for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running merges") == std::string::npos; ++i) {
+    for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running compactions") == std::string::npos; ++i) {
       PutOne(*db, i * 7919 % 20'000, 100);
-      if (i % 2'000 == 0) world_.executor.RunOne();
+      if (i % 2'000 == 0) sim_.executor.RunOne();
     }
-    EXPECT_NE(Property(*db, "stats").find("running merges"), std::string::npos);
-    const uint64_t start = world_.clock.NowNanos();
+    EXPECT_NE(Property(*db, "stats").find("running compactions"), std::string::npos);
+    const uint64_t start = sim_.clock.NowNanos();
     EXPECT_OK(db->Close());
-    const uint64_t nanos = world_.clock.NowNanos() - start;
+    const uint64_t nanos = sim_.clock.NowNanos() - start;
     db = nullptr;
-    db = OpenIn(world_, options);
+    db = OpenIn(sim_, options);
     CheckAll(*db);
     return nanos;
   }
 };
 
 // A step takes half a millisecond.
-TEST_P(CloseDuringAMerge, StopsItAtTheNextStep) { EXPECT_LE(NanosOfClose(false), 700'000u); }
-TEST_P(CloseDuringAMerge, WaitsForItIfAsked) { EXPECT_GT(NanosOfClose(true), 700'000u); }
+TEST_P(CloseDuringACompaction, StopsItAtTheNextStep) { EXPECT_LE(NanosOfClose(false), 700'000u); }
+TEST_P(CloseDuringACompaction, WaitsForItIfAsked) { EXPECT_GT(NanosOfClose(true), 700'000u); }
 
 const auto kStyles = ::testing::Values(Style::kLazy, Style::kCascade);
 const auto kStyleName = [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; };
 INSTANTIATE_TEST_SUITE_P(Styles, SeedFlaws, kStyles, kStyleName);
-INSTANTIATE_TEST_SUITE_P(Styles, CloseDuringAMerge, kStyles, kStyleName);
+INSTANTIATE_TEST_SUITE_P(Styles, CloseDuringACompaction, kStyles, kStyleName);
 
 }  // namespace
 }  // namespace mergedb::testing

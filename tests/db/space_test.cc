@@ -12,8 +12,8 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -35,13 +35,13 @@ struct Shape {
 class Space : public ::testing::TestWithParam<Shape> {
  protected:
   Options SpaceOptions() {
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.style = GetParam().style;
     options.blob_value_bytes_min = separates() ? 64 : 0;
     return options;
   }
   void Open() {
-    auto db = DB::Open(SpaceOptions(), World::kPath);
+    auto db = DB::Open(SpaceOptions(), SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -51,22 +51,22 @@ class Space : public ::testing::TestWithParam<Shape> {
   }
   // Without its timer the database assumes that the writer has stopped.
   void RunTimersIfDue() {
-    if (world_.clock.NowNanos() < next_timer_nanos_) return;
-    world_.executor.RunTimers();
-    next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
+    if (sim_.clock.NowNanos() < next_timer_nanos_) return;
+    sim_.executor.RunTimers();
+    next_timer_nanos_ = sim_.clock.NowNanos() + 500'000'000;
   }
   bool separates() const { return GetParam().separates; }
   uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); }
   void OverwriteForLong(uint64_t removal_nanos);
   void PassTime(int seconds) {
     for (int second = 0; second < seconds; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(1'000'000);
+      sim_.clock.SleepNanos(1'000'000'000);
+      sim_.executor.RunTimers();
+      sim_.executor.RunAll(1'000'000);
     }
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
   std::string value_ = std::string(1'000, 'v');
   uint64_t puts_ = 0;
@@ -92,18 +92,18 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
   const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live)) + log_quota + partitions + scratch;
   uint64_t most = 0;
-  world_.files->SetOpHook([&](uint64_t, std::string_view what, const std::string&) {
-    most = std::max(most, world_.files->bytes_used());
-    if (what == OpName(Op::kRemove)) world_.clock.SleepNanos(removal_nanos);
+  sim_.files->SetOpHook([&](uint64_t, std::string_view what, const std::string&) {
+    most = std::max(most, sim_.files->bytes_used());
+    if (what == OpName(Op::kRemove)) sim_.clock.SleepNanos(removal_nanos);
   });
   for (uint64_t n = 0; n < 4 * keys; ++n) {
     Put(random.Uniform(keys));
     RunTimersIfDue();
-    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) world_.executor.RunOne();
+    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) sim_.executor.RunOne();
   }
   EXPECT_LE(most, bound) << Property(*db_, "stats") << Property(*db_, "counters");
   RecordProperty("most_over_live_percent", static_cast<int>(most * 100 / live));
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
 
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
@@ -114,7 +114,7 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   EXPECT_EQ(Counter(*db_, "blob_files") > 0, separates());
 }
 
-TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) { OverwriteForLong(0); }
+TEST_P(Space, StaysWithinTheBoundThroughAllCompactionsOfALongOverwrite) { OverwriteForLong(0); }
 
 TEST_P(Space, StaysWithinTheBoundWhereRemovingAFileTakesLong) { OverwriteForLong(5'000'000); }
 
@@ -128,33 +128,33 @@ TEST_P(Space, StaysWithinTheBoundWhileAnEmptyDatabaseFillsUp) {
   const uint64_t keys = 20'000, log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
   std::set<uint64_t> live;
   int64_t over_most = INT64_MIN;
-  world_.files->SetOpHook([&](uint64_t, const char*, const std::string&) {
+  sim_.files->SetOpHook([&](uint64_t, const char*, const std::string&) {
     const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live.size() * value_.size())) + log_quota +
                        partitions + scratch;
-    over_most = std::max(over_most, static_cast<int64_t>(world_.files->bytes_used()) - static_cast<int64_t>(bound));
+    over_most = std::max(over_most, static_cast<int64_t>(sim_.files->bytes_used()) - static_cast<int64_t>(bound));
   });
   for (uint64_t n = 0; n < 3 * keys; ++n) {
     const uint64_t key = random.Uniform(keys);
     Put(key);
     live.insert(key);
     RunTimersIfDue();
-    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) world_.executor.RunOne();
+    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) sim_.executor.RunOne();
   }
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   EXPECT_LE(over_most, 0) << Property(*db_, "stats");
   RecordProperty("over_most_kib", static_cast<int>(over_most / 1024));
 }
 
 // Compactions of the tiers write 1.7 bytes for each byte put. With compactions for the space bound, which
 // gain nothing here, it would be 2.1.
-TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
+TEST_P(Space, ALoadOfNewKeysCausesNoCompactionsForTheBound) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "cascade's merges are its rules', not the bound's";
   Open();
   base::Random random(4);
   for (uint64_t i = 0; i < 40'000; ++i) {
     Put(random.Next() % 1'000'000'000);
     RunTimersIfDue();
-    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) world_.executor.RunOne();
+    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) sim_.executor.RunOne();
   }
   const uint64_t loaded = 40'000 * value_.size();
   EXPECT_LE(Counter(*db_, "compaction_bytes_written"), loaded * 19 / 10) << Property(*db_, "stats");
@@ -184,7 +184,7 @@ TEST_P(Space, OfKeysThatTheComparatorTakesForTheSameOneIsAllowedFor) {
   const FirstTwelve order;
   Options options = SpaceOptions();
   options.comparator = &order;
-  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
+  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, SimulatedEnv::kPath));
   for (uint64_t n = 0; n < 20'000; ++n) ASSERT_OK(db_->Put({}, Key(n % 4'000) + std::to_string(n), value_));
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_LE(FileBytes(), 4'000 * value_.size() * 5 / 4 + 2 * kMiB) << Property(*db_, "stats");
@@ -199,7 +199,7 @@ TEST_P(Space, ComesBackAfterEverythingWasDeletedAndNothingIsWrittenAnyMore) {
   for (uint64_t i = 0; i < 20'000; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
   PassTime(60);
   EXPECT_LE(FileBytes(), 2 * kMiB) << Property(*db_, "stats");
-  EXPECT_LE(world_.files->bytes_used(), 22 * kMiB) << Property(*db_, "counters");
+  EXPECT_LE(sim_.files->bytes_used(), 22 * kMiB) << Property(*db_, "counters");
   auto it = db_->NewIterator();
   it->SeekToFirst();
   EXPECT_FALSE(it->Valid());
@@ -233,7 +233,7 @@ TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
   it = nullptr;
   PassTime(2);
   EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
-  EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "wal_bytes_on_disk"));
+  EXPECT_LE(sim_.files->bytes_used(), 5 * kMiB + Counter(*db_, "wal_bytes_on_disk"));
 }
 
 TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
@@ -259,7 +259,7 @@ TEST_P(Space, FilesDoNotMultiplyWhereEachPutIsCompacted) {
     Put(n);
     ASSERT_OK(db_->CompactRange(nullptr, nullptr));
     RunTimersIfDue();
-    auto names = world_.files->List(World::kPath);
+    auto names = sim_.files->List(SimulatedEnv::kPath);
     ASSERT_OK(names.status());
     most = std::max(most, names->size());
   }

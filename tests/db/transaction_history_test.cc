@@ -14,8 +14,8 @@
 #include "testing/geometry.h"
 #include "testing/history.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -33,7 +33,7 @@ struct Shape {
 class History {
  public:
   History(uint64_t seed, const Shape& shape)
-      : shape_(shape), random_(seed), world_(std::make_unique<World>(World::Options{.seed = seed})) {
+      : shape_(shape), random_(seed), sim_(std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = seed})) {
     Open();
   }
 
@@ -71,9 +71,9 @@ class History {
   };
 
   void Open() {
-    Options options = world_->SmallOptions();
+    Options options = sim_->SmallOptions();
     Choose(shape_.geometry, &options);
-    auto db = DB::Open(options, World::kPath);
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -96,7 +96,7 @@ class History {
     if (choice < 3) {
       ASSERT_OK(db_->Flush());
     } else if (choice < 15) {
-      for (uint64_t n = random_.Uniform(20); n > 0 && world_->executor.RunOne(); --n) {}
+      for (uint64_t n = random_.Uniform(20); n > 0 && sim_->executor.RunOne(); --n) {}
     } else if (choice < 16 && shape_.has_kills && random_.OneIn(4)) {
       Kill();
     } else if (open_.empty() || (choice < 40 && open_.size() < shape_.open_max)) {
@@ -199,20 +199,20 @@ class History {
   // The process dies: open transactions never commit.
   void Kill() {
     ++kills_;
-    auto after = World::After(*world_, CrashMode::kKill, CrashModel::kStrict, random_.Next());
+    auto after = SimulatedEnv::After(*sim_, CrashMode::kKill, CrashModel::kStrict, random_.Next());
     for (auto& each : open_) {
       each.record.ended = ++clock_;
       history_.push_back(std::move(each.record));
     }
     open_.clear();
     db_ = nullptr;
-    world_ = std::move(after);
+    sim_ = std::move(after);
     Open();
   }
 
   Shape shape_;
   base::Random random_;
-  std::unique_ptr<World> world_;
+  std::unique_ptr<SimulatedEnv> sim_;
   std::unique_ptr<DB> db_;
   std::vector<Open_> open_;
   std::vector<HistoryTransaction> history_;
@@ -221,7 +221,7 @@ class History {
   uint64_t committed_ = 0, conflicts_ = 0, kills_ = 0;
 };
 
-TEST(TransactionHistory, IsSerializableThroughFlushesMergesAndKills) {
+TEST(TransactionHistory, IsSerializableThroughFlushesCompactionsAndKills) {
   const uint64_t first = SeedOr(1);
   uint64_t committed = 0, conflicts = 0, kills = 0;
   for (uint64_t seed = first; seed < first + Sized(30, 1000, 3); ++seed) {

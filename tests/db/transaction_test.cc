@@ -15,8 +15,8 @@
 #include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -48,10 +48,10 @@ std::string Contents(Transaction& transaction) {
 
 class Transactions : public ::testing::Test {
  protected:
-  void SetUp() override { Open(world_.SmallOptions()); }
+  void SetUp() override { Open(sim_.SmallOptions()); }
   void Open(const Options& options) {
     db_ = nullptr;
-    auto db = DB::Open(options, World::kPath);
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -69,7 +69,7 @@ class Transactions : public ::testing::Test {
   // Flushes and compacts everything.
   void MergeAway() { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
 };
 
@@ -240,10 +240,10 @@ TEST_P(EveryWritingKind, MayBeLargerThanAMemtable) {
 TEST_P(EveryWritingKind, WorksUnderAnyComparator) {
   const ReverseComparator reverse;
   db_ = nullptr;
-  World other;
+  SimulatedEnv other;
   Options options = other.SmallOptions();
   options.comparator = &reverse;
-  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
   ASSERT_OK(db->Put({}, "a", "1"));
   ASSERT_OK(db->Put({}, "c", "1"));
   ASSERT_OK_AND_ASSIGN(auto transaction, Transaction::Begin(*db, {.kind = GetParam()}));
@@ -280,12 +280,12 @@ TEST_F(Transactions, AWriteThatMeetsACloseOnItsWayIsRefusedWhole) {
     std::function<void()> meet;
   } comparator;
   db_ = nullptr;
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.comparator = &comparator;
   comparator.meet = [&] { std::thread([&] { EXPECT_OK(db_->Close()); }).join(); };
   const auto life = [&](const std::function<Status()>& write) {
-    World world;
-    options.env = world.SmallOptions().env;
+    SimulatedEnv sim;
+    options.env = sim.SmallOptions().env;
     Open(options);
     ASSERT_OK(db_->Put({}, "a", "1"));
     EXPECT_THAT(write(), StatusIs(Code::kShuttingDown));
@@ -315,7 +315,7 @@ TEST_P(EveryWritingKind, SyncedOnesSurviveThePowerCut) {
   ASSERT_OK(transaction->Put("a", "1"));
   ASSERT_OK(transaction->Put("b", "2"));
   ASSERT_OK(transaction->Commit());
-  auto after = World::After(world_, CrashMode::kMin, CrashModel::kStrict, 1);
+  auto after = SimulatedEnv::After(sim_, CrashMode::kMin, CrashModel::kStrict, 1);
   ASSERT_OK_AND_ASSIGN(auto db, after->Open());
   std::string value;
   ASSERT_OK(db->Get({}, "a", &value));
@@ -359,7 +359,7 @@ TEST_F(Transactions, WhoWaitsForASingleWriterHearsOfTheEnd) {
   beginner.join();
 }
 
-TEST_F(Transactions, ASingleWriterDoesNotKeepFlushesAndMergesOut) {
+TEST_F(Transactions, ASingleWriterDoesNotBlockFlushesAndCompactions) {
   for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i), "1"));
   auto transaction = Begin(kSingle);
   ASSERT_OK(transaction->Put("key1", "2"));
@@ -394,7 +394,7 @@ TEST_F(Transactions, AReadOnlyOneStaysAtItsMoment) {
 TEST_F(Transactions, AReadOnlyDatabaseHasReadOnlyOnes) {
   ASSERT_OK(db_->Put({}, "a", "1"));
   ASSERT_OK(db_->Close());
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.mode = OpenMode::kReadOnly;
   Open(options);
   EXPECT_EQ(Get(Begin(kReadOnly), "a"), "1");
@@ -477,7 +477,7 @@ TEST_F(Transactions, ThatAKeyIsAbsentIsRead) {
   EXPECT_EQ(Get("unique"), "one");
 }
 
-TEST_F(Transactions, AKeyThatWasDeletedAndMergedAwayIsAConflict) {
+TEST_F(Transactions, AKeyThatWasDeletedAndCompactedAwayIsAConflict) {
   ASSERT_OK(db_->Put({}, "a", "1"));
   MergeAway();
   auto read = Begin(kOptimistic);
@@ -490,7 +490,7 @@ TEST_F(Transactions, AKeyThatWasDeletedAndMergedAwayIsAConflict) {
   ASSERT_OK(db_->Put({}, "b", "there"));
   ASSERT_OK(db_->Delete({}, "b"));  // absent as at first, but written since
   MergeAway();
-  world_.executor.RunAll();
+  sim_.executor.RunAll();
   EXPECT_THAT(read->Commit(), StatusIs(Code::kConflict, HasSubstr("\"a\"")));
   EXPECT_THAT(absent->Commit(), StatusIs(Code::kConflict, HasSubstr("\"b\"")));
 }
@@ -561,7 +561,7 @@ TEST_F(Transactions, BeyondTheWindowEveryReadIsAConflictWithoutAKey) {
   ASSERT_OK(reader->Put("b", "1"));
   ASSERT_OK(blind->Put("c", "1"));
   for (int i = 0; i < 2000; ++i) ASSERT_OK(db_->Put({}, "other" + std::to_string(i), "value"));
-  EXPECT_THAT(reader->Commit(), StatusIs(Code::kConflict, HasSubstr("begin again")));
+  EXPECT_THAT(reader->Commit(), StatusIs(Code::kConflict, HasSubstr("begin a new transaction")));
   EXPECT_FALSE(reader->conflict().has_value());
   ASSERT_OK(blind->Commit());
   auto again = Begin(kOptimistic);
@@ -586,7 +586,7 @@ TEST_F(Transactions, ThePropertyNamesWhoHoldsWhat) {
   auto slow = Begin({.kind = TransactionKind::kOptimistic, .name = "nightly report"});
   auto writer = Begin({.kind = TransactionKind::kSingleWriter, .name = "import"});
   ASSERT_OK(writer->Put("a", "1"));
-  world_.clock.SleepNanos(3'000'000'000);
+  sim_.clock.SleepNanos(3'000'000'000);
   std::string text;
   ASSERT_TRUE(db_->GetProperty("mergedb.transactions", &text));
   EXPECT_THAT(text, HasSubstr("optimistic \"nightly report\": 3"));
@@ -606,12 +606,12 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
     for (int round = 0; round < 30; ++round) {
       for (int i = 0; i < 500; ++i)
         ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, static_cast<char>('a' + round % 26))));
-      world_.executor.RunAll();
+      sim_.executor.RunAll();
     }
     ASSERT_OK(db_->Flush());
-    world_.executor.RunAll();
+    sim_.executor.RunAll();
     MergeAway();
-    world_.executor.RunAll();
+    sim_.executor.RunAll();
   };
   overwrite();
   const uint64_t alone = Counter(*db_, "table_bytes_on_disk");
@@ -640,9 +640,9 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
         EXPECT_OK(db_->Put({}, "key" + std::to_string((round * 50 + i) % 500),
                            std::string(1000, static_cast<char>('a' + round % 26))));
       }
-      world_.clock.SleepNanos(10'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(1'000'000);
+      sim_.clock.SleepNanos(10'000'000'000);
+      sim_.executor.RunTimers();
+      sim_.executor.RunAll(1'000'000);
       most = std::max(most, FileBytes(*db_));
     }
     return most;
@@ -679,7 +679,7 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
 
   writer = Begin({.kind = TransactionKind::kSingleWriter, .name = "batch"});
   ASSERT_OK(writer->Put("a", "1"));
-  world_.clock.SleepNanos(3'600'000'000'000);
+  sim_.clock.SleepNanos(3'600'000'000'000);
   EXPECT_THAT(db_->Put({}, "b", "1"), StatusIs(Code::kBusy)) << "this very thread's";
   EXPECT_THAT(Property(*db_, "transactions"), HasSubstr("single-writer \"batch\": 36"));
   EXPECT_OK(writer->Commit());
@@ -697,21 +697,21 @@ class InBatchesOfAThousand : public Transactions {
       for (int i = 0; i < 1000; ++i, ++n)
         ASSERT_OK(writer->Put(std::to_string(1'000'000 + key_of(n)), "sixteen bytes...."));
       ASSERT_OK(writer->Commit());
-      world_.executor.RunAll();
+      sim_.executor.RunAll();
     }
     ASSERT_OK(db_->Flush());
-    world_.PassTime(60);
+    sim_.PassTime(60);
   }
 };
 
-TEST_F(InBatchesOfAThousand, SettleIntoOneRunWhenNobodyWrites) {
+TEST_F(InBatchesOfAThousand, AreCompactedIntoOneRunWhenIdle) {
   Load(30, [](uint64_t n) { return n * 7919 % 30'000; });
   EXPECT_GT(Counter(*db_, "compaction_bytes_written"), 0u);
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
 }
 
-TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutAMerge) {
+TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutACompaction) {
   Load(30, [](uint64_t n) { return n; });
   EXPECT_EQ(Counter(*db_, "compaction_bytes_written"), 0u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");

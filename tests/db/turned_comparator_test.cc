@@ -10,8 +10,8 @@
 
 #include "mergedb/repair.h"
 #include "testing/counters.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 #include "tests/legacy/leveldb_directory.h"
 
 namespace mergedb::testing {
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kPath = World::kPath;
+const std::string kPath = SimulatedEnv::kPath;
 const Shown kAll = {{"a", "1"}, {"b", "2"}, {"y", "3"}, {"z", "4"}};
 
 class Turning final : public Comparator {
@@ -48,20 +48,20 @@ class TurnedComparator : public ::testing::Test {
     for (const char* key : {"b", "y"}) Put(key);
   }
   void Kill() {
-    auto killed = World::After(world_, CrashMode::kKill, CrashModel::kStrict, 1);
+    auto killed = SimulatedEnv::After(sim_, CrashMode::kKill, CrashModel::kStrict, 1);
     db_ = nullptr;
-    world_.files = std::move(killed->files);
-    options_.env.file_system = world_.files.get();
+    sim_.files = std::move(killed->files);
+    options_.env.file_system = sim_.files.get();
   }
 
   // The comparator reverses when the `tables`-th table from now is written, and returns to normal after
   // `act`.
   void FailAndDoAgain(const std::function<Status()>& act, int tables = 1) {
-    world_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
+    sim_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
       if (what == std::string_view(OpName(Op::kWrite)) && path.ends_with(".tbl") && --tables == 0) comparator_.left = 0;
     });
     EXPECT_THAT(act(), StatusIs(Code::kCorruption, HasSubstr("is after largest")));
-    world_.files->SetOpHook(nullptr);
+    sim_.files->SetOpHook(nullptr);
     comparator_.left = std::numeric_limits<uint64_t>::max();
     EXPECT_OK(act());
     if (db_ == nullptr) Open();
@@ -69,9 +69,9 @@ class TurnedComparator : public ::testing::Test {
     EXPECT_OK(db_->CheckIntegrity());
   }
 
-  World world_;
+  SimulatedEnv sim_;
   Turning comparator_;
-  Options options_ = world_.SmallOptions();
+  Options options_ = sim_.SmallOptions();
   std::unique_ptr<DB> db_;
 };
 
@@ -80,7 +80,7 @@ TEST_F(TurnedComparator, FailsAFlush) {
   FailAndDoAgain([this] { return db_->Flush(); });
 }
 
-TEST_F(TurnedComparator, FailsAMerge) {
+TEST_F(TurnedComparator, FailsACompaction) {
   Live();
   ASSERT_OK(db_->Flush());
   FailAndDoAgain([this] { return db_->CompactRange(nullptr, nullptr); });
@@ -97,9 +97,9 @@ TEST_F(TurnedComparator, FailsAMoveOfARun) {
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   put_many("z");
   const Shown all = Scan(*db_);
-  while (Property(*db_, "stats").find("disjoint: 2 runs") == std::string::npos) ASSERT_TRUE(world_.executor.RunOne());
+  while (Property(*db_, "stats").find("disjoint: 2 runs") == std::string::npos) ASSERT_TRUE(sim_.executor.RunOne());
   comparator_.left = 0;
-  while (Property(*db_, "errors").empty()) ASSERT_TRUE(world_.executor.RunOne());
+  while (Property(*db_, "errors").empty()) ASSERT_TRUE(sim_.executor.RunOne());
   EXPECT_THAT(Property(*db_, "errors"), HasSubstr("is after largest"));
   comparator_.left = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(Scan(*db_), all);
@@ -109,7 +109,7 @@ TEST_F(TurnedComparator, FailsAMoveOfARun) {
   EXPECT_OK(db_->CheckIntegrity());
 }
 
-TEST_F(TurnedComparator, FailsAnOpenThatFlushesTheLog) {
+TEST_F(TurnedComparator, FailsAnOpenThatFlushesTheWal) {
   Live();
   Kill();
   FailAndDoAgain([this] {
@@ -126,14 +126,14 @@ TEST_F(TurnedComparator, FailsAnOpenAtEachComparisonBeforeItWritesAnything) {
   uint64_t failed = 0;
   for (uint64_t n = 1;; ++n) {
     SCOPED_TRACE(n);
-    const uint64_t before = world_.files->Fingerprint();
+    const uint64_t before = sim_.files->Fingerprint();
     comparator_.left = n;
     const Status status = DB::Open(options_, kPath).status();
     comparator_.left = std::numeric_limits<uint64_t>::max();
     if (status.ok()) break;
     ++failed;
     EXPECT_THAT(status, StatusIs(Code::kCorruption));
-    EXPECT_EQ(world_.files->Fingerprint(), before);
+    EXPECT_EQ(sim_.files->Fingerprint(), before);
   }
   EXPECT_GT(failed, 3u);
 }
@@ -144,22 +144,22 @@ TEST_F(TurnedComparator, FailsTheConversionOfALevelDbDirectory) {
   std::vector<KeyChange> changes;
   for (const auto& [key, value] : kAll) changes.push_back({key, ++sequence, kv::Kind::kPut, value});
   directory.AddTable(0, changes);
-  WriteFiles(world_.files.get(), kPath, directory.Finish());
+  WriteFiles(sim_.files.get(), kPath, directory.Finish());
   FailAndDoAgain([this] { return DB::Open(options_, kPath).status(); });
 }
 
 TEST_F(TurnedComparator, FailsARepair) {
   Live();
   Kill();
-  ASSERT_OK(world_.files->Remove(kPath + "/CURRENT"));
+  ASSERT_OK(sim_.files->Remove(kPath + "/CURRENT"));
   FailAndDoAgain([this] { return Repair(options_, kPath).status(); });
 }
 
 TEST_F(TurnedComparator, FailsARepairWithoutAManifest) {
   Live();
   Kill();
-  for (const std::string& path : world_.files->Files()) {
-    if (path.find("MANIFEST") != std::string::npos) { ASSERT_OK(world_.files->Remove(path)); }
+  for (const std::string& path : sim_.files->Files()) {
+    if (path.find("MANIFEST") != std::string::npos) { ASSERT_OK(sim_.files->Remove(path)); }
   }
   // the table of the WAL's entries, then one table of all entries
   FailAndDoAgain([this] { return Repair(options_, kPath).status(); }, 2);

@@ -56,17 +56,17 @@ class BytesTest : public FlipsTest {
 
   void CheckBytes(const std::string& path, size_t offset, std::string_view bytes, const char* what) {
     SCOPED_TRACE(path + " at " + std::to_string(offset) + ": " + what);
-    auto world = whole_.Copy();
-    ASSERT_OK(world->files->PatchBytes(path, offset, bytes));
-    judge_.Check(*world, path);
+    auto sim = whole_.Copy();
+    ASSERT_OK(sim->files->PatchBytes(path, offset, bytes));
+    judge_.Check(*sim, path);
   }
 
   base::Random random_;
 };
 
 TEST_P(BytesTest, OpensUnharmed) {
-  auto world = whole_.Copy();
-  EXPECT_EQ(judge_.Check(*world, ""), Verdict::kHarmless);
+  auto sim = whole_.Copy();
+  EXPECT_EQ(judge_.Check(*sim, ""), Verdict::kHarmless);
   EXPECT_TRUE(judge_.found().damages.empty()) << ToText(judge_.found().damages.front());
   EXPECT_GT(judge_.found().wal_frames, 0u);
   EXPECT_GE(whole_.Files(".tbl").size(), 3u);
@@ -107,9 +107,9 @@ TEST_P(BytesTest, NoticesACut) {
     for (const size_t length : lengths) {
       if (length >= bytes.size() || !IsTried(length)) continue;
       SCOPED_TRACE(path + " of " + std::to_string(bytes.size()) + " cut at " + std::to_string(length));
-      auto world = whole_.Copy();
-      ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, length)));
-      judge_.Check(*world, path);
+      auto sim = whole_.Copy();
+      ASSERT_OK(sim->files->WriteWhole(path, bytes.substr(0, length)));
+      judge_.Check(*sim, path);
       if (HasFailure()) return;
     }
   }

@@ -63,12 +63,12 @@ class HostileTest : public FlipsTest {
   void ExpectAnswers(const std::string& what, const std::function<void(FaultFileSystem&)>& forge) {
     SCOPED_TRACE(what);
     const auto use = [&](bool is_repaired) {
-      auto world = whole_.Copy();
-      forge(*world->files);
-      const Options options = whole_.OptionsFor(*world);
-      (void)Verify(options, World::kPath);
-      if (is_repaired) (void)Repair(options, World::kPath);
-      auto db = whole_.Open(*world);
+      auto sim = whole_.Copy();
+      forge(*sim->files);
+      const Options options = whole_.OptionsFor(*sim);
+      (void)Verify(options, SimulatedEnv::kPath);
+      if (is_repaired) (void)Repair(options, SimulatedEnv::kPath);
+      auto db = whole_.Open(*sim);
       if (!db) return;
       ModelDb::Pairs found;
       auto it = (*db)->NewIterator();
@@ -105,8 +105,8 @@ class HostileTest : public FlipsTest {
     return footer;
   }
   // Changes the part of a table that begins at `offset` and has `stored` bytes, and updates its checksum.
-  static void Reseal(std::string* table, uint64_t offset, uint64_t stored,
-                     const std::function<void(char* payload, size_t bytes)>& change) {
+  static void FixChecksums(std::string* table, uint64_t offset, uint64_t stored,
+                           const std::function<void(char* payload, size_t bytes)>& change) {
     const size_t payload_bytes = stored - format::kTrailerBytes;
     change(table->data() + offset, payload_bytes);
     const auto codec = static_cast<Compression>((*table)[offset + payload_bytes]);
@@ -133,8 +133,8 @@ TEST_P(HostileTest, Tables) {
   }
   const auto index = [&](size_t at, uint32_t value) {
     std::string bytes = whole;
-    Reseal(&bytes, footer.index_offset(), footer.index_bytes,
-           [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
+    FixChecksums(&bytes, footer.index_offset(), footer.index_bytes,
+                 [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
     return bytes;
   };
   for (const uint32_t worst : {UINT32_MAX, uint32_t{1} << 31, uint32_t{1} << 28, uint32_t{0}}) {
@@ -142,7 +142,7 @@ TEST_P(HostileTest, Tables) {
     ExpectAnswers("index prefix", write(index(4, worst)));
     ExpectAnswers("index, a block's bytes", write(index(8, worst)));
     std::string bytes = whole;
-    Reseal(&bytes, footer.properties_offset(), footer.properties_bytes, [&](char* payload, size_t size) {
+    FixChecksums(&bytes, footer.properties_offset(), footer.properties_bytes, [&](char* payload, size_t size) {
       char varint[5] = {'\xff', '\xff', '\xff', '\xff', '\x0f'};
       std::memcpy(payload + size - 6, varint, sizeof varint);
     });
@@ -154,10 +154,10 @@ TEST_P(HostileTest, Tables) {
     for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
       std::string bytes = whole;
       bytes[first_block_bytes - format::kTrailerBytes] = static_cast<char>(codec);
-      Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
-      ExpectAnswers("raw length", write(bytes));
-      Reseal(&bytes, 0, first_block_bytes,
-             [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
+      FixChecksums(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
+      ExpectAnswers("uncompressed length", write(bytes));
+      FixChecksums(&bytes, 0, first_block_bytes,
+                   [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
       ExpectAnswers("block count", write(bytes));
     }
   }
@@ -209,8 +209,8 @@ TEST_P(HostileTest, Manifests) {
 }
 
 TEST_P(HostileTest, Logs) {
-  auto world = whole_.Copy();
-  const auto loaded = manifest::Load(world->files.get(), World::kPath, kv::Order(BytewiseComparator()));
+  auto sim = whole_.Copy();
+  const auto loaded = manifest::Load(sim->files.get(), SimulatedEnv::kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
   const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->wal_start);
   const auto with_head = [&](uint64_t start, uint64_t capacity) {
@@ -219,7 +219,7 @@ TEST_P(HostileTest, Logs) {
       std::string bytes = whole_.Bytes(Segment());
       wal::StoreSegmentHead(bytes.data(), {.database_id = origin.database_id, .epoch = origin.epoch, .salt_crc = origin.salt_crc,
                                            .generation = 9, .start = start, .capacity = capacity});
-      ASSERT_OK(files.WriteWhole(World::kPath + "/000900.seg", bytes));
+      ASSERT_OK(files.WriteWhole(SimulatedEnv::kPath + "/000900.seg", bytes));
     };
     // clang-format on
   };
@@ -273,14 +273,14 @@ TEST_P(HostileTest, SizesOfFiles) {
     };
     // clang-format on
   };
-  ExpectAnswers("STAGING of 1 GiB", grown(World::kPath + "/STAGING", uint64_t{1} << 30));
-  ExpectAnswers("CURRENT of 1 GiB", grown(World::kPath + "/CURRENT", uint64_t{1} << 30));
+  ExpectAnswers("STAGING of 1 GiB", grown(SimulatedEnv::kPath + "/STAGING", uint64_t{1} << 30));
+  ExpectAnswers("CURRENT of 1 GiB", grown(SimulatedEnv::kPath + "/CURRENT", uint64_t{1} << 30));
   ExpectAnswers("a segment of 2 GiB", grown(Segment(), uint64_t{1} << 31));
-  ExpectAnswers("a foreign segment of 2 GiB", grown(World::kPath + "/000900.seg", uint64_t{1} << 31));
+  ExpectAnswers("a foreign segment of 2 GiB", grown(SimulatedEnv::kPath + "/000900.seg", uint64_t{1} << 31));
   ExpectAnswers("a table of 1 GiB", grown(LiveTable(), uint64_t{1} << 30));
-  ExpectAnswers("an orphan of 1 GiB", grown(World::kPath + "/000900.tbl", uint64_t{1} << 30));
-  ExpectAnswers("a file with the largest number", grown(World::kPath + "/4611686018427387904.tbl", 4096));
-  ExpectAnswers("a file with a larger number", grown(World::kPath + "/18446744073709551615.tbl", 4096));
+  ExpectAnswers("an orphan of 1 GiB", grown(SimulatedEnv::kPath + "/000900.tbl", uint64_t{1} << 30));
+  ExpectAnswers("a file with the largest number", grown(SimulatedEnv::kPath + "/4611686018427387904.tbl", 4096));
+  ExpectAnswers("a file with a larger number", grown(SimulatedEnv::kPath + "/18446744073709551615.tbl", 4096));
 }
 
 INSTANTIATE_FOR(HostileTest, kEndings);

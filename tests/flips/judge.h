@@ -29,9 +29,9 @@ class Judge {
   explicit Judge(const WholeDatabase& whole) : whole_(whole) {}
 
   // `path` is the damaged file: errors must name it; "" if any name is accepted.
-  Verdict Check(World& world, const std::string& path) {
-    const bool is_found = IsFound(world, path);
-    const Verdict verdict = Decide(world, path);
+  Verdict Check(SimulatedEnv& sim, const std::string& path) {
+    const bool is_found = IsFound(sim, path);
+    const Verdict verdict = Decide(sim, path);
     EXPECT_TRUE(verdict == Verdict::kHarmless || is_found) << "verify finds nothing";
     ++counts_[static_cast<size_t>(verdict)];
     return verdict;
@@ -56,11 +56,11 @@ class Judge {
 
  private:
   // Verify names the damage, or the loss of a tail, and changes nothing.
-  bool IsFound(World& world, const std::string& path) {
+  bool IsFound(SimulatedEnv& sim, const std::string& path) {
     found_ = {};
-    const uint64_t before = world.files->Fingerprint();
-    auto report = Verify(whole_.OptionsFor(world), World::kPath);
-    EXPECT_EQ(world.files->Fingerprint(), before) << "verify changed something";
+    const uint64_t before = sim.files->Fingerprint();
+    auto report = Verify(whole_.OptionsFor(sim), SimulatedEnv::kPath);
+    EXPECT_EQ(sim.files->Fingerprint(), before) << "verify changed something";
     if (!report) {
       CheckError(report.error(), path);
       return true;
@@ -76,19 +76,19 @@ class Judge {
     return false;
   }
 
-  Verdict Decide(World& world, const std::string& path) {
-    const std::string lock = World::kPath + "/LOCK";  // holds no data: every open creates it
-    if (world.files->SizeOf(lock).status().IsNotFound()) { EXPECT_OK(world.files->WriteWhole(lock, "")); }
-    const uint64_t before = world.files->Fingerprint();
-    const std::vector<std::string> files_before = world.files->Files();
-    auto db = whole_.Open(world);
+  Verdict Decide(SimulatedEnv& sim, const std::string& path) {
+    const std::string lock = SimulatedEnv::kPath + "/LOCK";  // holds no data: every open creates it
+    if (sim.files->SizeOf(lock).status().IsNotFound()) { EXPECT_OK(sim.files->WriteWhole(lock, "")); }
+    const uint64_t before = sim.files->Fingerprint();
+    const std::vector<std::string> files_before = sim.files->Files();
+    auto db = whole_.Open(sim);
     if (!db) {
       CheckError(db.error(), path);
-      EXPECT_EQ(world.files->Fingerprint(), before) << "a failed open changed something: " << db.error().ToString();
-      EXPECT_FALSE(whole_.Open(world).has_value()) << "the second open, after " << db.error().ToString();
+      EXPECT_EQ(sim.files->Fingerprint(), before) << "a failed open changed something: " << db.error().ToString();
+      EXPECT_FALSE(whole_.Open(sim).has_value()) << "the second open, after " << db.error().ToString();
       return Verdict::kRefused;
     }
-    CheckNothingDeleted(world, files_before, Property(**db, "recovery"));
+    CheckNothingDeleted(sim, files_before, Property(**db, "recovery"));
     ModelDb::Pairs found;
     if (Status status = ReadAll(**db, &found); !status.ok()) {
       CheckError(status, path);
@@ -104,7 +104,8 @@ class Judge {
   }
 
   // An open that dropped something keeps the files that may hold it: in place, or in lost/.
-  static void CheckNothingDeleted(World& world, const std::vector<std::string>& before, const std::string& report) {
+  static void CheckNothingDeleted(SimulatedEnv& sim, const std::vector<std::string>& before,
+                                  const std::string& report) {
     if (report.find("dropped") == std::string::npos && report.find("damaged") == std::string::npos) return;
     const bool manifest_too = report.find("MANIFEST") != std::string::npos;
     for (const std::string& path : before) {
@@ -112,7 +113,7 @@ class Judge {
       if (!EndsWith(name, ".tbl") && !EndsWith(name, ".val") && !(manifest_too && name.starts_with("MANIFEST")))
         continue;
       const bool is_there =
-          world.files->SizeOf(path).has_value() || world.files->SizeOf(World::kPath + "/lost/" + name).has_value();
+          sim.files->SizeOf(path).has_value() || sim.files->SizeOf(SimulatedEnv::kPath + "/lost/" + name).has_value();
       EXPECT_TRUE(is_there) << name << " was deleted by an open that says: " << report;
     }
   }
@@ -146,7 +147,7 @@ class Judge {
                 status.code() == Code::kNotSupported)
         << status.ToString();
     // The database reports data that STAGING has lost as missing from the WAL.
-    const std::string name = BaseName(path) == "STAGING" ? World::kPath : BaseName(path);
+    const std::string name = BaseName(path) == "STAGING" ? SimulatedEnv::kPath : BaseName(path);
     EXPECT_NE(status.ToString().find(name), std::string::npos) << status.ToString();
   }
 

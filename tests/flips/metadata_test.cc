@@ -20,9 +20,9 @@ class MetadataTest : public FlipsTest {
     return "";
   }
   Verdict CheckContents(const std::string& path, const std::string& bytes, const std::string& blamed) {
-    auto world = whole_.Copy();
-    EXPECT_OK(world->files->WriteWhole(path, bytes));
-    return judge_.Check(*world, blamed);
+    auto sim = whole_.Copy();
+    EXPECT_OK(sim->files->WriteWhole(path, bytes));
+    return judge_.Check(*sim, blamed);
   }
 };
 
@@ -54,12 +54,12 @@ TEST_P(MetadataTest, NoticesAnOlderManifest) {
 TEST_P(MetadataTest, RepairKeepsAllBesideAnOlderManifest) {
   if (!is_closed()) return;
   const auto contents = whole_.EarlierContents(PathOf("MANIFEST"));
-  auto world = whole_.Copy();
-  ASSERT_OK(world->files->WriteWhole(PathOf("MANIFEST"), contents[contents.size() / 2]));
-  EXPECT_THAT(whole_.Open(*world), StatusIs(Code::kCorruption));
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
+  auto sim = whole_.Copy();
+  ASSERT_OK(sim->files->WriteWhole(PathOf("MANIFEST"), contents[contents.size() / 2]));
+  EXPECT_THAT(whole_.Open(*sim), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*sim), SimulatedEnv::kPath));
   EXPECT_FALSE(report.losses.empty());  // the extent of the loss is unknown
-  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
+  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*sim));
   ModelDb::Pairs shown;
   auto it = db->NewIterator();
   for (it->SeekToFirst(); it->Valid(); it->Next()) shown.emplace_back(it->key(), it->value());

@@ -28,7 +28,7 @@ using Files = std::map<std::string, std::string>;  // name -> bytes
 // The same files, all of them durable: a later power cut takes nothing of them.
 std::unique_ptr<FaultFileSystem> DurableCopy(const FaultFileSystem& files) {
   auto copy = std::make_unique<FaultFileSystem>();
-  EXPECT_OK(copy->CreateDirectory(World::kPath));
+  EXPECT_OK(copy->CreateDirectory(SimulatedEnv::kPath));
   EXPECT_OK(copy->SyncDirectory("/"));
   for (const std::string& path : files.Files()) EXPECT_OK(copy->WriteWhole(path, *files.ReadWhole(path)));
   return copy;
@@ -78,14 +78,14 @@ class RepairTest : public FlipsTest {
   }
 
   // The contents of the repaired database.
-  ModelDb::Pairs Read(World& world) {
+  ModelDb::Pairs Read(SimulatedEnv& sim) {
     ModelDb::Pairs found;
-    const auto verified = Verify(whole_.OptionsFor(world), World::kPath);
+    const auto verified = Verify(whole_.OptionsFor(sim), SimulatedEnv::kPath);
     EXPECT_OK(verified.status());
     if (verified) {
       EXPECT_TRUE(verified->damages.empty()) << "not whole after the repair: " << ToText(verified->damages.front());
     }
-    auto db = whole_.Open(world);
+    auto db = whole_.Open(sim);
     EXPECT_OK(db.status());
     if (!db) return found;
     auto it = (*db)->NewIterator();
@@ -114,23 +114,23 @@ class RepairTest : public FlipsTest {
   }
 
   // Returns the contents after the repair.
-  ModelDb::Pairs RepairAndCheck(World& world, const std::string& path) {
-    Options options = whole_.OptionsFor(world);
-    const Files before = Snapshot(*world.files);
-    const auto planned = Repair(options, World::kPath, {.dry_run = true});
-    EXPECT_EQ(Snapshot(*world.files), before) << "a dry run changed something";
-    auto repaired = Repair(options, World::kPath);
+  ModelDb::Pairs RepairAndCheck(SimulatedEnv& sim, const std::string& path) {
+    Options options = whole_.OptionsFor(sim);
+    const Files before = Snapshot(*sim.files);
+    const auto planned = Repair(options, SimulatedEnv::kPath, {.dry_run = true});
+    EXPECT_EQ(Snapshot(*sim.files), before) << "a dry run changed something";
+    auto repaired = Repair(options, SimulatedEnv::kPath);
     if (!repaired) {
       EXPECT_EQ(BaseName(path), "LOCK") << repaired.error().ToString();
       return {};
     }
     EXPECT_OK(planned.status());
     if (planned) { EXPECT_EQ(planned->losses.size(), repaired->losses.size()); }
-    ExpectNothingDeleted(before, *world.files);
-    const auto again = Repair(options, World::kPath);
+    ExpectNothingDeleted(before, *sim.files);
+    const auto again = Repair(options, SimulatedEnv::kPath);
     EXPECT_OK(again.status());
     if (again) { EXPECT_TRUE(again->damages.empty() && again->actions.empty()) << "repaired, and damaged again"; }
-    ModelDb::Pairs found = Read(world);
+    ModelDb::Pairs found = Read(sim);
     ExpectJustified(found, *repaired);
     last_ = std::move(*repaired);
     return found;
@@ -143,11 +143,11 @@ class RepairTest : public FlipsTest {
 };
 
 TEST_P(RepairTest, LeavesAWholeDatabaseAlone) {
-  auto world = whole_.Copy();
-  const Files before = Snapshot(*world->files);
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
+  auto sim = whole_.Copy();
+  const Files before = Snapshot(*sim->files);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*sim), SimulatedEnv::kPath));
   EXPECT_TRUE(report.damages.empty() && report.losses.empty() && report.actions.empty());
-  EXPECT_EQ(Snapshot(*world->files), before);
+  EXPECT_EQ(Snapshot(*sim->files), before);
 }
 
 TEST_P(RepairTest, SavesWhatAChangedByteLeaves) {
@@ -161,9 +161,9 @@ TEST_P(RepairTest, SavesWhatAChangedByteLeaves) {
     for (size_t i = 0; i < (IsFullSize() ? kFlipsOfAFileFull : kFlipsOfAFile) && !written.empty(); ++i) {
       const size_t offset = written[random_.Uniform(written.size())];
       SCOPED_TRACE(path + " at " + std::to_string(offset));
-      auto world = whole_.Copy();
-      ASSERT_OK(world->files->FlipBit(path, offset, static_cast<int>(random_.Uniform(8))));
-      RepairAndCheck(*world, path);
+      auto sim = whole_.Copy();
+      ASSERT_OK(sim->files->FlipBit(path, offset, static_cast<int>(random_.Uniform(8))));
+      RepairAndCheck(*sim, path);
       if (HasFailure()) return;
     }
   }
@@ -176,9 +176,9 @@ TEST_P(RepairTest, SavesWhatACutLeaves) {
          {size_t{0}, size_t{1}, size_t{100}, bytes.size() / 3, bytes.size() / 2, bytes.size() - 96, bytes.size() - 1}) {
       if (length >= bytes.size()) continue;
       SCOPED_TRACE(path + " of " + std::to_string(bytes.size()) + " cut at " + std::to_string(length));
-      auto world = whole_.Copy();
-      ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, length)));
-      RepairAndCheck(*world, path);
+      auto sim = whole_.Copy();
+      ASSERT_OK(sim->files->WriteWhole(path, bytes.substr(0, length)));
+      RepairAndCheck(*sim, path);
       if (HasFailure()) return;
     }
   }
@@ -188,10 +188,10 @@ TEST_P(RepairTest, GoesOnWithoutMissingFiles) {
   for (const std::string& path : whole_.Files()) {
     for (const bool is_directory : {false, true}) {
       SCOPED_TRACE(path + (is_directory ? " is a directory" : " is missing"));
-      auto world = whole_.Copy();
-      ASSERT_OK(world->files->Remove(path));
-      if (is_directory) { ASSERT_OK(world->files->CreateDirectory(path)); }
-      const ModelDb::Pairs found = RepairAndCheck(*world, path);
+      auto sim = whole_.Copy();
+      ASSERT_OK(sim->files->Remove(path));
+      if (is_directory) { ASSERT_OK(sim->files->CreateDirectory(path)); }
+      const ModelDb::Pairs found = RepairAndCheck(*sim, path);
       const bool is_recoverable = BaseName(path) == "CURRENT" || BaseName(path).substr(0, 8) == "MANIFEST";
       if (is_recoverable) { EXPECT_TRUE(found == whole_.expected()) << "tables and log were whole"; }
       if (HasFailure()) return;
@@ -202,17 +202,17 @@ TEST_P(RepairTest, GoesOnWithoutMissingFiles) {
 TEST_P(RepairTest, ManyDamagesAtOnce) {
   for (int round = 0; round < (IsFullSize() ? 600 : 30); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    auto world = whole_.Copy();
+    auto sim = whole_.Copy();
     std::string touched;
     for (const std::string& path : whole_.Files()) {
       if (BaseName(path) == "LOCK") continue;
       const std::string bytes = whole_.Bytes(path);
       switch (random_.Uniform(6)) {
-        case 0: ASSERT_OK(world->files->Remove(path)); break;
-        case 1: ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, random_.Uniform(bytes.size() + 1)))); break;
+        case 0: ASSERT_OK(sim->files->Remove(path)); break;
+        case 1: ASSERT_OK(sim->files->WriteWhole(path, bytes.substr(0, random_.Uniform(bytes.size() + 1)))); break;
         case 2:
           for (uint64_t hits = 1 + random_.Uniform(4); hits > 0 && !bytes.empty(); --hits) {
-            ASSERT_OK(world->files->FlipBit(path, random_.Uniform(std::min<size_t>(bytes.size(), 8192)), 3));
+            ASSERT_OK(sim->files->FlipBit(path, random_.Uniform(std::min<size_t>(bytes.size(), 8192)), 3));
           }
           break;
         default: continue;
@@ -221,33 +221,33 @@ TEST_P(RepairTest, ManyDamagesAtOnce) {
     }
     SCOPED_TRACE(touched);
     bool is_left = false;
-    for (const std::string& path : world->files->Files()) is_left |= BaseName(path) != "LOCK";
-    if (is_left) RepairAndCheck(*world, "CURRENT");
+    for (const std::string& path : sim->files->Files()) is_left |= BaseName(path) != "LOCK";
+    if (is_left) RepairAndCheck(*sim, "CURRENT");
     if (HasFailure()) return;
   }
 }
 
 TEST_P(RepairTest, RefusesAnOpenDatabaseAndAnotherComparator) {
-  auto world = whole_.Copy();
-  Options options = whole_.OptionsFor(*world);
-  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
-  EXPECT_THAT(Repair(options, World::kPath), StatusIs(Code::kBusy));
-  EXPECT_THAT(Verify(options, World::kPath), StatusIs(Code::kBusy));
+  auto sim = whole_.Copy();
+  Options options = whole_.OptionsFor(*sim);
+  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*sim));
+  EXPECT_THAT(Repair(options, SimulatedEnv::kPath), StatusIs(Code::kBusy));
+  EXPECT_THAT(Verify(options, SimulatedEnv::kPath), StatusIs(Code::kBusy));
   ASSERT_OK(db->Close());
   EXPECT_THAT(Repair(options, "/nowhere"), StatusIs(Code::kNotFound));
-  ASSERT_OK(world->files->CreateDirectory("/empty"));
+  ASSERT_OK(sim->files->CreateDirectory("/empty"));
   EXPECT_THAT(Repair(options, "/empty"), StatusIs(Code::kNotFound));
-  EXPECT_TRUE(world->files->SizeOf("/empty/LOCK").status().IsNotFound());
+  EXPECT_TRUE(sim->files->SizeOf("/empty/LOCK").status().IsNotFound());
 }
 
 TEST_P(RepairTest, GivesUpOnRequest) {
-  auto world = whole_.Copy();
-  ASSERT_OK(world->files->FlipBit(First(whole_, ".tbl"), 30, 2));
-  const Files before = Snapshot(*world->files);
+  auto sim = whole_.Copy();
+  ASSERT_OK(sim->files->FlipBit(First(whole_, ".tbl"), 30, 2));
+  const Files before = Snapshot(*sim->files);
   const Progress give_up = [](uint64_t, uint64_t) { return false; };
-  EXPECT_THAT(Verify(whole_.OptionsFor(*world), World::kPath, give_up), StatusIs(Code::kAborted));
-  EXPECT_THAT(Repair(whole_.OptionsFor(*world), World::kPath, {.progress = give_up}), StatusIs(Code::kAborted));
-  EXPECT_EQ(Snapshot(*world->files), before);
+  EXPECT_THAT(Verify(whole_.OptionsFor(*sim), SimulatedEnv::kPath, give_up), StatusIs(Code::kAborted));
+  EXPECT_THAT(Repair(whole_.OptionsFor(*sim), SimulatedEnv::kPath, {.progress = give_up}), StatusIs(Code::kAborted));
+  EXPECT_EQ(Snapshot(*sim->files), before);
   int calls = 0;
   uint64_t last = 0;
   const Progress count = [&](uint64_t done, uint64_t all) {
@@ -256,37 +256,37 @@ TEST_P(RepairTest, GivesUpOnRequest) {
     last = done;
     return ++calls > 0;
   };
-  EXPECT_OK(Verify(whole_.OptionsFor(*world), World::kPath, count));
+  EXPECT_OK(Verify(whole_.OptionsFor(*sim), SimulatedEnv::kPath, count));
   EXPECT_GT(calls, 1);
 }
 
 // An old MANIFEST describes an earlier tree; most of the tables of that tree may still be there.
 TEST(Repair, DoesNotTakeAnOldManifestForTheTree) {
-  World world;
+  SimulatedEnv sim;
   const auto manifest = [&] {
-    for (const std::string& path : world.files->Files()) {
+    for (const std::string& path : sim.files->Files()) {
       if (path.find("MANIFEST") != std::string::npos) return path;
     }
     return std::string();
   };
   std::string old_path, old_bytes;
   for (const char* value : {"old", "new"}) {
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     ASSERT_OK(db->Put({}, "key", value));
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Put({}, std::string("only ") + value, value));
     ASSERT_OK(db->Close());
     if (old_path.empty()) {
       old_path = manifest();
-      old_bytes = *world.files->ReadWhole(old_path);
+      old_bytes = *sim.files->ReadWhole(old_path);
     }
   }
   ASSERT_NE(manifest(), old_path);
-  ASSERT_OK(world.files->WriteWhole(manifest(), "damaged"));
-  ASSERT_OK(world.files->WriteWhole(old_path, old_bytes));
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
+  ASSERT_OK(sim.files->WriteWhole(manifest(), "damaged"));
+  ASSERT_OK(sim.files->WriteWhole(old_path, old_bytes));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(sim.SmallOptions(), SimulatedEnv::kPath));
   EXPECT_FALSE(report.losses.empty()) << "nobody can know";
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   for (const auto& [key, expected] :
        std::map<std::string, std::string>{{"key", "new"}, {"only old", "old"}, {"only new", "new"}}) {
     std::string value;
@@ -295,8 +295,8 @@ TEST(Repair, DoesNotTakeAnOldManifestForTheTree) {
   }
 }
 
-std::string FirstFile(const World& world, const std::string& ending, size_t nth = 0) {
-  for (const std::string& path : world.files->Files()) {
+std::string FirstFile(const SimulatedEnv& sim, const std::string& ending, size_t nth = 0) {
+  for (const std::string& path : sim.files->Files()) {
     if (path.find(ending) != std::string::npos && nth-- == 0) return path;
   }
   return "";
@@ -304,9 +304,9 @@ std::string FirstFile(const World& world, const std::string& ending, size_t nth 
 
 // If a range tombstone is lost, the keys that it deleted are visible again; a repair hides no live key.
 TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
-  World world;
+  SimulatedEnv sim;
   {
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     ASSERT_OK(db->Put({}, "a", "1"));
     ASSERT_OK(db->Put({}, "p", "2"));
     ASSERT_OK(db->Flush());
@@ -314,14 +314,15 @@ TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Close());
   }
-  const std::string newer = FirstFile(world, ".tbl", 1);
+  const std::string newer = FirstFile(sim, ".tbl", 1);
   ASSERT_NE(newer, "");
-  ASSERT_OK(world.files->FlipBit(newer, 3, 1));
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
+  ASSERT_OK(sim.files->FlipBit(newer, 3, 1));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(sim.SmallOptions(), SimulatedEnv::kPath));
   ASSERT_EQ(report.losses.size(), 1u);
-  EXPECT_THAT(ToText(report.losses[0]),
-              ::testing::HasSubstr("what they deleted may show again; entries of keys from \"a\" to \"m\""));
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  EXPECT_THAT(
+      ToText(report.losses[0]),
+      ::testing::HasSubstr("the keys that they deleted may be visible again; entries of keys from \"a\" to \"m\""));
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   std::string value;
   EXPECT_OK(db->Get({}, "a", &value));
   EXPECT_OK(db->Get({}, "p", &value));
@@ -330,12 +331,12 @@ TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
 // A repair reads a value twice: for the diagnosis, and for the table that receives its entry. A value that
 // only the second read could not read is not lost.
 TEST(Repair, GivesUpNoValueWithoutAWord) {
-  World world;
-  Options options = world.SmallOptions();
+  SimulatedEnv sim;
+  Options options = sim.SmallOptions();
   options.block_bytes = 1024;
   std::vector<std::string> keys;
   {
-    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
     for (int i = 100; i < 300; ++i) {
       keys.push_back("key" + std::to_string(i));
       ASSERT_OK(db->Put({}, keys.back(), std::string(100, 'v')));
@@ -343,20 +344,20 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Close());
   }
-  ASSERT_OK(world.files->FlipBit(FirstFile(world, ".tbl"), 30, 2));
-  ASSERT_NE(FirstFile(world, ".val"), "");
+  ASSERT_OK(sim.files->FlipBit(FirstFile(sim, ".tbl"), 30, 2));
+  ASSERT_NE(FirstFile(sim, ".val"), "");
   uint64_t refused = 0;
   for (uint64_t nth = 1;; ++nth) {
     SCOPED_TRACE(nth);
-    const auto after = World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+    const auto after = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
     after->files->AddFault({.op = Op::kRead, .path_contains = ".val", .nth = nth});
-    auto repaired = Repair(after->SmallOptions(), World::kPath);
+    auto repaired = Repair(after->SmallOptions(), SimulatedEnv::kPath);
     if (after->files->faults_hit() == 0) break;
     after->files->ClearFaults();
     if (!repaired) {
       ++refused;
       EXPECT_THAT(repaired, StatusIs(Code::kIOError, ::testing::HasSubstr("run the repair again")));
-      repaired = Repair(after->SmallOptions(), World::kPath);
+      repaired = Repair(after->SmallOptions(), SimulatedEnv::kPath);
       ASSERT_OK(repaired);
     }
     ASSERT_OK_AND_ASSIGN(auto db, after->Open());
@@ -375,34 +376,34 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
 // repair trusted that MANIFEST and gave up all newer tables. Cause: CURRENT, which records how far the
 // MANIFEST had reached, went to lost/ before the new one replaced it.
 TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
-  World world;
+  SimulatedEnv sim;
   std::string path, older;
   {
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     for (const char* value : {"old", "new"}) {  // the WAL holds none of it
       for (const char* key : {"a", "b", "c"}) ASSERT_OK(db->Put({.durability = Durability::kNoWal}, key, value));
       ASSERT_OK(db->Flush());
       ASSERT_OK(db->CompactRange(nullptr, nullptr));
       if (older.empty()) {
-        path = FirstFile(world, "MANIFEST");
-        ASSERT_OK_AND_ASSIGN(older, world.files->ReadWhole(path));
+        path = FirstFile(sim, "MANIFEST");
+        ASSERT_OK_AND_ASSIGN(older, sim.files->ReadWhole(path));
       }
     }
     ASSERT_OK(db->Close());
   }
-  ASSERT_OK(world.files->WriteWhole(path, older));
-  const std::string current = *world.files->ReadWhole(World::kPath + "/CURRENT");
+  ASSERT_OK(sim.files->WriteWhole(path, older));
+  const std::string current = *sim.files->ReadWhole(SimulatedEnv::kPath + "/CURRENT");
   const Status no_space = Status::NoSpace("injected");
-  world.files->AddFault({.op = Op::kCreate, .path_contains = "MANIFEST", .status = no_space});
-  EXPECT_THAT(Repair(world.SmallOptions(), World::kPath), StatusIs(Code::kNoSpace));
-  EXPECT_EQ(world.files->faults_hit(), 1u);
-  world.files->ClearFaults();
+  sim.files->AddFault({.op = Op::kCreate, .path_contains = "MANIFEST", .status = no_space});
+  EXPECT_THAT(Repair(sim.SmallOptions(), SimulatedEnv::kPath), StatusIs(Code::kNoSpace));
+  EXPECT_EQ(sim.files->faults_hit(), 1u);
+  sim.files->ClearFaults();
   for (const char* name : {"/CURRENT", "/lost/CURRENT"}) {
-    const auto bytes = world.files->ReadWhole(World::kPath + name);
+    const auto bytes = sim.files->ReadWhole(SimulatedEnv::kPath + name);
     EXPECT_TRUE(bytes && *bytes == current) << name;
   }
-  ASSERT_OK(Repair(world.SmallOptions(), World::kPath).status());
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  ASSERT_OK(Repair(sim.SmallOptions(), SimulatedEnv::kPath).status());
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   for (const char* key : {"a", "b", "c"}) {
     std::string value;
     EXPECT_OK(db->Get({}, key, &value)) << key;
@@ -431,11 +432,11 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
   for (const Way way : {Way{false, true}, Way{true, true}, Way{false, false}}) {
     for (const std::string lost : {"MANIFEST", "CURRENT"}) {
       SCOPED_TRACE(lost + (way.has_operator ? ", with the operator" : "") + (way.is_in_log ? "" : ", without the log"));
-      World world;
-      Options options = world.SmallOptions();
+      SimulatedEnv sim;
+      Options options = sim.SmallOptions();
       options.merge_operators = {std::make_shared<Joining>()};
       {
-        ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+        ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
         ASSERT_OK(db->Put({}, "k", "base"));
         for (const char* part : {"1", "2", "3"}) {
           ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", part)));
@@ -446,10 +447,10 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
         if (way.is_in_log) { ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "5"))); }
         ASSERT_OK(db->Close());
       }
-      ASSERT_OK(world.files->Remove(FirstFile(world, lost)));
-      while (!way.is_in_log && FirstFile(world, ".seg") != "") ASSERT_OK(world.files->Remove(FirstFile(world, ".seg")));
-      ASSERT_OK(Repair(way.has_operator ? options : world.SmallOptions(), World::kPath));
-      ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+      ASSERT_OK(sim.files->Remove(FirstFile(sim, lost)));
+      while (!way.is_in_log && FirstFile(sim, ".seg") != "") ASSERT_OK(sim.files->Remove(FirstFile(sim, ".seg")));
+      ASSERT_OK(Repair(way.has_operator ? options : sim.SmallOptions(), SimulatedEnv::kPath));
+      ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
       std::string value;
       EXPECT_OK(db->Get({}, "k", &value));
       EXPECT_EQ(value, way.is_in_log ? "base/1/2/3/4/5" : "base/1/2/3/4");
@@ -460,14 +461,14 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
 
 // KEEP exists if an open dropped a part of the MANIFEST and has not yet moved all files.
 TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
-  World world;
-  { ASSERT_OK(world.Open()); }
+  SimulatedEnv sim;
+  { ASSERT_OK(sim.Open()); }
   const auto create = [&](const std::string& name) {
-    ASSERT_OK(world.files->Open(World::kPath + "/" + name, {.access = Access::kCreate}).status());
+    ASSERT_OK(sim.files->Open(SimulatedEnv::kPath + "/" + name, {.access = Access::kCreate}).status());
   };
   create("000099.tbl");
   const auto notes = [&] {
-    auto report = Verify(world.SmallOptions(), World::kPath);
+    auto report = Verify(sim.SmallOptions(), SimulatedEnv::kPath);
     EXPECT_OK(report.status());
     return report ? report->notes : std::vector<std::string>();
   };
@@ -481,26 +482,26 @@ TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
 // repair synced only the tables that it had made; the tables that it found may never have been synced, as
 // MANIFEST commits lag behind. Consequence: the repaired database did not open.
 TEST(Repair, MakesDurableWhatNobodyHadSynced) {
-  World world;
+  SimulatedEnv sim;
   {
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     for (int i = 0; i < 200; ++i)
       ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::string(static_cast<size_t>(i), 'v')));
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Close());
   }
-  for (const std::string& path : world.files->Files()) {
+  for (const std::string& path : sim.files->Files()) {
     if (!EndsWith(path, ".tbl") && !EndsWith(path, ".val")) continue;
-    ASSERT_OK_AND_ASSIGN(const std::string bytes, world.files->ReadWhole(path));
-    ASSERT_OK(world.files->Remove(path));
-    ASSERT_OK_AND_ASSIGN(auto file, world.files->Open(path, {.access = Access::kCreate}));
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, sim.files->ReadWhole(path));
+    ASSERT_OK(sim.files->Remove(path));
+    ASSERT_OK_AND_ASSIGN(auto file, sim.files->Open(path, {.access = Access::kCreate}));
     ASSERT_OK(file->WriteAt(0, bytes));
     ASSERT_OK(file->Close());
   }
-  ASSERT_OK(world.files->Remove(FirstFile(world, "MANIFEST")));
-  ASSERT_OK(Repair(world.SmallOptions(), World::kPath));
+  ASSERT_OK(sim.files->Remove(FirstFile(sim, "MANIFEST")));
+  ASSERT_OK(Repair(sim.SmallOptions(), SimulatedEnv::kPath));
   for (const CrashModel model : kCrashModels) {
-    const auto after = World::After(world, CrashMode::kMin, model, 1);
+    const auto after = SimulatedEnv::After(sim, CrashMode::kMin, model, 1);
     ASSERT_OK_AND_ASSIGN(auto db, after->Open());
     EXPECT_OK(db->CheckIntegrity());
     for (int i = 0; i < 200; ++i) {
@@ -559,22 +560,22 @@ TEST_P(RepairTest, InterruptedAnywhereItIsDoneAgain) {
     if (HasFailure()) return;
 
     // Once more, with a crash before every operation.
-    World world({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+    SimulatedEnv sim({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
     std::vector<std::unique_ptr<FaultFileSystem>> images;
-    world.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
-      images.push_back(world.files->Crash(CrashMode::kKill, CrashModel::kStrict, op));
+    sim.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+      images.push_back(sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, op));
       const CrashMode mode = kPowerCutModes[op % std::size(kPowerCutModes)];
-      images.push_back(world.files->Crash(mode, kCrashModels[op / 7 % 2], op));
+      images.push_back(sim.files->Crash(mode, kCrashModels[op / 7 % 2], op));
     });
-    ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));
-    world.files->SetOpHook(nullptr);
+    ASSERT_OK(Repair(whole_.OptionsFor(sim), SimulatedEnv::kPath));
+    sim.files->SetOpHook(nullptr);
     EXPECT_GT(images.size(), 20u);
     for (size_t i = 0; i < images.size(); ++i) {
       SCOPED_TRACE("image " + std::to_string(i));
-      World after({.seed = 9}, std::move(images[i]));
+      SimulatedEnv after({.seed = 9}, std::move(images[i]));
       {  // A half-repaired database is never visible: it is damaged, or marked, or repaired.
-        auto copy = std::make_unique<World>(World::Options{.seed = 9},
-                                            after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+        auto copy = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 9},
+                                                   after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
         auto db = whole_.Open(*copy);
         if (db) {
           ModelDb::Pairs found;
@@ -583,7 +584,7 @@ TEST_P(RepairTest, InterruptedAnywhereItIsDoneAgain) {
           if (it->status().ok()) { EXPECT_TRUE(found == expected); }
         }
       }
-      ASSERT_OK(Repair(whole_.OptionsFor(after), World::kPath));
+      ASSERT_OK(Repair(whole_.OptionsFor(after), SimulatedEnv::kPath));
       ExpectNothingDeleted(before, *after.files);
       EXPECT_TRUE(Read(after) == expected);
       if (HasFailure()) return;
@@ -601,16 +602,17 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
     const ModelDb::Pairs expected = RepairAndCheck(*first, "CURRENT");
     for (uint64_t nth = 1; nth < 400; ++nth) {
       SCOPED_TRACE("operation " + std::to_string(nth));
-      World world({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
-      world.files->AddFault({.op = Op::kAnyChange, .nth = nth, .status = Status::NoSpace("injected")});
-      const auto failed = Repair(whole_.OptionsFor(world), World::kPath);
-      if (world.files->faults_hit() == 0) break;
-      world.files->ClearFaults();
+      SimulatedEnv sim({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+      sim.files->AddFault({.op = Op::kAnyChange, .nth = nth, .status = Status::NoSpace("injected")});
+      const auto failed = Repair(whole_.OptionsFor(sim), SimulatedEnv::kPath);
+      if (sim.files->faults_hit() == 0) break;
+      sim.files->ClearFaults();
       if (failed) {  // the repair went on with a copy of the file
-        EXPECT_THAT(failed->actions, ::testing::Contains(::testing::HasSubstr("a sync failed; replaced by a copy")));
+        EXPECT_THAT(failed->actions,
+                    ::testing::Contains(::testing::HasSubstr("a sync failed; the file was replaced by a copy")));
       }
-      ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));
-      EXPECT_TRUE(Read(world) == expected);
+      ASSERT_OK(Repair(whole_.OptionsFor(sim), SimulatedEnv::kPath));
+      EXPECT_TRUE(Read(sim) == expected);
       if (HasFailure()) return;
     }
   }

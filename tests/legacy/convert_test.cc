@@ -11,7 +11,7 @@
 #include "mergedb/leveldb.h"
 #include "mergedb/repair.h"
 #include "testing/seed.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 #include "tests/legacy/leveldb_directory.h"
 #include "tests/unit/format/leveldb_goldens.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kPath = World::kPath;
+const std::string kPath = SimulatedEnv::kPath;
 
 // The files that LevelDB reads.
 Files LevelDbsFiles(const FaultFileSystem& file_system) {
@@ -40,12 +40,12 @@ bool HasName(const FaultFileSystem& file_system, std::string_view part) {
 
 class ConvertTest : public ::testing::Test {
  protected:
-  void Write(const Files& files) { WriteFiles(world_.files.get(), kPath, files); }
+  void Write(const Files& files) { WriteFiles(sim_.files.get(), kPath, files); }
   // The contents of the database after an open; they must be the same after a second open.
   Shown OpenTwice() {
     Shown shown;
     for (int time = 0; time < 2; ++time) {
-      auto db = world_.Open();
+      auto db = sim_.Open();
       EXPECT_OK(db.status());
       if (!db) return {};
       const Shown found = Scan(**db);
@@ -58,16 +58,16 @@ class ConvertTest : public ::testing::Test {
   }
   void ExpectNothingOfLevelDb() {
     for (const char* part : {".ldb", ".sst", ".log", ".dbtmp", "IMPORT"})
-      EXPECT_FALSE(HasName(*world_.files, part)) << part;
+      EXPECT_FALSE(HasName(*sim_.files, part)) << part;
   }
   void ExpectRefusal(const Files& files, Code code, const std::string& message) {
     Write(files);
-    const Files before = ReadFiles(*world_.files, kPath);
-    EXPECT_THAT(world_.Open(), StatusIs(code, HasSubstr(message)));
-    EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+    const Files before = ReadFiles(*sim_.files, kPath);
+    EXPECT_THAT(sim_.Open(), StatusIs(code, HasSubstr(message)));
+    EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
   }
 
-  World world_;
+  SimulatedEnv sim_;
 };
 
 Files GoldenFiles(const std::string& name) {
@@ -97,7 +97,7 @@ TEST_F(ConvertTest, GoesOnFromTheLastSequenceWithLargerNumbers) {
   directory.AddTable(1, {{"a", 7, kv::Kind::kPut, "1"}}, 900);
   Write(directory.Finish());
   OpenTwice();
-  for (const auto& [name, bytes] : ReadFiles(*world_.files, kPath)) {
+  for (const auto& [name, bytes] : ReadFiles(*sim_.files, kPath)) {
     const auto parsed = format::ParseFileName(name);
     if (parsed && kv::ToInt(parsed->number) != 0) { EXPECT_GT(kv::ToInt(parsed->number), 900u) << name; }
   }
@@ -107,10 +107,10 @@ TEST_F(ConvertTest, TheLargestSequenceWinsWhereverItLies) {
   const uint64_t seed = SeedOr(1);
   for (uint64_t round = 0; round < Sized(60, 600); ++round) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " round " + std::to_string(round));
-    World world({.seed = round + 1});
+    SimulatedEnv sim({.seed = round + 1});
     LevelDbDirectory directory = RandomDirectory(seed * 1000 + round, 5 + round * 7 % 400, 3 + round * 13 % 120);
-    WriteFiles(world.files.get(), kPath, directory.Finish());
-    auto db = world.Open();
+    WriteFiles(sim.files.get(), kPath, directory.Finish());
+    auto db = sim.Open();
     ASSERT_OK(db);
     EXPECT_EQ(Scan(**db), directory.shown());
     // New writes are newer than all imported versions.
@@ -195,7 +195,7 @@ TEST_F(ConvertTest, AProgramsOwnOrderIsKept) {
   directory.AddTable(1, {{"a", 1, kv::Kind::kPut, "1"}, {"b", 2, kv::Kind::kPut, "2"}, {"c", 3, kv::Kind::kPut, "3"}});
   const Files files = directory.Finish();
   ExpectRefusal(files, Code::kInvalidArgument, "test.backwards");
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.comparator = &backwards;
   auto db = DB::Open(options, kPath);
   ASSERT_OK(db);
@@ -209,13 +209,13 @@ TEST_F(ConvertTest, AProgramsOwnOrderIsKept) {
 
 TEST_F(ConvertTest, ReadOnlyOpensAndNewDatabasesRefuse) {
   Write(GoldenFiles("raw"));
-  const Files before = ReadFiles(*world_.files, kPath);
-  Options options = world_.SmallOptions();
+  const Files before = ReadFiles(*sim_.files, kPath);
+  Options options = sim_.SmallOptions();
   options.mode = OpenMode::kReadOnly;
-  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing once")));
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing to convert it")));
   options.mode = OpenMode::kMustNotExist;
-  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("there already")));
-  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("exists already")));
+  EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
 }
 
 TEST_F(ConvertTest, MissingTablesAreNamed) {
@@ -227,7 +227,7 @@ TEST_F(ConvertTest, MissingTablesAreNamed) {
 TEST_F(ConvertTest, AMissingCurrentIsNoNewDatabase) {
   Files files = GoldenFiles("raw");
   files.erase("CURRENT");
-  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log is there");
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log exists");
 }
 
 // A young LevelDB database: it has no table before its first memtable is full.
@@ -239,8 +239,8 @@ TEST_F(ConvertTest, AMissingCurrentBesideALogAloneIsNoNewDatabase) {
   const auto log =
       std::find_if(files.begin(), files.end(), [](const auto& file) { return file.first.ends_with(".log"); });
   ASSERT_NE(log, files.end());
-  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " is there");
-  ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " exists");
+  ASSERT_OK(RepairLevelDb(sim_.SmallOptions(), kPath));
   EXPECT_EQ(OpenTwice(), (Shown{{"key", "value"}}));
 }
 
@@ -256,43 +256,43 @@ TEST_F(ConvertTest, AMissingCurrentBesideAnEmptyLogIsANewDatabase) {
 
 TEST_F(ConvertTest, VerifyAndRepairAreForDatabasesOfMergedb) {
   Write(GoldenFiles("raw"));
-  const Files before = ReadFiles(*world_.files, kPath);
-  EXPECT_THAT(Verify(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
-  EXPECT_THAT(Repair(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
-  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+  const Files before = ReadFiles(*sim_.files, kPath);
+  EXPECT_THAT(Verify(sim_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
+  EXPECT_THAT(Repair(sim_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
+  EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
 }
 
 TEST_F(ConvertTest, DestroyRemovesLevelDbsFiles) {
   Files files = GoldenFiles("raw");
   files["notes.txt"] = "mine";
   Write(files);
-  EXPECT_OK(DB::Destroy(world_.SmallOptions(), kPath));
-  EXPECT_EQ(ReadFiles(*world_.files, kPath), (Files{{"notes.txt", "mine"}}));
+  EXPECT_OK(DB::Destroy(sim_.SmallOptions(), kPath));
+  EXPECT_EQ(ReadFiles(*sim_.files, kPath), (Files{{"notes.txt", "mine"}}));
 }
 
 // LevelDB's RepairDB turns a mergedb directory into an empty LevelDB database and puts mergedb's MANIFEST
 // into lost/.
 TEST_F(ConvertTest, ADatabaseThatLevelDbRepairedIsRefusedAndCanBeRepaired) {
   {
-    auto db = world_.Open();
+    auto db = sim_.Open();
     ASSERT_OK(db);
     for (int i = 0; i < 100; ++i) ASSERT_OK((*db)->Put({}, "key" + std::to_string(i), "value"));
     ASSERT_OK((*db)->Flush());
     ASSERT_OK((*db)->Put({}, "late", "value"));
     ASSERT_OK((*db)->Close());
   }
-  ASSERT_OK(world_.files->CreateDirectory(kPath + "/lost"));
-  for (const auto& [name, bytes] : ReadFiles(*world_.files, kPath)) {
-    if (name.starts_with("MANIFEST")) { ASSERT_OK(world_.files->Rename(kPath + "/" + name, kPath + "/lost/" + name)); }
+  ASSERT_OK(sim_.files->CreateDirectory(kPath + "/lost"));
+  for (const auto& [name, bytes] : ReadFiles(*sim_.files, kPath)) {
+    if (name.starts_with("MANIFEST")) { ASSERT_OK(sim_.files->Rename(kPath + "/" + name, kPath + "/lost/" + name)); }
   }
   LevelDbDirectory nothing;
-  for (const auto& [name, bytes] : nothing.Finish()) ASSERT_OK(world_.files->WriteWhole(kPath + "/" + name, bytes));
-  const Files before = ReadFiles(*world_.files, kPath);
-  EXPECT_THAT(world_.Open(), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));
-  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument));
-  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
-  ASSERT_OK(Repair(world_.SmallOptions(), kPath));
-  auto db = world_.Open();
+  for (const auto& [name, bytes] : nothing.Finish()) ASSERT_OK(sim_.files->WriteWhole(kPath + "/" + name, bytes));
+  const Files before = ReadFiles(*sim_.files, kPath);
+  EXPECT_THAT(sim_.Open(), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));
+  EXPECT_THAT(RepairLevelDb(sim_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument));
+  EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
+  ASSERT_OK(Repair(sim_.SmallOptions(), kPath));
+  auto db = sim_.Open();
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db).size(), 101u);
 }
@@ -304,7 +304,7 @@ TEST_F(ConvertTest, ATornTailOfTheNewestLogIsDropped) {
   files["000004.log"].back() ^= 1;
   Write(files);
   {
-    auto db = world_.Open();
+    auto db = sim_.Open();
     ASSERT_OK(db);
     std::string report;
     ASSERT_TRUE((*db)->GetProperty("mergedb.recovery", &report));
@@ -341,14 +341,14 @@ TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
     directory.AddLog(log);
     Files files = directory.Finish();
     files.at("000002.log").replace(4096, 4096, 4096, '\0');
-    World world;
-    WriteFiles(world.files.get(), kPath, files);
-    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("zeros")));
-    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
-    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, files);
+    EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("zeros")));
+    EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(sim.SmallOptions(), kPath));
     EXPECT_FALSE(report.losses.empty());
-    EXPECT_LT(Scan(**world.Open()).size(), batches);
-    EXPECT_EQ(*world.files->ReadWhole(kPath + "/lost/000002.log"), files.at("000002.log"));
+    EXPECT_LT(Scan(**sim.Open()).size(), batches);
+    EXPECT_EQ(*sim.files->ReadWhole(kPath + "/lost/000002.log"), files.at("000002.log"));
   }
 }
 
@@ -359,23 +359,23 @@ TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
     const Files whole = GoldenFiles(golden);
     Shown shown, without_last;
     for (Shown* found : {&shown, &without_last}) {
-      World world;
+      SimulatedEnv sim;
       Files files = whole;
       if (found == &without_last) files["000004.log"].pop_back();
-      WriteFiles(world.files.get(), kPath, files);
-      *found = Scan(**world.Open());
+      WriteFiles(sim.files.get(), kPath, files);
+      *found = Scan(**sim.Open());
     }
     EXPECT_NE(shown, without_last);
     for (const auto& [name, bytes] : whole) {
       for (size_t at = 0; at < bytes.size(); at += name.ends_with(".ldb") && !IsFullSize() ? 5 : 1) {
         SCOPED_TRACE(name + " byte " + std::to_string(at));
-        World world;
-        WriteFiles(world.files.get(), kPath, whole);
-        ASSERT_OK(world.files->FlipBit(kPath + "/" + name, at, static_cast<int>(at % 8)));
-        const Files before = ReadFiles(*world.files, kPath);
-        auto db = world.Open();
+        SimulatedEnv sim;
+        WriteFiles(sim.files.get(), kPath, whole);
+        ASSERT_OK(sim.files->FlipBit(kPath + "/" + name, at, static_cast<int>(at % 8)));
+        const Files before = ReadFiles(*sim.files, kPath);
+        auto db = sim.Open();
         if (!db) {
-          EXPECT_EQ(ReadFiles(*world.files, kPath), before) << db.error().ToString();
+          EXPECT_EQ(ReadFiles(*sim.files, kPath), before) << db.error().ToString();
           continue;
         }
         const Shown found = Scan(**db);
@@ -401,8 +401,8 @@ TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
   files["000002.ldb"][600] ^= 1;
   files["000003.log"].back() ^= 1;
   Write(files);
-  EXPECT_THAT(world_.Open(), StatusIs(Code::kCorruption));
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world_.SmallOptions(), kPath));
+  EXPECT_THAT(sim_.Open(), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(sim_.SmallOptions(), kPath));
   ASSERT_EQ(report.losses.size(), 2u);
   EXPECT_EQ(report.losses[0].file, "000003.log");
   EXPECT_EQ(report.losses[1].file, "000002.ldb");
@@ -411,12 +411,12 @@ TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
   EXPECT_GT(shown.size(), 80u);
   EXPECT_LT(shown.size(), 102u);
   for (const char* name : {"000002.ldb", "000003.log", "000004.log"})
-    EXPECT_EQ(*world_.files->ReadWhole(kPath + "/lost/" + name), files[name]) << name;
+    EXPECT_EQ(*sim_.files->ReadWhole(kPath + "/lost/" + name), files[name]) << name;
 }
 
 TEST_F(ConvertTest, SavesAWholeDatabaseWithoutALoss) {
   Write(GoldenFiles("raw"));
-  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world_.SmallOptions(), kPath));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(sim_.SmallOptions(), kPath));
   EXPECT_TRUE(report.losses.empty());
   EXPECT_EQ(OpenTwice().size(), 5u);
   ExpectNothingOfLevelDb();
@@ -426,17 +426,17 @@ TEST_F(ConvertTest, SavesWithoutCurrentAndWithoutManifest) {
   Files files = GoldenFiles("raw");
   files["CURRENT"] = "";
   {
-    World world;
-    WriteFiles(world.files.get(), kPath, files);
-    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(sim.SmallOptions(), kPath));
     ASSERT_FALSE(report.notes.empty());
     EXPECT_THAT(report.notes[0], HasSubstr("MANIFEST-000002 is believed"));
-    EXPECT_EQ(Scan(**world.Open()).size(), 5u);
+    EXPECT_EQ(Scan(**sim.Open()).size(), 5u);
   }
   files.erase("MANIFEST-000002");
   files.erase("CURRENT");
   Write(files);
-  ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
+  ASSERT_OK(RepairLevelDb(sim_.SmallOptions(), kPath));
   EXPECT_EQ(OpenTwice().size(), 5u);
 }
 
@@ -451,23 +451,23 @@ TEST_F(ConvertTest, LevelDbsFilesWithoutAWholeCurrentAreNotForRepair) {
       if (files["CURRENT"] == "gone") files.erase("CURRENT");
       if (was_converting) files["IMPORT"] = "A conversion from LevelDB";
       if (was_converting) files["000040.tbl"] = "half a table";
-      World world;
-      WriteFiles(world.files.get(), kPath, files);
+      SimulatedEnv sim;
+      WriteFiles(sim.files.get(), kPath, files);
       const auto names_it = HasSubstr("`mergedb convert --salvage /db`");
-      EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, names_it));
-      EXPECT_THAT(Repair(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
-      EXPECT_THAT(Verify(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
-      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
-      ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
-      EXPECT_EQ(Scan(**world.Open()).size(), 5u);
+      EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, names_it));
+      EXPECT_THAT(Repair(sim.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
+      EXPECT_THAT(Verify(sim.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
+      EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
+      ASSERT_OK(RepairLevelDb(sim.SmallOptions(), kPath));
+      EXPECT_EQ(Scan(**sim.Open()).size(), 5u);
     }
   }
 }
 
 TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
-  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
-  { ASSERT_OK(world_.Open()); }
-  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
+  EXPECT_THAT(RepairLevelDb(sim_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
+  { ASSERT_OK(sim_.Open()); }
+  EXPECT_THAT(RepairLevelDb(sim_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
 }
 
 // ---- interruptions ----------------------------------------------------------------------------------------
@@ -486,11 +486,11 @@ LevelDbDirectory SmallDirectory() {
 }
 
 // Checks the state on disk: LevelDB's files, byte for byte; or mergedb's, complete. Then opens it.
-void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& shown) {
-  const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+void ExpectWholeOrUntouched(SimulatedEnv& sim, const Files& before, const Shown& shown) {
+  const auto owner = legacy::OwnerOf(sim.files.get(), kPath);
   ASSERT_OK(owner);
   if (*owner == legacy::Owner::kLevelDb) {
-    const Files now = LevelDbsFiles(*world.files);
+    const Files now = LevelDbsFiles(*sim.files);
     for (const auto& [name, bytes] : before) {
       if (name == "LOCK") continue;
       ASSERT_TRUE(now.contains(name)) << name;
@@ -499,30 +499,30 @@ void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& show
   } else {
     EXPECT_EQ(*owner, legacy::Owner::kOther);
   }
-  auto db = world.Open();
+  auto db = sim.Open();
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db), shown);
   ASSERT_OK((*db)->Close());
   for (const char* part : {".ldb", ".log", ".dbtmp", "IMPORT", "CURRENT.tmp"})
-    EXPECT_FALSE(HasName(*world.files, part)) << part;
+    EXPECT_FALSE(HasName(*sim.files, part)) << part;
 }
 
 TEST(ConvertInterrupted, APowerCutOrKillAtAnyOperationLosesNothing) {
   LevelDbDirectory directory = SmallDirectory();
   const Files before = directory.Finish();
-  World world;
-  WriteFiles(world.files.get(), kPath, before);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, before);
   std::set<uint64_t> seen;
   uint64_t images = 0;
   bool is_opening = true;
-  world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+  sim.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
     if (!is_opening) return;
     std::vector<CrashMode> modes(std::begin(kPowerCutModes), std::end(kPowerCutModes));
     modes.push_back(CrashMode::kKill);
     for (const CrashMode mode : modes) {
       for (const CrashModel model : kCrashModels) {
         for (uint64_t seed = 0; seed < (mode == CrashMode::kBlockMix ? Sized(3, 20) : 1); ++seed) {
-          auto image = World::After(world, mode, model, op * 100 + seed);
+          auto image = SimulatedEnv::After(sim, mode, model, op * 100 + seed);
           if (!seen.insert(image->files->Fingerprint()).second) continue;
           ++images;
           SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode) +
@@ -532,7 +532,7 @@ TEST(ConvertInterrupted, APowerCutOrKillAtAnyOperationLosesNothing) {
       }
     }
   });
-  { ASSERT_OK(world.Open()); }
+  { ASSERT_OK(sim.Open()); }
   is_opening = false;
   EXPECT_GT(images, 20u);
 }
@@ -546,28 +546,28 @@ TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
       for (uint64_t nth = 1; was_hit; ++nth) {
         SCOPED_TRACE("operation " + std::to_string(nth) + (sticky ? " and all after it" : "") +
                      (has_happened ? ", which happened" : ""));
-        World world;
-        WriteFiles(world.files.get(), kPath, before);
-        world.files->AddFault({.op = Op::kAny,
-                               .nth = nth,
-                               .sticky = sticky,
-                               .status = Status::IOError("injected"),
-                               .has_happened = has_happened});
-        auto db = world.Open();
-        was_hit = world.files->faults_hit() > 0;
+        SimulatedEnv sim;
+        WriteFiles(sim.files.get(), kPath, before);
+        sim.files->AddFault({.op = Op::kAny,
+                             .nth = nth,
+                             .sticky = sticky,
+                             .status = Status::IOError("injected"),
+                             .has_happened = has_happened});
+        auto db = sim.Open();
+        was_hit = sim.files->faults_hit() > 0;
         const bool opened = db.has_value();
         if (opened && was_hit) (void)(*db)->Close();
         db = Status::Aborted("closed");
-        world.files->ClearFaults();
+        sim.files->ClearFaults();
         if (!was_hit) break;
-        if (!opened && !sticky && !has_happened && LevelDbsFiles(*world.files).contains("000002.ldb")) {
-          const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+        if (!opened && !sticky && !has_happened && LevelDbsFiles(*sim.files).contains("000002.ldb")) {
+          const auto owner = legacy::OwnerOf(sim.files.get(), kPath);
           ASSERT_OK(owner);
           EXPECT_NE(*owner, legacy::Owner::kOverwritten);
         }
-        auto again = World::After(world, CrashMode::kKill, CrashModel::kStrict, nth);
+        auto again = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, nth);
         ExpectWholeOrUntouched(*again, before, directory.shown());
-        auto cut = World::After(world, CrashMode::kMin, CrashModel::kStrict, nth);
+        auto cut = SimulatedEnv::After(sim, CrashMode::kMin, CrashModel::kStrict, nth);
         ExpectWholeOrUntouched(*cut, before, directory.shown());
       }
     }
@@ -577,24 +577,24 @@ TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
 TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
   LevelDbDirectory directory = RandomDirectory(3, 3000, 2000);
   const Files before = directory.Finish();
-  World world;
-  WriteFiles(world.files.get(), kPath, before);
-  const uint64_t used = world.files->bytes_used();
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, before);
+  const uint64_t used = sim.files->bytes_used();
   bool was_refused = false;
   for (uint64_t room = 0; room < (uint64_t{1} << 20); room += 16 << 10) {
-    world.files->SetCapacity(used + room);
-    const auto db = world.Open();
+    sim.files->SetCapacity(used + room);
+    const auto db = sim.Open();
     if (db) break;
     was_refused = true;
     EXPECT_THAT(db, StatusIs(Code::kNoSpace)) << room;
-    if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb)
+    if (legacy::OwnerOf(sim.files.get(), kPath).value() != legacy::Owner::kLevelDb)
       break;  // there was room for the conversion, but not for a WAL
     EXPECT_THAT(db, StatusIs(Code::kNoSpace, HasSubstr("free space"))) << room;
-    EXPECT_EQ(ReadFiles(*world.files, kPath), before) << room;
+    EXPECT_EQ(ReadFiles(*sim.files, kPath), before) << room;
   }
   EXPECT_TRUE(was_refused);
-  world.files->SetCapacity(UINT64_MAX);
-  auto db = world.Open();
+  sim.files->SetCapacity(UINT64_MAX);
+  auto db = sim.Open();
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db), directory.shown());
 }
@@ -607,27 +607,27 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
   before["000002.ldb"][5] ^= 1;
   Shown shown;
   {
-    World world;
-    WriteFiles(world.files.get(), kPath, before);
-    EXPECT_FALSE(world.Open());
-    ASSERT_OK_AND_ASSIGN(const auto report, RepairLevelDb(world.SmallOptions(), kPath));
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, before);
+    EXPECT_FALSE(sim.Open());
+    ASSERT_OK_AND_ASSIGN(const auto report, RepairLevelDb(sim.SmallOptions(), kPath));
     EXPECT_FALSE(report.losses.empty());
-    shown = Scan(**world.Open());
+    shown = Scan(**sim.Open());
   }
-  const auto expect_kept = [&](World& world) {
+  const auto expect_kept = [&](SimulatedEnv& sim) {
     std::multiset<std::string> bytes;
-    for (const auto& [name, content] : ReadFiles(*world.files, kPath)) bytes.insert(content);
+    for (const auto& [name, content] : ReadFiles(*sim.files, kPath)) bytes.insert(content);
     for (const auto& [name, content] : before) {
       if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
     }
   };
   std::set<uint64_t> seen;
-  World world;
-  WriteFiles(world.files.get(), kPath, before);
-  world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, before);
+  sim.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
     for (const CrashMode mode :
          {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
-      auto image = World::After(world, mode, CrashModel::kStrict, op);
+      auto image = SimulatedEnv::After(sim, mode, CrashModel::kStrict, op);
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       expect_kept(*image);
@@ -641,12 +641,12 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
       EXPECT_FALSE(HasName(*image->files, "IMPORT"));
     }
   });
-  ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
-  world.files->SetOpHook(nullptr);
+  ASSERT_OK(RepairLevelDb(sim.SmallOptions(), kPath));
+  sim.files->SetOpHook(nullptr);
   for (const bool sticky : {false, true}) {
     for (uint64_t nth = 1;; ++nth) {
       SCOPED_TRACE("error of operation " + std::to_string(nth) + (sticky ? " and all after it" : ""));
-      World failing;
+      SimulatedEnv failing;
       WriteFiles(failing.files.get(), kPath, before);
       failing.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky});
       (void)RepairLevelDb(failing.SmallOptions(), kPath);
@@ -666,71 +666,71 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
 
 TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
   LevelDbDirectory directory = SmallDirectory();
-  World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
-  { ASSERT_OK(world.Open()); }
-  EXPECT_TRUE(HasName(*world.files, ".log"));
-  EXPECT_TRUE(HasName(*world.files, "IMPORT"));
-  world.files->ClearFaults();
-  ASSERT_OK(DB::Destroy(world.SmallOptions(), kPath));
-  EXPECT_EQ(ReadFiles(*world.files, kPath), (Files{{"LOG", "text for people\n"}}));
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, directory.Finish());
+  sim.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  { ASSERT_OK(sim.Open()); }
+  EXPECT_TRUE(HasName(*sim.files, ".log"));
+  EXPECT_TRUE(HasName(*sim.files, "IMPORT"));
+  sim.files->ClearFaults();
+  ASSERT_OK(DB::Destroy(sim.SmallOptions(), kPath));
+  EXPECT_EQ(ReadFiles(*sim.files, kPath), (Files{{"LOG", "text for people\n"}}));
 }
 
 // The conversion is committed durably, but LevelDB's files or IMPORT could not be removed.
-void ConvertWithout(World& world, const std::string& removal, const Shown& shown) {
-  world.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
+void ConvertWithout(SimulatedEnv& sim, const std::string& removal, const Shown& shown) {
+  sim.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
   {
-    auto db = world.Open();
+    auto db = sim.Open();
     ASSERT_OK(db);
     EXPECT_EQ(Scan(**db), shown);
   }
-  ASSERT_TRUE(HasName(*world.files, "IMPORT"));
-  world.files->ClearFaults();
+  ASSERT_TRUE(HasName(*sim.files, "IMPORT"));
+  sim.files->ClearFaults();
 }
 
 TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
   for (const char* removal : {".l", "IMPORT"}) {
     SCOPED_TRACE(removal);
     LevelDbDirectory directory = SmallDirectory();
-    World world;
-    WriteFiles(world.files.get(), kPath, directory.Finish());
-    ConvertWithout(world, removal, directory.shown());
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, directory.Finish());
+    ConvertWithout(sim, removal, directory.shown());
     const auto is_refusal = StatusIs(Code::kInvalidArgument, HasSubstr("converted already"));
-    const Files before = ReadFiles(*world.files, kPath);
-    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
-    EXPECT_EQ(ReadFiles(*world.files, kPath), before);
+    const Files before = ReadFiles(*sim.files, kPath);
+    EXPECT_THAT(RepairLevelDb(sim.SmallOptions(), kPath), is_refusal);
+    EXPECT_EQ(ReadFiles(*sim.files, kPath), before);
     // The MANIFEST alone shows it too.
-    ASSERT_OK(world.files->Remove(kPath + "/CURRENT"));
-    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
-    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
-    ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", before.at("CURRENT")));
-    EXPECT_EQ(Scan(**world.Open()), directory.shown());
-    EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+    ASSERT_OK(sim.files->Remove(kPath + "/CURRENT"));
+    EXPECT_THAT(RepairLevelDb(sim.SmallOptions(), kPath), is_refusal);
+    EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
+    ASSERT_OK(sim.files->WriteWhole(kPath + "/CURRENT", before.at("CURRENT")));
+    EXPECT_EQ(Scan(**sim.Open()), directory.shown());
+    EXPECT_FALSE(HasName(*sim.files, "IMPORT"));
   }
 }
 
 // Without CURRENT it is unknown whether the earlier conversion was committed: its tables go to lost/.
 TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversion) {
   LevelDbDirectory directory = SmallDirectory();
-  World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  ConvertWithout(world, ".l", directory.shown());
-  const Files before = ReadFiles(*world.files, kPath);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, directory.Finish());
+  ConvertWithout(sim, ".l", directory.shown());
+  const Files before = ReadFiles(*sim.files, kPath);
   for (const auto& [name, bytes] : before) {
     const bool stays = name == "IMPORT" || name.ends_with(".tbl") || name.ends_with(".ldb") || name.ends_with(".log");
-    if (!stays) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+    if (!stays) { ASSERT_OK(sim.files->Remove(kPath + "/" + name)); }
   }
-  ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+  ASSERT_OK(RepairLevelDb(sim.SmallOptions(), kPath));
   size_t tables = 0;
   for (const auto& [name, bytes] : before) {
     if (!name.ends_with(".tbl")) continue;
     ++tables;
-    ASSERT_OK_AND_ASSIGN(const std::string kept, world.files->ReadWhole(kPath + "/lost/" + name));
+    ASSERT_OK_AND_ASSIGN(const std::string kept, sim.files->ReadWhole(kPath + "/lost/" + name));
     EXPECT_EQ(kept, bytes);
   }
   EXPECT_GT(tables, 0u);
-  EXPECT_EQ(Scan(**world.Open()), directory.shown());
+  EXPECT_EQ(Scan(**sim.Open()), directory.shown());
 }
 
 // After a kill between the rename of CURRENT and the sync of the directory the commit is not durable.
@@ -739,27 +739,27 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
   const Files before = directory.Finish();
   uint64_t images = 0;
   for (uint64_t nth = 1; images == 0; ++nth) {
-    World world;
-    WriteFiles(world.files.get(), kPath, before);
-    world.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
-    ASSERT_FALSE(world.Open().has_value());
-    world.files->ClearFaults();
-    const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, before);
+    sim.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
+    ASSERT_FALSE(sim.Open().has_value());
+    sim.files->ClearFaults();
+    const auto owner = legacy::OwnerOf(sim.files.get(), kPath);
     ASSERT_OK(owner);
     if (*owner == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
     bool is_opening = true;
-    world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    sim.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
       if (!is_opening) return;
       for (const CrashMode mode : kPowerCutModes) {
         for (uint64_t seed = 0; seed < Sized(3, 50); ++seed) {
           SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
           ++images;
-          const auto image = World::After(world, mode, CrashModel::kStrict, op * 100 + seed);
+          const auto image = SimulatedEnv::After(sim, mode, CrashModel::kStrict, op * 100 + seed);
           ExpectWholeOrUntouched(*image, before, directory.shown());
         }
       }
     });
-    { ASSERT_OK(world.Open()); }
+    { ASSERT_OK(sim.Open()); }
     is_opening = false;
   }
   EXPECT_GT(images, 20u);
@@ -768,28 +768,28 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
 // In that state LevelDB's files are the only intact copy.
 TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   LevelDbDirectory directory = SmallDirectory();
-  World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  ConvertWithout(world, ".l", directory.shown());
-  Files before = ReadFiles(*world.files, kPath);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, directory.Finish());
+  ConvertWithout(sim, ".l", directory.shown());
+  Files before = ReadFiles(*sim.files, kPath);
   std::erase_if(before,
                 [](const auto& each) { return !each.first.ends_with(".ldb") && !each.first.ends_with(".log"); });
   ASSERT_EQ(before.size(), 2u);
-  for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
-    if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+  for (const auto& [name, bytes] : ReadFiles(*sim.files, kPath)) {
+    if (name.ends_with(".tbl")) { ASSERT_OK(sim.files->Remove(kPath + "/" + name)); }
   }
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files are still there")));
-  for (const auto& [name, bytes] : before) EXPECT_TRUE(world.files->ReadWhole(kPath + "/" + name).has_value()) << name;
+  EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files still exist")));
+  for (const auto& [name, bytes] : before) EXPECT_TRUE(sim.files->ReadWhole(kPath + "/" + name).has_value()) << name;
   // A repair saves the intact part of the converted files, and the next open keeps LevelDB's files.
-  ASSERT_OK(Repair(world.SmallOptions(), kPath));
-  EXPECT_EQ(Scan(**world.Open()), Shown());
-  EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+  ASSERT_OK(Repair(sim.SmallOptions(), kPath));
+  EXPECT_EQ(Scan(**sim.Open()), Shown());
+  EXPECT_FALSE(HasName(*sim.files, "IMPORT"));
   Files kept;
   for (const auto& [name, bytes] : before) {
-    ASSERT_OK_AND_ASSIGN(kept[name], world.files->ReadWhole(kPath + "/lost/" + name));
+    ASSERT_OK_AND_ASSIGN(kept[name], sim.files->ReadWhole(kPath + "/lost/" + name));
   }
   EXPECT_EQ(kept, before);
-  World again;
+  SimulatedEnv again;
   WriteFiles(again.files.get(), kPath, kept);
   ASSERT_OK(RepairLevelDb(again.SmallOptions(), kPath));
   EXPECT_EQ(Scan(**again.Open()), directory.shown());
@@ -798,12 +798,12 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
 // LevelDB uses a directory whose conversion was interrupted; the next conversion starts from that state.
 TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
   LevelDbDirectory directory = SmallDirectory();
-  World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  world.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT", .sticky = true});
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, directory.Finish());
+  sim.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT", .sticky = true});
   auto image = [&] {
-    EXPECT_FALSE(world.Open());
-    return World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+    EXPECT_FALSE(sim.Open());
+    return SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
   }();
   ASSERT_OK(image->files->WriteWhole(kPath + "/IMPORT", "half"));  // as if the process had been killed
   ASSERT_OK(image->files->WriteWhole(kPath + "/000040.tbl", "half a table"));

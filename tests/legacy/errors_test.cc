@@ -21,10 +21,10 @@ namespace {
 using ::testing::HasSubstr;
 using Image = std::unique_ptr<FaultFileSystem>;
 
-const std::string kPath = World::kPath;
+const std::string kPath = SimulatedEnv::kPath;
 
-Shown OpenAndScan(World& world) {
-  auto db = world.Open();
+Shown OpenAndScan(SimulatedEnv& sim) {
+  auto db = sim.Open();
   EXPECT_OK(db.status());
   return db ? Scan(**db) : Shown();
 }
@@ -60,13 +60,13 @@ LevelDbDirectory DirectoryWithALargeLog() {
 // The database is converted; LevelDB's files and the marker are still there.
 Image ConvertedWithItsSource() {
   LevelDbDirectory directory = SmallDirectory();
-  World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
-  EXPECT_EQ(OpenAndScan(world), directory.shown());
-  world.files->ClearFaults();
-  EXPECT_TRUE(ReadFiles(*world.files, kPath).contains("IMPORT"));
-  return world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, directory.Finish());
+  sim.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  EXPECT_EQ(OpenAndScan(sim), directory.shown());
+  sim.files->ClearFaults();
+  EXPECT_TRUE(ReadFiles(*sim.files, kPath).contains("IMPORT"));
+  return sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
 }
 
 // A conversion was killed before it made a table: its marker is there.
@@ -80,15 +80,15 @@ Files Interrupted(Files files) {
 class ConvertErrors : public ::testing::Test {
  protected:
   void FailEach(const FaultFileSystem& before, const Shown& shown) {
-    ForEachFailingCall(before, [&](World& world, const Fault& fault) {
-      world.files->AddFault(fault);
-      const Status status = world.Open().status();
-      const bool was_hit = EndFault(world);
+    ForEachFailingCall(before, [&](SimulatedEnv& sim, const Fault& fault) {
+      sim.files->AddFault(fault);
+      const Status status = sim.Open().status();
+      const bool was_hit = EndFault(sim);
       // If the size of a marker is unknown, the open reports that the marker exists already.
       EXPECT_TRUE(status.ok() || (was_hit && (IsInjected(status) || status.IsInvalidArgument()))) << status.ToString();
-      EXPECT_EQ(OpenAndScan(world), shown);
-      EXPECT_EQ(OpenAndScan(world), shown);
-      const Files after = ReadFiles(*world.files, kPath);
+      EXPECT_EQ(OpenAndScan(sim), shown);
+      EXPECT_EQ(OpenAndScan(sim), shown);
+      const Files after = ReadFiles(*sim.files, kPath);
       for (const char* name : {"IMPORT", "000002.ldb"}) EXPECT_FALSE(after.contains(name)) << name;
       return was_hit;
     });
@@ -117,25 +117,25 @@ TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen
         1, {{"key" + std::to_string(i), i, kv::Kind::kPut, std::string(8 << 20, static_cast<char>('a' + i))}});
   }
   const Files before = directory.Finish();
-  World world;
-  WriteFiles(world.files.get(), kPath, before);
-  world.files->AddFault({.op = Op::kSync, .path_contains = ".tbl"});
-  EXPECT_THAT(world.Open(), StatusIs(Code::kIOError, HasSubstr("/db: converting from LevelDB: /db/")));
-  EXPECT_TRUE(EndFault(world));
-  EXPECT_TRUE(ReadFiles(*world.files, kPath) == before);
-  EXPECT_TRUE(OpenAndScan(world) == directory.shown());
-  const auto after = ReadFiles(*world.files, kPath);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, before);
+  sim.files->AddFault({.op = Op::kSync, .path_contains = ".tbl"});
+  EXPECT_THAT(sim.Open(), StatusIs(Code::kIOError, HasSubstr("/db: converting from LevelDB: /db/")));
+  EXPECT_TRUE(EndFault(sim));
+  EXPECT_TRUE(ReadFiles(*sim.files, kPath) == before);
+  EXPECT_TRUE(OpenAndScan(sim) == directory.shown());
+  const auto after = ReadFiles(*sim.files, kPath);
   EXPECT_EQ(std::count_if(after.begin(), after.end(), [](const auto& each) { return each.first.ends_with(".tbl"); }),
             2);
 }
 
 TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
   LevelDbDirectory directory = SmallDirectory();
-  ForEachFailingCall(*ImageOf(directory.Finish()), [&](World& world, const Fault& fault) {
-    EXPECT_THAT(IsLevelDb(world.SmallOptions(), kPath), IsOkAndHolds(true));
-    world.files->AddFault(fault);
-    const auto is_leveldb = IsLevelDb(world.SmallOptions(), kPath);
-    const bool was_hit = EndFault(world);
+  ForEachFailingCall(*ImageOf(directory.Finish()), [&](SimulatedEnv& sim, const Fault& fault) {
+    EXPECT_THAT(IsLevelDb(sim.SmallOptions(), kPath), IsOkAndHolds(true));
+    sim.files->AddFault(fault);
+    const auto is_leveldb = IsLevelDb(sim.SmallOptions(), kPath);
+    const bool was_hit = EndFault(sim);
     EXPECT_EQ(is_leveldb.has_value(), !was_hit) << is_leveldb.status().ToString();
     EXPECT_TRUE(is_leveldb || IsInjected(is_leveldb.error()));
     return was_hit;
@@ -146,27 +146,27 @@ TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
 
 class RepairErrors : public ::testing::Test {
  protected:
-  static void ExpectAllKept(const Files& before, World& world) {
+  static void ExpectAllKept(const Files& before, SimulatedEnv& sim) {
     std::multiset<std::string> bytes;
-    for (const auto& [name, content] : ReadFiles(*world.files, kPath)) bytes.insert(content);
+    for (const auto& [name, content] : ReadFiles(*sim.files, kPath)) bytes.insert(content);
     for (const auto& [name, content] : before) {
       if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
     }
   }
   // Until the MANIFEST is mergedb's, the LevelDB repair is run again. After that, mergedb's own repair makes
   // a missing CURRENT.
-  static Shown Finish(World& world) {
-    const auto is_leveldbs = legacy::LooksLikeLevelDb(world.files.get(), kPath);
+  static Shown Finish(SimulatedEnv& sim) {
+    const auto is_leveldbs = legacy::LooksLikeLevelDb(sim.files.get(), kPath);
     EXPECT_OK(is_leveldbs);
-    if (!DB::Open(MustExist(world), kPath)) {
-      const Options options = world.SmallOptions();
+    if (!DB::Open(MustExist(sim), kPath)) {
+      const Options options = sim.SmallOptions();
       const auto again = *is_leveldbs ? RepairLevelDb(options, kPath) : Repair(options, kPath);
       EXPECT_OK(again.status());
     }
-    return OpenAndScan(world);
+    return OpenAndScan(sim);
   }
-  static Options MustExist(World& world) {
-    Options options = world.SmallOptions();
+  static Options MustExist(SimulatedEnv& sim) {
+    Options options = sim.SmallOptions();
     options.mode = OpenMode::kReadOnly;  // which converts nothing
     return options;
   }
@@ -185,16 +185,16 @@ TEST_F(RepairErrors, IsRunAgainWhenTheCallsWorkAgain) {
     SCOPED_TRACE(before.contains("CURRENT") ? "with CURRENT" : "without CURRENT");
     Shown shown;
     {
-      const auto world = CopyOf(*ImageOf(before));
-      ASSERT_OK(RepairLevelDb(world->SmallOptions(), kPath).status());
-      shown = OpenAndScan(*world);
+      const auto sim = CopyOf(*ImageOf(before));
+      ASSERT_OK(RepairLevelDb(sim->SmallOptions(), kPath).status());
+      shown = OpenAndScan(*sim);
     }
-    ForEachFailingCall(*ImageOf(before), [&](World& world, const Fault& fault) {
-      world.files->AddFault(fault);
-      const auto report = RepairLevelDb(world.SmallOptions(), kPath);
-      const bool was_hit = EndFault(world);
+    ForEachFailingCall(*ImageOf(before), [&](SimulatedEnv& sim, const Fault& fault) {
+      sim.files->AddFault(fault);
+      const auto report = RepairLevelDb(sim.SmallOptions(), kPath);
+      const bool was_hit = EndFault(sim);
       EXPECT_TRUE(report || (was_hit && IsInjected(report.error()))) << report.error().ToString();
-      EXPECT_EQ(Finish(world), shown);
+      EXPECT_EQ(Finish(sim), shown);
       return was_hit;
     });
   }
@@ -205,12 +205,12 @@ TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
   const Files whole = directory.Finish();
   for (const Files& before : {whole, WithoutManifest(whole)}) {
     uint64_t given_up = 0;
-    ForEachGivingUp(*ImageOf(before), [&](World& world, const Progress& progress) {
-      const auto report = RepairLevelDb(world.SmallOptions(), kPath, progress);
+    ForEachGivingUp(*ImageOf(before), [&](SimulatedEnv& sim, const Progress& progress) {
+      const auto report = RepairLevelDb(sim.SmallOptions(), kPath, progress);
       if (report) return false;
       ++given_up;
-      EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("given up on request")));
-      EXPECT_EQ(ReadFiles(*world.files, kPath), before);
+      EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback")));
+      EXPECT_EQ(ReadFiles(*sim.files, kPath), before);
       return true;
     });
     EXPECT_GT(given_up, 3u);
@@ -220,15 +220,14 @@ TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
 // ---- destroy ----------------------------------------------------------------------------------------------
 
 void FailEachOfADestroy(const FaultFileSystem& before) {
-  ForEachFailingCall(before, [&](World& world, const Fault& fault) {
-    world.files->AddFault(fault);
-    const Status status = DB::Destroy(world.SmallOptions(), kPath);
-    const bool was_hit = EndFault(world);
+  ForEachFailingCall(before, [&](SimulatedEnv& sim, const Fault& fault) {
+    sim.files->AddFault(fault);
+    const Status status = DB::Destroy(sim.SmallOptions(), kPath);
+    const bool was_hit = EndFault(sim);
     EXPECT_TRUE(status.ok() || (was_hit && IsInjected(status))) << status.ToString();
-    const Status again = DB::Destroy(world.SmallOptions(), kPath);
+    const Status again = DB::Destroy(sim.SmallOptions(), kPath);
     EXPECT_TRUE(again.ok() || again.IsNotFound()) << again.ToString();
-    for (const auto& [name, bytes] : ReadFiles(*world.files, kPath))
-      EXPECT_TRUE(name == "LOG" || name == "LOCK") << name;
+    for (const auto& [name, bytes] : ReadFiles(*sim.files, kPath)) EXPECT_TRUE(name == "LOG" || name == "LOCK") << name;
     return was_hit;
   });
 }
@@ -251,7 +250,7 @@ class ExportErrors : public ::testing::Test {
   // Exports into `before`: a call that fails, and the next call.
   void FailEach(const FaultFileSystem& before, const LevelDbExportOptions& export_options) {
     const Shown shown = Scan(*db_);
-    ForEachFailingCall(before, [&](World& target, const Fault& fault) {
+    ForEachFailingCall(before, [&](SimulatedEnv& target, const Fault& fault) {
       Options options = source_.SmallOptions();
       options.env.file_system = target.files.get();
       target.files->AddFault(fault);
@@ -268,7 +267,7 @@ class ExportErrors : public ::testing::Test {
     });
   }
 
-  World source_;
+  SimulatedEnv source_;
   std::unique_ptr<DB> db_;
 };
 
@@ -340,10 +339,10 @@ TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
   };
   for (const auto& [message, code, files] : cases) {
     SCOPED_TRACE(message);
-    World world;
-    WriteFiles(world.files.get(), kPath, files);
-    EXPECT_THAT(world.Open(), StatusIs(code, HasSubstr(message)));
-    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, files);
+    EXPECT_THAT(sim.Open(), StatusIs(code, HasSubstr(message)));
+    EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
   }
 }
 
@@ -363,11 +362,11 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
     writer.Append(leveldb_format::EncodeVersionEdit(directory.edit()), &bytes);
     bytes.resize(whole + 20);
   }
-  World world;
-  WriteFiles(world.files.get(), kPath, files);
-  EXPECT_THAT(world.Open(),
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, files);
+  EXPECT_THAT(sim.Open(),
               StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 7, but the logs begin at 44")));
-  EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+  EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
 }
 
 // A MANIFEST that ends within the VersionEdit that adds the table with all changes except the first and the
@@ -403,17 +402,17 @@ TEST(ForgedLevelDb, TablesThatAManifestCutShortDoesNotNameAreNotGivenUp) {
   for (const bool log_is_empty : {false, true}) {
     SCOPED_TRACE(log_is_empty ? "an empty log" : "a log");
     const Files files = CutBeforeATable(log_is_empty);
-    World world;
-    WriteFiles(world.files.get(), kPath, files);
-    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 1, but")));
-    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
-    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    SimulatedEnv sim;
+    WriteFiles(sim.files.get(), kPath, files);
+    EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 1, but")));
+    EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(sim.SmallOptions(), kPath));
     ASSERT_EQ(report.losses.size(), 1u);
     EXPECT_EQ(report.losses[0].file, "MANIFEST");
     Shown shown = {{"first", "1"}, {"middle", "2"}, {"middle2", "200"}};
     if (!log_is_empty) shown["last"] = "201";
-    EXPECT_EQ(OpenAndScan(world), shown);
-    EXPECT_EQ(*world.files->ReadWhole(kPath + "/lost/000003.ldb"), files.at("000003.ldb"));
+    EXPECT_EQ(OpenAndScan(sim), shown);
+    EXPECT_EQ(*sim.files->ReadWhole(kPath + "/lost/000003.ldb"), files.at("000003.ldb"));
   }
 }
 
@@ -430,10 +429,10 @@ TEST(ForgedLevelDb, TablesOfAnEditThatWasNeverFinishedGo) {
   for (auto& [name, bytes] : files) {
     if (name.starts_with("MANIFEST")) bytes += "cut";
   }
-  World world;
-  WriteFiles(world.files.get(), kPath, files);
-  EXPECT_EQ(OpenAndScan(world), directory.shown());
-  EXPECT_FALSE(ReadFiles(*world.files, kPath).contains("000009.ldb"));
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, files);
+  EXPECT_EQ(OpenAndScan(sim), directory.shown());
+  EXPECT_FALSE(ReadFiles(*sim.files, kPath).contains("000009.ldb"));
 }
 
 // A failure before the removal of the half table must not remove IMPORT: without IMPORT the table makes the
@@ -445,12 +444,12 @@ TEST(ConvertTakenUp, TheMarkerStaysAsLongAsAnEarlierTableDoes) {
   files["IMPORT"] = "half";
   files["000090.tbl"] = "half a table";
   FaultFileSystem before;
-  WriteFiles(&before, World::kPath, files);
-  ForEachFailingCall(before, [&](World& world, const Fault& fault) {
-    world.files->AddFault(fault);
-    (void)world.Open();
-    const bool was_hit = EndFault(world);
-    auto db = world.Open();
+  WriteFiles(&before, SimulatedEnv::kPath, files);
+  ForEachFailingCall(before, [&](SimulatedEnv& sim, const Fault& fault) {
+    sim.files->AddFault(fault);
+    (void)sim.Open();
+    const bool was_hit = EndFault(sim);
+    auto db = sim.Open();
     EXPECT_OK(db.status());
     std::string value;
     EXPECT_TRUE(db && (*db)->Get({}, "key", &value).ok() && value == "value");

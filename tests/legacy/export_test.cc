@@ -10,7 +10,7 @@
 #include "legacy/directory.h"
 #include "mergedb/merge.h"
 #include "testing/seed.h"
-#include "testing/world.h"
+#include "testing/simulated_env.h"
 #include "tests/legacy/leveldb_directory.h"
 
 namespace mergedb::testing {
@@ -22,7 +22,7 @@ const std::string kTarget = "/out";
 
 class ExportTest : public ::testing::Test {
  protected:
-  ExportTest() : db_(std::move(world_.Open()).value()) {}
+  ExportTest() : db_(std::move(sim_.Open()).value()) {}
 
   void Fill(int keys) {
     base::Random random(1);
@@ -30,18 +30,18 @@ class ExportTest : public ::testing::Test {
       ASSERT_OK(db_->Put({}, "key" + std::to_string(random.Uniform(100'000)), std::string(random.Uniform(200), 'v')));
   }
   Result<LevelDbExport> Export(const LevelDbExportOptions& options = {}) {
-    return ExportToLevelDb(*db_, world_.SmallOptions(), kTarget, options);
+    return ExportToLevelDb(*db_, sim_.SmallOptions(), kTarget, options);
   }
   // Opens a copy of the export, which converts the copy.
-  static Shown ReadBack(World& world) {
-    World copy;
-    WriteFiles(copy.files.get(), World::kPath, ReadFiles(*world.files, kTarget));
+  static Shown ReadBack(SimulatedEnv& sim) {
+    SimulatedEnv copy;
+    WriteFiles(copy.files.get(), SimulatedEnv::kPath, ReadFiles(*sim.files, kTarget));
     auto db = copy.Open();
     EXPECT_OK(db.status());
     return db ? Scan(**db) : Shown();
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
 };
 
@@ -56,23 +56,23 @@ TEST_F(ExportTest, ShowsWhatTheDatabaseShows) {
   ASSERT_OK_AND_ASSIGN(const LevelDbExport exported, Export({.table_bytes = 10'000}));
   EXPECT_EQ(exported.entries, shown.size());
   EXPECT_GT(exported.tables, 1u);
-  EXPECT_EQ(ReadBack(world_), shown);
-  EXPECT_FALSE(ReadFiles(*world_.files, kTarget).contains("EXPORT"));
+  EXPECT_EQ(ReadBack(sim_), shown);
+  EXPECT_FALSE(ReadFiles(*sim_.files, kTarget).contains("EXPORT"));
   EXPECT_EQ(Scan(*db_), shown) << "the database itself is as it was";
 }
 
 TEST_F(ExportTest, NothingIsADatabaseToo) {
   ASSERT_OK_AND_ASSIGN(const LevelDbExport exported, Export());
   EXPECT_EQ(exported.tables, 0u);
-  EXPECT_EQ(ReadBack(world_), Shown());
+  EXPECT_EQ(ReadBack(sim_), Shown());
 }
 
 TEST_F(ExportTest, CodecsAndFiltersAreChosen) {
   Fill(300);
   const Shown shown = Scan(*db_);
   for (const Compression compression : {Compression::kNone, Compression::kSnappy, Compression::kZstd}) {
-    World target;
-    Options options = world_.SmallOptions();
+    SimulatedEnv target;
+    Options options = sim_.SmallOptions();
     options.env.file_system = target.files.get();
     ASSERT_OK(ExportToLevelDb(
         *db_, options, kTarget,
@@ -84,11 +84,11 @@ TEST_F(ExportTest, CodecsAndFiltersAreChosen) {
 }
 
 TEST_F(ExportTest, OtherFilesAreNotTouched) {
-  ASSERT_OK(world_.files->CreateDirectory(kTarget));
-  ASSERT_OK(world_.files->WriteWhole(kTarget + "/mine", "x"));
-  EXPECT_THAT(Export(), StatusIs(Code::kInvalidArgument, HasSubstr("mine is there")));
-  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), World::kPath), StatusIs(Code::kInvalidArgument));
-  EXPECT_EQ(ReadFiles(*world_.files, kTarget), (Files{{"mine", "x"}}));
+  ASSERT_OK(sim_.files->CreateDirectory(kTarget));
+  ASSERT_OK(sim_.files->WriteWhole(kTarget + "/mine", "x"));
+  EXPECT_THAT(Export(), StatusIs(Code::kInvalidArgument, HasSubstr("found mine")));
+  EXPECT_THAT(ExportToLevelDb(*db_, sim_.SmallOptions(), SimulatedEnv::kPath), StatusIs(Code::kInvalidArgument));
+  EXPECT_EQ(ReadFiles(*sim_.files, kTarget), (Files{{"mine", "x"}}));
 }
 
 TEST_F(ExportTest, ASecondExportDoesNotReplaceTheFirst) {
@@ -102,7 +102,7 @@ TEST_F(ExportTest, AKeyThatCannotBeFoldedFailsTheExport) {
   ASSERT_OK(db_->Put({}, "bad", "not a number"));
   ASSERT_OK(db_->Merge({}, "bad", merge::AddU64(1)));
   EXPECT_THAT(Export(), StatusIs(Code::kMergeFailed, HasSubstr("bad")));
-  EXPECT_EQ(ReadFiles(*world_.files, kTarget), Files());
+  EXPECT_EQ(ReadFiles(*sim_.files, kTarget), Files());
   ASSERT_OK(db_->Delete({}, "bad"));
   ASSERT_OK(Export());
 }
@@ -111,11 +111,11 @@ TEST_F(ExportTest, KeyspacesAreExportedEachByItself) {
   ASSERT_OK(db_->Put({}, "default", "1"));
   ASSERT_OK_AND_ASSIGN(const Keyspace named, db_->CreateKeyspace("named"));
   ASSERT_OK(db_->Put({}, named, "inside", "2"));
-  EXPECT_THAT(Export(), StatusIs(Code::kNotSupported, HasSubstr("\"named\": export each by itself")));
+  EXPECT_THAT(Export(), StatusIs(Code::kNotSupported, HasSubstr("\"named\"; export each keyspace separately")));
   for (const auto& [keyspace, shown] :
        {std::pair(Keyspace(), Shown{{"default", "1"}}), std::pair(named, Shown{{"inside", "2"}})}) {
-    World target;
-    Options options = world_.SmallOptions();
+    SimulatedEnv target;
+    Options options = sim_.SmallOptions();
     options.env.file_system = target.files.get();
     ASSERT_OK(ExportToLevelDb(*db_, options, kTarget, {.keyspace = keyspace}));
     EXPECT_EQ(ReadBack(target), shown);
@@ -126,17 +126,17 @@ TEST_F(ExportTest, GivesUpOnRequest) {
   Fill(500);
   EXPECT_THAT(Export({.table_bytes = 1000, .progress = [](uint64_t, uint64_t) { return false; }}),
               StatusIs(Code::kAborted));
-  EXPECT_EQ(ReadFiles(*world_.files, kTarget), Files());
+  EXPECT_EQ(ReadFiles(*sim_.files, kTarget), Files());
 }
 
 // To LevelDB a directory without CURRENT is no database.
-void ExpectNoneOrWhole(World& world, const Shown& shown) {
-  const Files files = ReadFiles(*world.files, kTarget);
+void ExpectNoneOrWhole(SimulatedEnv& sim, const Shown& shown) {
+  const Files files = ReadFiles(*sim.files, kTarget);
   if (!files.contains("CURRENT")) return;
   Files whole = files;
   whole.erase("EXPORT");
-  World copy;
-  WriteFiles(copy.files.get(), World::kPath, whole);
+  SimulatedEnv copy;
+  WriteFiles(copy.files.get(), SimulatedEnv::kPath, whole);
   auto db = copy.Open();
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db), shown);
@@ -146,11 +146,11 @@ TEST_F(ExportTest, InterruptedAnywhereItIsNoDatabaseOrWhole) {
   Fill(60);
   const Shown shown = Scan(*db_);
   std::set<uint64_t> seen;
-  world_.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+  sim_.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
     std::vector<CrashMode> modes(std::begin(kPowerCutModes), std::end(kPowerCutModes));
     modes.push_back(CrashMode::kKill);
     for (const CrashMode mode : modes) {
-      auto image = World::After(world_, mode, CrashModel::kStrict, op);
+      auto image = SimulatedEnv::After(sim_, mode, CrashModel::kStrict, op);
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       ExpectNoneOrWhole(*image, shown);
@@ -166,7 +166,7 @@ TEST_F(ExportTest, InterruptedAnywhereItIsNoDatabaseOrWhole) {
     }
   });
   ASSERT_OK(Export({.table_bytes = 1000}));
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   EXPECT_GT(seen.size(), 10u);
 }
 
@@ -176,8 +176,8 @@ TEST_F(ExportTest, AnErrorOfAnyOperationCanBeTriedAgain) {
   for (const bool sticky : {false, true}) {
     for (uint64_t nth = 1;; ++nth) {
       SCOPED_TRACE("operation " + std::to_string(nth) + (sticky ? " and all after it" : ""));
-      World target;
-      Options options = world_.SmallOptions();
+      SimulatedEnv target;
+      Options options = sim_.SmallOptions();
       options.env.file_system = target.files.get();
       target.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky});
       const auto failed = ExportToLevelDb(*db_, options, kTarget, {.table_bytes = 1000});

@@ -17,8 +17,8 @@
 #include "leveldb/db.h"
 #include "mergedb/leveldb.h"
 #include "mergedb/repair.h"
+#include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 #include "tests/legacy/leveldb_directory.h"
 
 namespace mergedb::testing {
@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kPath = World::kPath;
+const std::string kPath = SimulatedEnv::kPath;
 
 Files LevelDbsFiles() {
   LevelDbDirectory directory;
@@ -60,9 +60,9 @@ struct Trait {
   std::string name, bytes, found;
 };
 const std::vector<Trait> kTraits = {
-    {"OPTIONS-000007", "[Version]\n", "OPTIONS-000007 is there"},
-    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11", "IDENTITY is there"},
-    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11\n", "IDENTITY is there"},
+    {"OPTIONS-000007", "[Version]\n", "OPTIONS-000007 exists"},
+    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11", "IDENTITY exists"},
+    {"IDENTITY", "0d5b6e2c-77f1-4d9e-9f0a-b33b1d1c2f11\n", "IDENTITY exists"},
     {"LOG", "2026/11/23-01:43:23.574545 13469 RocksDB version: 7.8.3\n", "LOG says so"},
     {"000009.sst", "bytes" + Fixed64(0x88e241b785f4cff7), "000009.sst is a table of RocksDB's"},
     {"000009.sst", Fixed64(0x8242229663bf9564), "000009.sst is a table of RocksDB's"},
@@ -91,25 +91,25 @@ TEST(RocksDb, IsKnownByEachThingThatLevelDbDoesNotMake) {
   for (const Trait& trait : kTraits) {
     for (const bool has_current : {true, false}) {
       SCOPED_TRACE(trait.name + (has_current ? "" : ", without CURRENT"));
-      World world;
+      SimulatedEnv sim;
       Files files = LevelDbsFiles();
       files[trait.name] = trait.bytes;
       if (!has_current) files.erase("CURRENT");
-      WriteFiles(world.files.get(), kPath, files);
-      ExpectRefusals(world.SmallOptions(), kPath, trait.found);
-      EXPECT_THAT(DB::Destroy(world.SmallOptions(), kPath),
+      WriteFiles(sim.files.get(), kPath, files);
+      ExpectRefusals(sim.SmallOptions(), kPath, trait.found);
+      EXPECT_THAT(DB::Destroy(sim.SmallOptions(), kPath),
                   StatusIs(has_current ? Code::kNotSupported : Code::kNotFound));
-      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+      EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
     }
   }
 }
 
 TEST(RocksDb, IsNotMadeADatabaseOfOursWhereNothingButItsLogIsLeft) {
-  World world;
+  SimulatedEnv sim;
   const Files files = {{"LOCK", ""}, {"000004.log", "bytes"}, {"OPTIONS-000007", "[Version]\n"}};
-  WriteFiles(world.files.get(), kPath, files);
-  EXPECT_THAT(world.Open(), StatusIs(Code::kNotSupported, HasSubstr("OPTIONS-000007 is there")));
-  EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+  WriteFiles(sim.files.get(), kPath, files);
+  EXPECT_THAT(sim.Open(), StatusIs(Code::kNotSupported, HasSubstr("OPTIONS-000007 exists")));
+  EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
 }
 
 TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
@@ -119,56 +119,56 @@ TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
       {"000009.sst", "short"},  {"MANIFEST-000099", ""}, {"MANIFEST-000099", "no log at all, and long enough for one"}};
   for (const auto& [name, bytes] : harmless) {
     SCOPED_TRACE(name);
-    World world;
+    SimulatedEnv sim;
     Files files = LevelDbsFiles();
     files[name] = bytes;
-    WriteFiles(world.files.get(), kPath, files);
-    EXPECT_THAT(IsLevelDb(world.SmallOptions(), kPath), IsOkAndHolds(true));
-    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    WriteFiles(sim.files.get(), kPath, files);
+    EXPECT_THAT(IsLevelDb(sim.SmallOptions(), kPath), IsOkAndHolds(true));
+    ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
     EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}}));
   }
   LevelDbDirectory old;  // LevelDB's own tables had this name, too
   old.has_old_names = true;
   old.AddTable(1, {{"a", 7, kv::Kind::kPut, "1"}});
-  World world;
-  WriteFiles(world.files.get(), kPath, old.Finish());
-  EXPECT_OK(world.Open());
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), kPath, old.Finish());
+  EXPECT_OK(sim.Open());
 }
 
 TEST(RocksDb, IsNotDecidedWhereAFileCannotBeRead) {
   for (const char* name : {"IDENTITY", "LOG", "000009.sst", "MANIFEST-"}) {
     for (const Op op : {Op::kOpen, Op::kRead}) {
       SCOPED_TRACE(std::string(OpName(op)) + " of " + name);
-      World world;
+      SimulatedEnv sim;
       Files files = LevelDbsFiles();
       files["IDENTITY"] = "who I am";
       files["000009.sst"] = "not a table of RocksDB's";
-      WriteFiles(world.files.get(), kPath, files);
-      world.files->AddFault({.op = op, .path_contains = name, .sticky = true});
-      EXPECT_THAT(IsLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kIOError));
-      EXPECT_THAT(world.Open(), StatusIs(Code::kIOError));
-      EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kIOError));
-      world.files->ClearFaults();
-      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+      WriteFiles(sim.files.get(), kPath, files);
+      sim.files->AddFault({.op = op, .path_contains = name, .sticky = true});
+      EXPECT_THAT(IsLevelDb(sim.SmallOptions(), kPath), StatusIs(Code::kIOError));
+      EXPECT_THAT(sim.Open(), StatusIs(Code::kIOError));
+      EXPECT_THAT(RepairLevelDb(sim.SmallOptions(), kPath), StatusIs(Code::kIOError));
+      sim.files->ClearFaults();
+      EXPECT_EQ(ReadFiles(*sim.files, kPath), files);
     }
   }
 }
 
 TEST(RocksDb, IsNotADatabaseOfOursWithSuchFilesBesideIt) {
-  World world;
+  SimulatedEnv sim;
   {
-    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
     ASSERT_OK(db->Put({}, "a", "1"));
   }
-  for (const Trait& trait : kTraits) ASSERT_OK(world.files->WriteWhole(kPath + "/" + trait.name, trait.bytes));
+  for (const Trait& trait : kTraits) ASSERT_OK(sim.files->WriteWhole(kPath + "/" + trait.name, trait.bytes));
   {
-    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
     EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}}));
   }
-  ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", "damaged"));
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption));
-  ASSERT_OK(Repair(world.SmallOptions(), kPath, {}));
-  ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+  ASSERT_OK(sim.files->WriteWhole(kPath + "/CURRENT", "damaged"));
+  EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption));
+  ASSERT_OK(Repair(sim.SmallOptions(), kPath, {}));
+  ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
   EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}}));
 }
 

@@ -17,8 +17,8 @@
 #include "base/random.h"
 #include "mergedb/leveldb.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 #include "tests/legacy/leveldb_directory.h"
 
 namespace mergedb::testing {
@@ -147,15 +147,15 @@ TEST_F(StockTest, LevelDbOpensWhatAnInterruptedConversionLeaves) {
   Files files;
   for (const auto& entry : std::filesystem::directory_iterator(path_))
     files[entry.path().filename()] = Slurp(entry.path());
-  World world;
-  WriteFiles(world.files.get(), World::kPath, files);
+  SimulatedEnv sim;
+  WriteFiles(sim.files.get(), SimulatedEnv::kPath, files);
   std::set<uint64_t> seen;
   uint64_t opened = 0, refused = 0;
-  world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+  sim.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
     for (const CrashMode mode :
          {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
-      const auto image = World::After(world, mode, CrashModel::kStrict, op);
-      const Files left = ReadFiles(*image->files, World::kPath);
+      const auto image = SimulatedEnv::After(sim, mode, CrashModel::kStrict, op);
+      const Files left = ReadFiles(*image->files, SimulatedEnv::kPath);
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       if (left.at("CURRENT").back() != '\n' && refused > 0) continue;  // already mergedb's
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
@@ -176,8 +176,8 @@ TEST_F(StockTest, LevelDbOpensWhatAnInterruptedConversionLeaves) {
       }
     }
   });
-  { ASSERT_OK(world.Open()); }
-  world.files->SetOpHook(nullptr);
+  { ASSERT_OK(sim.Open()); }
+  sim.files->SetOpHook(nullptr);
   EXPECT_GT(opened, 3u);
   EXPECT_EQ(refused, 1u);
 }

@@ -32,7 +32,7 @@ const Profile kProfiles[] = {
     {},
     {.name = "few_keys", .keys = 8, .favourites = {"take", "drop", "flush", "compact"}},
     {.name = "large_values", .keys = 100, .large_value_one_in = 5, .favourites = {"steps"}},
-    {.name = "restless", .favourites = {"flush", "reopen", "kill", "read_only", "destroy", "settle"}},
+    {.name = "restless", .favourites = {"flush", "reopen", "kill", "read_only", "destroy", "wait_for_compaction"}},
     {.name = "cursors", .keys = 250, .favourites = {"open_iterator", "move", "scan", "take"}},
 };
 
@@ -118,7 +118,7 @@ TEST_P(ModelTest, AnswersAreTheModelsUnderEveryOptionSet) {
     const OpList list = Drawn(seed(), profile, count());
     // By comparator, since the order of keys depends on it.
     std::vector<std::pair<const Comparator*, std::string>> first_answers;
-    for (const OptionSet& set : WorldOptionSets()) {
+    for (const OptionSet& set : SimulatedOptionSets()) {
       if (turn++ % kSetsOneIn != 0) continue;
       const auto answers = AnswersOf(list, set);
       if (!answers) return;
@@ -138,7 +138,7 @@ TEST_P(ModelTest, MaintenanceAnywhereChangesNoAnswer) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
     const OpList list = Drawn(seed() + 500, profile, count());
     base::Random random(seed());
-    const auto& sets = WorldOptionSets();
+    const auto& sets = SimulatedOptionSets();
     const OptionSet& set = sets[random.Uniform(sets.size())];
     const auto answers = AnswersOf(list, set);
     for (const uint64_t one_in : {1, 5, 40}) {
@@ -169,7 +169,7 @@ TEST_P(ModelTest, AnswersAreTheModelsInANamedKeyspaceAndBesideOne) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
     const OpList list = Drawn(seed() + 600, profile, count() / 2);
     base::Random random(seed());
-    const auto& sets = WorldOptionSets();
+    const auto& sets = SimulatedOptionSets();
     for (const Tenancy tenancy : {Tenancy::kNamed, Tenancy::kBesideNamed}) {
       const OptionSet& set = sets[random.Uniform(sets.size())];
       const auto wrap = [tenancy](std::unique_ptr<DB> db) { return NewKeyspaceDb(std::move(db), tenancy); };

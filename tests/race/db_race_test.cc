@@ -131,7 +131,7 @@ class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
   std::array<std::atomic<uint64_t>, kWriters> done_{};
 };
 
-TEST_P(DbRaceTest, KeepsEveryThreadsView) {
+TEST_P(DbRaceTest, KeepsTheSuperVersionOfEachThread) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_) + " " + ReplayOf(geometry_));
   std::vector<std::thread> writers, others;
   for (size_t i = 0; i < kWriters; ++i) writers.emplace_back([this, i] { Write(i); });
@@ -174,7 +174,7 @@ TEST_P(DbRaceTest, ClosesWhileIteratorsAndSnapshotsAreHeld) {
 }
 
 // A job that still runs when the database closes ends before the file system of its files is destroyed.
-TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
+TEST_P(DbRaceTest, ClosesWhileCompactionsRun) {
   base::Random random(seed_);
   for (int round = 0; round < 12; ++round) {
     for (int i = 0; i < 1'200; ++i) {
@@ -189,7 +189,7 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
 // Symptom: a task read the tree after the database was destroyed. Cause: no thread waits for a notification
 // that a memtable became immutable, and the task looked at the tree before it checked for the end.
 // Consequence: a crash in a program that closes a database.
-TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
+TEST_P(DbRaceTest, ClosesWhileAMemtableSwitchIsNotified) {
   for (uint64_t round = 0; round < Sized(100, 8000, 50); ++round) {
     ASSERT_OK(
         // makes the close switch the memtable and flush

@@ -15,8 +15,8 @@
 
 #include "base/random.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -52,8 +52,8 @@ TEST(KeyspaceRace, WhoReadsWhileTheFirstOneIsMadeSeesNothingOfIt) {
   base::Random random(SeedOr(1));
   const uint64_t rounds = Sized(1000, 10'000, 60);
   for (uint64_t round = 0; round < rounds && !HasFailure(); ++round) {
-    World world;
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    SimulatedEnv sim;
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     ASSERT_OK(db->Put({}, "a", "1"));
     std::atomic<uint64_t> reads{0}, strangers{0};
     std::atomic<bool> is_over{false};

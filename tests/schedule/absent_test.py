@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 WORDS = re.compile(r"thread_scheduler|ThreadScheduler|AtSchedulePoint|point of the absent probe|publish a sequence|"
-                   r"take the turn alone")
+                   r"enter the section alone")
 
 
 def traces(path):

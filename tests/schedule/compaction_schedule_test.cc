@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/explore.h"
-#include "testing/scheduled_world.h"
+#include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
 namespace mergedb::testing {
@@ -25,22 +25,22 @@ Status Compact(DB& db, const Range& range) {
 // Tables hold keys of three ranges; newer tables delete them all. A compaction of a range leaves nothing of
 // it.
 void CompactTwoRanges(Scheduler& scheduler) {
-  ScheduledWorld world(scheduler);
-  const auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  const auto db = sim.Open();
   if (db == nullptr) return;
   for (const char prefix : {'a', 'm', 'z'}) {
-    for (int i = 0; i < 8; ++i) world.Expect(db->Put({}, Key(prefix, i), std::string(400, 'v')), "put");
+    for (int i = 0; i < 8; ++i) sim.Expect(db->Put({}, Key(prefix, i), std::string(400, 'v')), "put");
   }
-  world.Expect(db->Flush(), "flush");
+  sim.Expect(db->Flush(), "flush");
   for (const char prefix : {'a', 'm'}) {
-    for (int i = 0; i < 8; ++i) world.Expect(db->Delete({}, Key(prefix, i)), "delete");
+    for (int i = 0; i < 8; ++i) sim.Expect(db->Delete({}, Key(prefix, i)), "delete");
   }
-  world.Expect(db->Flush(), "flush");
+  sim.Expect(db->Flush(), "flush");
 
   for (const char prefix : {'a', 'm'}) {
     scheduler.Spawn(std::string("compact ") + prefix, [&, prefix] {
       const Range range(prefix);
-      world.Expect(Compact(*db, range), "compact");
+      sim.Expect(Compact(*db, range), "compact");
       const uint64_t left = db->ApproximateSizes({{.lower = range.lower, .upper = range.upper}})[0];
       if (left > 0)
         scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes of " + range.lower);
@@ -70,51 +70,51 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
 //
 // If a pick read the SuperVersion before that job installs and the running compactions after it ended, it
 // would see nothing below the four.
-void PickBesideSweep(Scheduler& scheduler) {
+void PickBesideTombstoneScan(Scheduler& scheduler) {
   constexpr int kDeletes = 2'200;        // more than iterator/tombstone_scan.h requires
   constexpr int kTombstoneScan = 2'000;  // the tombstone scan may leave out the first deletes
-  ScheduledWorld world(scheduler);
-  Options options = world.SmallOptions();
+  ScheduledEnv sim(scheduler);
+  Options options = sim.SmallOptions();
   options.style = Style::kCascade;
   options.memory_bytes = 2 << 20;
   options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
-  const auto db = world.Open(options);
+  const auto db = sim.Open(options);
   if (db == nullptr) return;
-  for (int i = 0; i < 30; ++i) world.Expect(db->Put({}, Key('z', i), std::string(70'000, 'z')), "put");
-  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  for (int i = 0; i < 30; ++i) sim.Expect(db->Put({}, Key('z', i), std::string(70'000, 'z')), "put");
+  sim.Expect(db->CompactRange(nullptr, nullptr), "compact");
   for (int i = 0; i < 2; ++i) {
-    world.Expect(db->Put({}, Key('b', i), "stays"), "put");
-    world.Expect(db->Flush(), "flush");
+    sim.Expect(db->Put({}, Key('b', i), "stays"), "put");
+    sim.Expect(db->Flush(), "flush");
   }
   WriteBatch deletes;
   for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
-  world.Expect(db->Write({}, deletes), "write");
+  sim.Expect(db->Write({}, deletes), "write");
   auto reader = db->NewIterator();  // sees the deletes, and nothing after them
-  world.Expect(db->Put({}, Key('a', kTombstoneScan), "deleted"), "put");
-  world.Expect(db->Put({}, Key('b', 2), "stays"), "put");
-  world.Expect(db->Flush(), "flush");
+  sim.Expect(db->Put({}, Key('a', kTombstoneScan), "deleted"), "put");
+  sim.Expect(db->Put({}, Key('b', 2), "stays"), "put");
+  sim.Expect(db->Flush(), "flush");
 
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("delete", [&] {
-    world.Expect(db->Delete({}, Key('a', kTombstoneScan)), "delete");
-    world.Expect(db->Flush(), "flush");
+    sim.Expect(db->Delete({}, Key('a', kTombstoneScan)), "delete");
+    sim.Expect(db->Flush(), "flush");
   });
   scheduler.JoinAll();
   reader = nullptr;
-  world.Expect(db->WaitForCompaction(), "wait");
+  sim.Expect(db->WaitForCompaction(), "wait");
   std::string value;
   if (!db->Get({}, Key('a', kTombstoneScan), &value).IsNotFound())
-    scheduler.Fail("a deleted key is there again: " + value);
+    scheduler.Fail("a deleted key exists again: " + value);
 }
 
-TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
-  const Explored explored = Explore({.name = "PickBesideSweep",
+TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideATombstoneScanCompaction) {
+  const Explored explored = Explore({.name = "PickBesideTombstoneScan",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),
                                      .random_runs = Sized(50, 1'000),
-                                     .only_at = {"install a version", "pick between two looks"},
+                                     .only_at = {"install a version", "pick between two checks"},
                                      .seed = SeedOr(1)},
-                                    PickBesideSweep);
+                                    PickBesideTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
@@ -125,25 +125,25 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
 //   newest    deletes of a*                        scan-triggered: a* of these three; CompactRange: m* of these three
 //   middle    deletes of the first a*, and m*      the scan-triggered compaction leaves the first 64 out
 //   oldest    holds a*, m* and z*
-void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
+void CompactBesideTheEndOfATombstoneScan(Scheduler& scheduler) {
   constexpr int kFirst = 100;
   constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
-  ScheduledWorld world(scheduler);
-  Options options = world.SmallOptions();
+  ScheduledEnv sim(scheduler);
+  Options options = sim.SmallOptions();
   options.memory_bytes = 2 << 20;
   options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
-  const auto db = world.Open(options);
+  const auto db = sim.Open(options);
   if (db == nullptr) return;
   for (const char prefix : {'a', 'm', 'z'}) {
-    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+    sim.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
   }
-  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
-  world.Expect(db->Put({}, Key('m', 0), "new"), "put");
+  sim.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  sim.Expect(db->Put({}, Key('m', 0), "new"), "put");
   for (const auto& [begin, end] : {std::pair(0, kFirst), std::pair(kFirst, kDeletes)}) {
     WriteBatch deletes;
     for (int i = begin; i < end; ++i) deletes.Delete(Key('a', i));
-    world.Expect(db->Write({}, deletes), "write");
-    world.Expect(db->Flush(), "flush");
+    sim.Expect(db->Write({}, deletes), "write");
+    sim.Expect(db->Flush(), "flush");
   }
   auto reader = db->NewIterator();
 
@@ -151,74 +151,74 @@ void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
   scheduler.Spawn("compact m", [&] {
     const std::string lower = Key('m', 0);  // where the scan-triggered compaction ends
     const std::string_view bounds[] = {lower, "n"};
-    world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
+    sim.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
   });
   scheduler.JoinAll();
   reader = nullptr;
-  world.Expect(db->WaitForCompaction(), "wait");
+  sim.Expect(db->WaitForCompaction(), "wait");
   std::string value;
-  if (!db->Get({}, Key('a', 0), &value).IsNotFound()) scheduler.Fail("a deleted key is there again");
+  if (!db->Get({}, Key('a', 0), &value).IsNotFound()) scheduler.Fail("a deleted key exists again");
   if (!db->Get({}, Key('m', 0), &value).ok() || value != "new") scheduler.Fail("the newest value is gone");
 }
 
 TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
-  const Explored explored = Explore({.name = "CompactBesideTheEndOfASweep",
+  const Explored explored = Explore({.name = "CompactBesideTheEndOfATombstoneScan",
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(300, 10'000),
                                      .random_runs = Sized(50, 1'000),
                                      .only_at = {"install a version", "start a claimed job"},
                                      .seed = SeedOr(1)},
-                                    CompactBesideTheEndOfASweep);
+                                    CompactBesideTheEndOfATombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
 // CompactRange waits only for compactions of its own keys: it returns while a scan-triggered compaction of
 // other keys runs.
-void CompactBesideALongSweep(Scheduler& scheduler) {
+void CompactBesideALongTombstoneScan(Scheduler& scheduler) {
   constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h requires
-  ScheduledWorld world(scheduler);
-  Options options = world.SmallOptions();
+  ScheduledEnv sim(scheduler);
+  Options options = sim.SmallOptions();
   options.memory_bytes = 2 << 20;
   options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
-  const auto db = world.Open(options);
+  const auto db = sim.Open(options);
   if (db == nullptr) return;
   for (const char prefix : {'a', 'm', 'z'}) {
-    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+    sim.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
   }
-  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  sim.Expect(db->CompactRange(nullptr, nullptr), "compact");
   WriteBatch deletes;
   for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
   deletes.Put(Key('m', 0), "new");
-  world.Expect(db->Write({}, deletes), "write");
-  world.Expect(db->Flush(), "flush");
+  sim.Expect(db->Write({}, deletes), "write");
+  sim.Expect(db->Flush(), "flush");
   auto reader =
       db->NewIterator();  // passes over the deletes; does not see the next key, from which the compaction makes a table
-  world.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
-  world.Expect(db->Flush(), "flush");
+  sim.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
+  sim.Expect(db->Flush(), "flush");
 
-  bool is_sweeping = false, is_compacted = false;
-  world.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
-    if (!path.ends_with(".tbl") || is_sweeping) return;
-    is_sweeping = true;
+  bool is_compacting_tombstones = false, is_compacted = false;
+  sim.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
+    if (!path.ends_with(".tbl") || is_compacting_tombstones) return;
+    is_compacting_tombstones = true;
     for (int i = 0; i < 1'000 && !is_compacted; ++i) scheduler.clock()->SleepNanos(10'000'000);
     if (!is_compacted) scheduler.Fail("CompactRange waits for a compaction of other keys");
     is_compacted = true;
   });
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("compact m", [&] {
-    while (!is_sweeping) scheduler.clock()->SleepNanos(1'000'000);
+    while (!is_compacting_tombstones) scheduler.clock()->SleepNanos(1'000'000);
     const std::string lower = Key('m', 0);  // where the scan-triggered compaction ends
     const std::string_view bounds[] = {lower, "n"};
-    world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
+    sim.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
     is_compacted = true;
   });
   scheduler.JoinAll();
-  world.files->SetOpHook(nullptr);
+  sim.files->SetOpHook(nullptr);
 }
 
 TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
-  const Explored explored =
-      Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)}, CompactBesideALongSweep);
+  const Explored explored = Explore({.name = "CompactBesideALongTombstoneScan", .deviations_max = 0, .seed = SeedOr(1)},
+                                    CompactBesideALongTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 

@@ -7,7 +7,7 @@
 
 #include "mergedb/transaction.h"
 #include "testing/explore.h"
-#include "testing/scheduled_world.h"
+#include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
 namespace mergedb::testing {
@@ -40,36 +40,36 @@ Seen ReadAll(DB& db, const ReadOptions& options) {
   return seen;
 }
 
-using Reader = std::function<void(ScheduledWorld&, DB&)>;
+using Reader = std::function<void(ScheduledEnv&, DB&)>;
 struct Program {
   bool is_reader_first = true;  // a stopped reader stays stopped while the writer continues
   Reader reader;
-  Reader afterwards = [](ScheduledWorld&, DB&) {};
+  Reader afterwards = [](ScheduledEnv&, DB&) {};
 };
 
 // All keys are "old", some in a table and some in the memtable in which the batch begins; one writer
 // overwrites them all, those in the memtable first.
 void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
-  ScheduledWorld world(scheduler);
-  const auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  const auto db = sim.Open();
   if (db == nullptr) return;
   for (int i = 0; i < kKeys; ++i) {
-    world.Expect(db->Put({}, Key(i), "old"), "put");
-    if (i == kKeys / 2) world.Expect(db->Flush(), "flush");
+    sim.Expect(db->Put({}, Key(i), "old"), "put");
+    if (i == kKeys / 2) sim.Expect(db->Flush(), "flush");
   }
-  const auto read = [&] { program.reader(world, *db); };
+  const auto read = [&] { program.reader(sim, *db); };
   if (program.is_reader_first) scheduler.Spawn("reader", read);
   scheduler.Spawn("writer", [&] {
     WriteBatch batch;
     for (int i = kKeys; i-- > 0;) batch.Put(Key(i), std::string(kValueBytes, 'n'));
-    world.Expect(db->Write({}, batch), "write");
+    sim.Expect(db->Write({}, batch), "write");
     // a compaction of some keys drops the versions that no snapshot needs
     const std::string_view lower = "key3", upper = "key6";
-    world.Expect(db->CompactRange(&lower, &upper), "compact");
+    sim.Expect(db->CompactRange(&lower, &upper), "compact");
   });
   if (!program.is_reader_first) scheduler.Spawn("reader", read);
   scheduler.JoinAll();
-  program.afterwards(world, *db);
+  program.afterwards(sim, *db);
 }
 
 void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const Program& program) {
@@ -84,16 +84,16 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
 
 TEST(LargeBatchSchedule, MultiGetSeesAllOfItOrNothing) {
   Check("LargeBatchMultiGet", 500, 200,
-        {.reader = [](ScheduledWorld& world, DB& db) { ExpectWhole(world.scheduler, "MultiGet", ReadAll(db, {})); }});
+        {.reader = [](ScheduledEnv& sim, DB& db) { ExpectWhole(sim.scheduler, "MultiGet", ReadAll(db, {})); }});
 }
 
 TEST(LargeBatchSchedule, AnIteratorSeesAllOfItOrNothing) {
-  Check("LargeBatchIterator", 500, 200, {.reader = [](ScheduledWorld& world, DB& db) {
+  Check("LargeBatchIterator", 500, 200, {.reader = [](ScheduledEnv& sim, DB& db) {
           Seen seen;
           const auto it = db.NewIterator();
           for (it->SeekToFirst(); it->Valid(); it->Next()) Note(&seen, {}, std::string(it->value()));
-          world.Expect(it->status(), "iterate");
-          ExpectWhole(world.scheduler, "an iterator", seen);
+          sim.Expect(it->status(), "iterate");
+          ExpectWhole(sim.scheduler, "an iterator", seen);
         }});
 }
 
@@ -102,12 +102,12 @@ TEST(LargeBatchSchedule, ASnapshotKeepsWhatItSees) {
   std::shared_ptr<const Snapshot> snapshot;
   Check("LargeBatchSnapshot", 500, 1500,
         {.is_reader_first = false,
-         .reader = [&](ScheduledWorld&, DB& db) { snapshot = db.GetSnapshot(); },
+         .reader = [&](ScheduledEnv&, DB& db) { snapshot = db.GetSnapshot(); },
          .afterwards =
-             [&](ScheduledWorld& world, DB& db) {
-               ExpectWhole(world.scheduler, "a snapshot", ReadAll(db, {.snapshot = snapshot.get()}));
-               world.Expect(db.CompactRange(nullptr, nullptr), "compact");
-               ExpectWhole(world.scheduler, "a snapshot after a compaction", ReadAll(db, {.snapshot = snapshot.get()}));
+             [&](ScheduledEnv& sim, DB& db) {
+               ExpectWhole(sim.scheduler, "a snapshot", ReadAll(db, {.snapshot = snapshot.get()}));
+               sim.Expect(db.CompactRange(nullptr, nullptr), "compact");
+               ExpectWhole(sim.scheduler, "a snapshot after a compaction", ReadAll(db, {.snapshot = snapshot.get()}));
                snapshot = nullptr;
              }});
 }
@@ -117,20 +117,20 @@ TEST(LargeBatchSchedule, ATransactionKeepsWhatItSees) {
   Check("LargeBatchTransaction", 500, 1500,
         {.is_reader_first = false,
          .reader =
-             [&](ScheduledWorld& world, DB& db) {
+             [&](ScheduledEnv& sim, DB& db) {
                auto begun = Transaction::Begin(db, {.kind = TransactionKind::kReadOnly});
-               world.Expect(begun.status(), "begin");
+               sim.Expect(begun.status(), "begin");
                if (begun) transaction = std::move(*begun);
              },
          .afterwards =
-             [&](ScheduledWorld& world, DB&) {
+             [&](ScheduledEnv& sim, DB&) {
                Seen seen;
                std::string value;
                for (int i = 0; i < kKeys && transaction != nullptr; ++i) {
                  const Status status = transaction->Get(Key(i), &value);
                  Note(&seen, status, value);
                }
-               ExpectWhole(world.scheduler, "a transaction", seen);
+               ExpectWhole(sim.scheduler, "a transaction", seen);
                transaction = nullptr;
              }});
 }

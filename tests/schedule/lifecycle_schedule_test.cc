@@ -5,7 +5,7 @@
 
 #include "mergedb/checkpoint.h"
 #include "testing/explore.h"
-#include "testing/scheduled_world.h"
+#include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
 namespace mergedb::testing {
@@ -31,7 +31,7 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
 
 // Writes pairs in order, and counts the begun and the acknowledged ones.
 struct Writer {
-  ScheduledWorld& world;
+  ScheduledEnv& sim;
   DB& db;
   int begun = 0;
   int acknowledged = 0;
@@ -44,53 +44,53 @@ struct Writer {
     ++begun;
     const Status status = db.Write({}, batch);
     if (status.IsShuttingDown()) return false;
-    world.Expect(status, "write");
+    sim.Expect(status, "write");
     ++acknowledged;
     return true;
   }
 };
 
 // The number of writes that are there; they must be a prefix, with both keys of each.
-int CountPrefix(ScheduledWorld& world, DB& db, const std::string& where) {
+int CountPrefix(ScheduledEnv& sim, DB& db, const std::string& where) {
   int count = 0;
   std::string value;
   for (int i = 0; i < kWrites; ++i) {
     const Status left = db.Get({}, Left(i), &value), right = db.Get({}, Right(i), &value);
-    if (left.ok() != right.ok()) world.scheduler.Fail(where + " holds a half of write " + std::to_string(i));
-    if (!left.ok() && !left.IsNotFound()) world.scheduler.Fail(where + ": " + left.ToString());
-    if (left.ok() && count < i) world.scheduler.Fail(where + " lacks the write before " + std::to_string(i));
+    if (left.ok() != right.ok()) sim.scheduler.Fail(where + " holds a half of write " + std::to_string(i));
+    if (!left.ok() && !left.IsNotFound()) sim.scheduler.Fail(where + ": " + left.ToString());
+    if (left.ok() && count < i) sim.scheduler.Fail(where + " lacks the write before " + std::to_string(i));
     if (left.ok()) count = i + 1;
   }
   return count;
 }
 
 void CheckpointBesideWrites(Scheduler& scheduler) {
-  ScheduledWorld world(scheduler);
-  const auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  const auto db = sim.Open();
   if (db == nullptr) return;
-  Writer writer{.world = world, .db = *db};
+  Writer writer{.sim = sim, .db = *db};
   for (int i = 0; i < 3; ++i) (void)writer.WriteOne();
   int acknowledged_before = 0, begun_after = 0;
   scheduler.Spawn("checkpoint", [&] {
     acknowledged_before = writer.acknowledged;
-    world.Expect(Checkpoint(*db, "/copy", {.may_link = true}).status(), "checkpoint");
+    sim.Expect(Checkpoint(*db, "/copy", {.may_link = true}).status(), "checkpoint");
     begun_after = writer.begun;
   });
   scheduler.Spawn("writer", [&] {
     while (writer.begun < kWrites) (void)writer.WriteOne();
   });
-  scheduler.Spawn("flush", [&] { world.Expect(db->Flush(), "flush"); });
+  scheduler.Spawn("flush", [&] { sim.Expect(db->Flush(), "flush"); });
   scheduler.JoinAll();
   if (scheduler.has_failed()) return;
 
-  const auto copy = world.Open(world.SmallOptions(), "/copy");
+  const auto copy = sim.Open(sim.SmallOptions(), "/copy");
   if (copy == nullptr) return;
-  const int count = CountPrefix(world, *copy, "the copy");
+  const int count = CountPrefix(sim, *copy, "the copy");
   if (count < acknowledged_before || count > begun_after) {
     scheduler.Fail("the copy holds " + std::to_string(count) + " writes; acknowledged before it " +
                    std::to_string(acknowledged_before) + ", begun before its end " + std::to_string(begun_after));
   }
-  world.Expect(copy->CheckIntegrity(), "check the copy");
+  sim.Expect(copy->CheckIntegrity(), "check the copy");
 }
 
 TEST(LifecycleSchedule, ACheckpointBesideWritesHoldsAPrefix) {
@@ -98,13 +98,13 @@ TEST(LifecycleSchedule, ACheckpointBesideWritesHoldsAPrefix) {
 }
 
 void CloseBesideEverything(Scheduler& scheduler) {
-  ScheduledWorld world(scheduler);
-  auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  auto db = sim.Open();
   if (db == nullptr) return;
-  Writer writer{.world = world, .db = *db};
+  Writer writer{.sim = sim, .db = *db};
   for (int i = 0; i < 3; ++i) (void)writer.WriteOne();
   const auto expect_open_or_closed = [&](const Status& status, const std::string& what) {
-    if (!status.IsShuttingDown()) world.Expect(status, what);
+    if (!status.IsShuttingDown()) sim.Expect(status, what);
   };
   scheduler.Spawn("writer", [&] {
     while (writer.begun < kWrites && writer.WriteOne()) {}
@@ -122,19 +122,19 @@ void CloseBesideEverything(Scheduler& scheduler) {
     expect_open_or_closed(db->Flush(), "flush");
     expect_open_or_closed(db->CompactRange(nullptr, nullptr), "compact");
   });
-  scheduler.Spawn("close", [&] { world.Expect(db->Close(), "close"); });
+  scheduler.Spawn("close", [&] { sim.Expect(db->Close(), "close"); });
   scheduler.JoinAll();
   if (scheduler.has_failed()) return;
   db = nullptr;
 
-  db = world.Open();
+  db = sim.Open();
   if (db == nullptr) return;
-  const int count = CountPrefix(world, *db, "the database");
+  const int count = CountPrefix(sim, *db, "the database");
   if (count < writer.acknowledged || count > writer.begun) {
     scheduler.Fail("after Close there are " + std::to_string(count) + " writes of " +
                    std::to_string(writer.acknowledged));
   }
-  world.Expect(db->CheckIntegrity(), "check");
+  sim.Expect(db->CheckIntegrity(), "check");
 }
 
 TEST(LifecycleSchedule, ACloseBesideEverythingLosesNothing) {

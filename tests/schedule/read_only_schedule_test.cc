@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/explore.h"
-#include "testing/scheduled_world.h"
+#include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
 namespace mergedb::testing {
@@ -48,25 +48,25 @@ const Program kPrograms[] = {
 };
 
 void OpenBesideWrites(Scheduler& scheduler, const Program& program) {
-  FaultFileSystem::Options file_options = ScheduledWorld::FilesOf();
+  FaultFileSystem::Options file_options = ScheduledEnv::FilesOf();
   file_options.halves_writes_of = program.halves_writes_of;
-  ScheduledWorld world(scheduler, std::make_unique<FaultFileSystem>(file_options));
-  Options options = world.SmallOptions();
+  ScheduledEnv sim(scheduler, std::make_unique<FaultFileSystem>(file_options));
+  Options options = sim.SmallOptions();
   options.use_mapped_wal_buffer = program.is_mapped;
-  const auto db = world.Open(options);
+  const auto db = sim.Open(options);
   if (db == nullptr) return;
   int begun = 0, acknowledged = 0;
   const auto write = [&] {
     const int i = begun++;
-    world.Expect(db->Put({}, KeyOf(i), std::string(kValueBytes, 'v')), "put");
+    sim.Expect(db->Put({}, KeyOf(i), std::string(kValueBytes, 'v')), "put");
     ++acknowledged;
-    if (i % kWritesToFlush == 0) world.Expect(db->Flush(), "flush");
+    if (i % kWritesToFlush == 0) sim.Expect(db->Flush(), "flush");
   };
   while (begun < kWritesBefore) write();
   const auto open = [&] {
     options.mode = OpenMode::kReadOnly;
     const int acknowledged_before = acknowledged;
-    const auto reader = DB::Open(options, ScheduledWorld::kPath);
+    const auto reader = DB::Open(options, ScheduledEnv::kPath);
     const int begun_after = begun;
     if (!reader) {
       const std::string message = reader.error().ToString();
@@ -76,8 +76,7 @@ void OpenBesideWrites(Scheduler& scheduler, const Program& program) {
     std::string report;
     (void)(*reader)->GetProperty("mergedb.recovery", &report);
     // A record that stays half written looks the same as after a crash.
-    if (!report.empty() && !world.files->is_half_written())
-      scheduler.Fail("damage reported beside a writer: " + report);
+    if (!report.empty() && !sim.files->is_half_written()) scheduler.Fail("damage reported beside a writer: " + report);
     const int count = CountPrefix(scheduler, **reader);
     if (count >= 0 && (count < acknowledged_before || count > begun_after)) {
       scheduler.Fail("the open shows " + std::to_string(count) + " writes; acknowledged before it " +

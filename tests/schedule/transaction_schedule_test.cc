@@ -5,7 +5,7 @@
 
 #include "mergedb/transaction.h"
 #include "testing/explore.h"
-#include "testing/scheduled_world.h"
+#include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
 namespace mergedb::testing {
@@ -26,27 +26,27 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
 
 // Three writers meet, so that two of them may form one group; one of the writes is larger than the window.
 void CommitAfterGroups(Scheduler& scheduler) {
-  ScheduledWorld world(scheduler);
-  const auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  const auto db = sim.Open();
   if (db == nullptr) return;
-  world.Expect(db->Put({}, "read", "old"), "put");
+  sim.Expect(db->Put({}, "read", "old"), "put");
   auto begun = Transaction::Begin(*db, {.kind = TransactionKind::kOptimistic});
-  world.Expect(begun.status(), "begin");
+  sim.Expect(begun.status(), "begin");
   if (!begun) return;
   std::string value;
-  world.Expect((*begun)->Get("read", &value), "get");
+  sim.Expect((*begun)->Get("read", &value), "get");
 
-  scheduler.Spawn("first", [&] { world.Expect(db->Put({}, "other1", "1"), "put"); });
+  scheduler.Spawn("first", [&] { sim.Expect(db->Put({}, "other1", "1"), "put"); });
   scheduler.Spawn("large", [&] {
     WriteBatch batch;
     batch.Put("read", "new");
     batch.Put("large", std::string(kWindowBytes + 1000, 'v'));
-    world.Expect(db->Write({}, batch), "write");
+    sim.Expect(db->Write({}, batch), "write");
   });
-  scheduler.Spawn("last", [&] { world.Expect(db->Put({}, "other2", "2"), "put"); });
+  scheduler.Spawn("last", [&] { sim.Expect(db->Put({}, "other2", "2"), "put"); });
   scheduler.JoinAll();
 
-  world.Expect((*begun)->Put("written", value), "put in the transaction");
+  sim.Expect((*begun)->Put("written", value), "put in the transaction");
   const Status status = (*begun)->Commit();
   if (!status.IsConflict()) scheduler.Fail("a transaction whose read was overwritten committed: " + status.ToString());
 }
@@ -59,19 +59,19 @@ TEST(TransactionSchedule, AReadThatWasOverwrittenIsAConflictWhateverGroupWroteIt
 // than the window run beside them.
 void Increment(Scheduler& scheduler) {
   constexpr int kThreads = 3;
-  ScheduledWorld world(scheduler);
-  const auto db = world.Open();
+  ScheduledEnv sim(scheduler);
+  const auto db = sim.Open();
   if (db == nullptr) return;
-  world.Expect(db->Put({}, "counter", "0"), "put");
+  sim.Expect(db->Put({}, "counter", "0"), "put");
   const auto add_one = [&] {
     for (;;) {
       auto transaction = Transaction::Begin(*db, {.kind = TransactionKind::kOptimistic});
-      world.Expect(transaction.status(), "begin");
+      sim.Expect(transaction.status(), "begin");
       if (!transaction) return;
       std::string value;
-      world.Expect((*transaction)->Get("counter", &value), "get");
-      world.Expect((*transaction)->Put("counter", std::to_string(std::atoi(value.c_str()) + 1)), "put");
-      world.Expect((*transaction)->Put("ballast", std::string(kWindowBytes / 2, 'v')), "put");
+      sim.Expect((*transaction)->Get("counter", &value), "get");
+      sim.Expect((*transaction)->Put("counter", std::to_string(std::atoi(value.c_str()) + 1)), "put");
+      sim.Expect((*transaction)->Put("ballast", std::string(kWindowBytes / 2, 'v')), "put");
       const Status status = (*transaction)->Commit();
       if (status.ok()) return;
       if (!status.IsConflict()) return scheduler.Fail("commit: " + status.ToString());
@@ -81,11 +81,11 @@ void Increment(Scheduler& scheduler) {
   scheduler.Spawn("other", [&] {
     WriteBatch batch;
     batch.Put("other", std::string(kWindowBytes, 'v'));
-    world.Expect(db->Write({}, batch), "write");
+    sim.Expect(db->Write({}, batch), "write");
   });
   scheduler.JoinAll();
   std::string value;
-  world.Expect(db->Get({}, "counter", &value), "get");
+  sim.Expect(db->Get({}, "counter", &value), "get");
   if (value != std::to_string(kThreads)) scheduler.Fail("increments were lost: " + value);
 }
 

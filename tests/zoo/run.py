@@ -27,13 +27,13 @@ CUTS_SEPARATED = ("crash_power_cut_test", "*AllSequences*/LazyMappedSeparated")
 CUTS_WRITTEN = ("crash_power_cut_test", "*AllSequences*/LazyWritten")
 CUTS_RANDOM = ("crash_power_cut_test", "*Random*/LazyMapped")
 CUTS_ROLLING = ("crash_power_cut_test", "*RollOver*/CascadeMapped")
-CUTS_MERGING = ("crash_power_cut_test", "*MergesOfManyRuns*/CascadeMapped")
+CUTS_MERGING = ("crash_power_cut_test", "*CompactionsOfManyRuns*/CascadeMapped")
 CUTS_FAILING = ("crash_power_cut_test", "*SyncsThatFail*/LazyMapped")
 ERRORS = ("crash_errors_test", "*")
 DAMAGE = ("flips_bytes_test", "*ChangedByte*/ClosedMapped")
 MODEL = ("model_model_test", "*")
-SHAPES = ("db_hard_shapes_test", "*")
-VALUES = ("db_values_test", "*")
+SHAPES = ("db_hard_workloads_test", "*")
+VALUES = ("db_blob_files_test", "*")
 READER = ("unit_blob_reader_test", "*")
 FLAWS = ("db_seed_flaws_test", "*")
 COPIES = ("crash_checkpoint_cut_test", "*LinkedMapped")
@@ -63,7 +63,7 @@ FINDERS = {
     "kOlderManifestAccepted": [("unit_manifest_mirror_file_test", "*DoesNotPassAKnownPoint*"), ("flips_metadata_test", "*OlderManifest*")],
     "kRecordsBehindABreakIgnored": [("unit_manifest_mirror_file_test", "*BehindABrokenOne*")],
     "kMovedFramesIgnored": [("unit_wal_staging_damage_test", "*")],
-    "kSkippedErrorForgotten": [("compat_face_test", "DamagedFace*")],
+    "kSkippedErrorForgotten": [("compat_interface_test", "DamagedLevelDbInterface*")],
     "kBatchMovesUnderCursor": [("unit_txn_cursor_test", "*"), TRANSACTIONS],
     "kListedSegmentRemoved": [("unit_wal_wal_test", "*TheDurableEditListsIsNotRemoved*")],
     "kLostBatchForgotten": [("unit_write_recent_writes_test", "*"), ("race_transaction_race_test", "*Geometr*")],
@@ -95,7 +95,7 @@ FINDERS = {
     "kSnapshotIgnoredByFlush": [MODEL],
     "kKeyCutInTwo": [("unit_compaction_outputs_test", "*")],
     "kCompactionResultToFront": [MODEL],
-    "kPartialRelease": [("unit_compaction_compaction_job_test", "*"), FLAWS, ("db_space_test", "*"), ("db_merges_at_once_test", "*")],
+    "kPartialRelease": [("unit_compaction_compaction_job_test", "*"), FLAWS, ("db_space_test", "*"), ("db_compactions_at_once_test", "*")],
     "kRecencyByFileNumber": [MODEL, FLAWS],
     "kImmutablesReadOldestFirst": [("db_db_test", "*")],
     "kFilterWithoutKey": [MODEL],

@@ -45,7 +45,7 @@ Status CheckCounts(Engine& engine, const Counts& expected, std::vector<std::pair
     return true;
   }));
   if (wrong > 0 || words != expected.size())
-    return Status::Corruption("the counts differ from a plain reading of the text");
+    return Status::Corruption("the counts differ from those of a plain scan of the text");
   std::partial_sort(top->begin(), top->begin() + static_cast<ptrdiff_t>(std::min(kTopShown, top->size())), top->end(),
                     std::greater<>());
   top->resize(std::min(kTopShown, top->size()));
@@ -96,7 +96,7 @@ Message Count(const EngineKind& kind, const Corpus& corpus, const std::string& d
   progress.Clear();
   if (last.kind == Message::Kind::kProgress) {
     last.kind = Message::Kind::kFailed;
-    std::snprintf(last.text, sizeof last.text, "the child ended without a word");
+    std::snprintf(last.text, sizeof last.text, "the child process ended without a result");
   }
   return last;
 }
@@ -113,18 +113,18 @@ bool RunCounts(const Corpus& corpus, const std::vector<EngineKind>& kinds, const
       return false;
     }
   }
-  std::printf("  %-8s %-12s %10s %13s %14s\n", "", "by", "count", "per word", "+merges, read");
+  std::printf("  %-8s %-12s %10s %13s %14s\n", "", "by", "count", "per word", "+compact, read");
   for (size_t i = 0; i < kinds.size(); ++i) {
     std::printf("  %-8s %-12s %8.1f s %10.2f us %12.1f s\n", kinds[i].name, kinds[i].merges ? "merge" : "get and put",
                 done[i].load_seconds, done[i].load_seconds * 1e6 / static_cast<double>(done[i].records),
                 done[i].total_seconds);
   }
   if (done.size() == 2) {
-    std::printf("  mergedb counts %.1f times as fast; %.1f times until all is merged, read and checked.\n",
+    std::printf("  mergedb counts %.1f times as fast; %.1f times with compactions, read and check.\n",
                 done[1].load_seconds / done[0].load_seconds, done[1].total_seconds / done[0].total_seconds);
   }
-  std::printf("  %zu different words, each with the count of a plain reading. The most frequent:\n    %s\n",
-              expected.size(), done[0].text);
+  std::printf("  %zu different words, all counts are right. The most frequent:\n    %s\n", expected.size(),
+              done[0].text);
   return true;
 }
 

@@ -35,7 +35,7 @@ Message Inspect(const std::string& directory) {
   Message message;
   if (!worker.Receive(&message)) {
     message.kind = Message::Kind::kFailed;
-    std::snprintf(message.text, sizeof message.text, "the child ended without a word");
+    std::snprintf(message.text, sizeof message.text, "the child process ended without a result");
   }
   return message;
 }
@@ -60,7 +60,7 @@ bool RunCrash(const Corpus& corpus, const std::string& directory) {
   const Message killed = Index({.kind = kMergedb, .corpus = &corpus, .directory = store, .kill_at = corpus.bytes / 2});
   if (Failed(killed)) return false;
   if (killed.kind == Message::Kind::kDone) {
-    std::printf("  the indexer was done before it could be killed: give it more text (--mb)\n");
+    std::printf("  the indexer ended before it was killed; pass more text (--mb)\n");
     return true;
   }
   std::printf("  kill -9 after %llu acknowledged puts, none of them synced.\n", Number(killed.records));
@@ -68,25 +68,23 @@ bool RunCrash(const Corpus& corpus, const std::string& directory) {
   const Message found = Inspect(store);
   if (Failed(found)) return false;
   std::printf("  reopened in %.0f ms: %llu records.%s%s\n", found.load_seconds * 1e3, Number(found.records),
-              found.text[0] != 0 ? " Recovery says: " : "", found.text);
+              found.text[0] != 0 ? " Recovery reports: " : "", found.text);
   if (found.records < killed.records || !IsFirstRecords(corpus, found)) {
-    std::printf("  LOST: that is not every acknowledged put and then a prefix of the rest.\n");
+    std::printf("  LOST: expected all acknowledged puts, then a prefix of the others.\n");
     return false;
   }
-  std::printf(
-      "  They are the first %llu that were put, each one, no hole, nothing else: %llu acknowledged, %llu more\n"
-      "  that were on their way.\n",
-      Number(found.records), Number(killed.records), Number(found.records - killed.records));
+  std::printf("  They are exactly the first %llu puts: %llu were acknowledged, %llu were not yet acknowledged.\n",
+              Number(found.records), Number(killed.records), Number(found.records - killed.records));
 
   const Message rest = Index({.kind = kMergedb, .corpus = &corpus, .directory = store, .first = found.records});
   if (Failed(rest)) return false;
   const Message whole = Inspect(store);
   if (Failed(whole)) return false;
   if (whole.records != rest.records || !IsFirstRecords(corpus, whole)) {
-    std::printf("  LOST: the finished index is not that of the text.\n");
+    std::printf("  LOST: the finished index differs from the text.\n");
     return false;
   }
-  std::printf("  Went on to the end: %llu records, the index of the whole text. Nothing was lost.\n",
+  std::printf("  The indexer continued to the end: %llu records, the index of the whole text. Nothing was lost.\n",
               Number(whole.records));
   return true;
 }

@@ -40,17 +40,17 @@ void PrintCorpus(const Corpus& corpus, uint64_t bytes_max) {
               static_cast<double>(corpus.bytes) / 1e6, static_cast<double>(words) / 1e6);
   std::printf("  Skipped: %llu empty or binary files, %llu unreadable; %llu runs of one letter or more than 32.\n",
               number(corpus.binary_files), number(corpus.unreadable_files), number(skipped));
-  std::printf("  Not looked at, after the first %.0f MB: %llu files, %.0f MB.\n", static_cast<double>(bytes_max) / 1e6,
+  std::printf("  Not indexed, after the first %.0f MB: %llu files, %.0f MB.\n", static_cast<double>(bytes_max) / 1e6,
               number(corpus.files_after_limit), static_cast<double>(corpus.bytes_after_limit) / 1e6);
 }
 
 void PrintNext(const std::string& directory, const std::string& binaries) {
   const std::string store = StoreDirectory(directory, kMergedb);
-  std::printf("\nThe index is yours to play with:\n");
+  std::printf("\nCommands to read the index:\n");
   std::printf("  %s/mergedb scan %s --prefix merge --limit 5\n", binaries.c_str(), store.c_str());
   std::printf("  %s/mergedb stat %s\n", binaries.c_str(), store.c_str());
   std::printf("  %s/mergedb check %s\n", binaries.c_str(), store.c_str());
-  std::printf("Then: ./dev bench --quick compares engines; README.md has the ten lines of a program of your own.\n");
+  std::printf("`./dev bench --quick` compares the engines. README.md has a first program.\n");
 }
 
 struct Arguments {
@@ -73,23 +73,26 @@ int Play(const Arguments& arguments, const std::string& binaries) {
   const Corpus corpus = ReadCorpus(arguments.roots, bytes_max);
   PrintCorpus(corpus, bytes_max);
   if (corpus.files.empty()) {
-    std::printf("  Nothing to index.\n");
+    std::printf("  No text was found. Pass other directories.\n");
     return 1;
   }
   ClearDirectory(arguments.directory);
 
-  std::printf("\n2. An index of every word, one put each: (word, file, position). Same memory, same codec.\n");
-  if (!HasLeveldb()) std::printf("  LevelDB is skipped: it was not there when this was built (libleveldb-dev).\n");
+  std::printf(
+      "\n2. An index of all words, one put for each: (word, file, position). Both engines have the same memory and "
+      "codec.\n");
+  if (!HasLeveldb())
+    std::printf("  LevelDB is skipped: it was not installed when the demo was built (Debian: libleveldb-dev).\n");
   if (!RunRace(corpus, kinds, arguments.directory)) return 1;
 
-  std::printf("\n3. Questions.\n");
+  std::printf("\n3. Queries.\n");
   if (!RunQuestions(corpus, kinds, arguments.directory)) return 1;
 
-  std::printf("\n4. Every word is counted: a merge of +1 for each%s.\n",
-              kinds.size() > 1 ? "; LevelDB gets and puts" : "");
+  std::printf("\n4. A count for each word: one merge operand +1 for each occurrence%s.\n",
+              kinds.size() > 1 ? "; LevelDB: one get and one put" : "");
   if (!RunCounts(corpus, kinds, arguments.directory)) return 1;
 
-  std::printf("\n5. Again from the start, and the indexer is killed half-way.\n");
+  std::printf("\n5. A new index; the indexer is killed half-way.\n");
   if (!RunCrash(corpus, arguments.directory)) return 1;
 
   PrintNext(arguments.directory, binaries);
@@ -104,13 +107,14 @@ int main(int argc, char** argv) {
   mergedb::demo::Arguments arguments;
   std::string binaries;
   arguments.directory = mergedb::demo::DefaultDirectory(&binaries);
-  CLI::App app("Index the text of this machine on mergedb, and on LevelDB beside it.", "mergedb_demo");
-  app.add_option("--mb", arguments.megabytes, "How much text, in MiB")
+  CLI::App app("Indexes the text files of this machine with mergedb and with LevelDB, and compares both.",
+               "mergedb_demo");
+  app.add_option("--mb", arguments.megabytes, "Bytes of text, in MiB")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--dir", arguments.directory, "Where the stores go")->capture_default_str();
+  app.add_option("--dir", arguments.directory, "Directory for the databases")->capture_default_str();
   app.add_option("--root", arguments.roots, "Directories to read")->capture_default_str();
-  app.add_flag("--alone", arguments.is_alone, "mergedb only");
+  app.add_flag("--alone", arguments.is_alone, "Run only mergedb");
   CLI11_PARSE(app, argc, argv);
   return mergedb::demo::Play(arguments, binaries);
 }

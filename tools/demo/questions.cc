@@ -109,8 +109,8 @@ Status AskHere(const EngineKind& kind, const std::string& directory, const Answe
   RETURN_IF_ERROR(AskPhrase(*engine, &answers));
   const double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   if (is_first) RETURN_IF_ERROR(PrintAnswers(*engine, answers));
-  if (!(answers == expected)) return Status::Corruption("the answers differ from a plain reading of the text");
-  std::printf("  %s answered all of it in %.0f ms, and as a plain reading of the text does.\n", kind.name,
+  if (!(answers == expected)) return Status::Corruption("the answers differ from those of a plain scan of the text");
+  std::printf("  %s answered all queries in %.0f ms; the answers are those of a plain scan of the text.\n", kind.name,
               milliseconds);
   return engine->Close();
 }

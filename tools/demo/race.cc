@@ -90,7 +90,7 @@ Message Index(const IndexRequest& request) {
   progress.Clear();
   if (last.kind == Message::Kind::kProgress && !is_killed) {
     last.kind = Message::Kind::kFailed;
-    std::snprintf(last.text, sizeof last.text, "the child ended without a word");
+    std::snprintf(last.text, sizeof last.text, "the child process ended without a result");
   }
   return last;
 }
@@ -104,17 +104,17 @@ bool RunRace(const Corpus& corpus, const std::vector<EngineKind>& kinds, const s
       return false;
     }
   }
-  std::printf("  %-8s %10s %13s %13s %11s %11s %13s\n", "", "load", "load+merges", "per word", "tables", "log",
+  std::printf("  %-8s %10s %13s %13s %11s %11s %13s\n", "", "load", "load+compact", "per word", "tables", "WAL",
               "written/put");
   for (size_t i = 0; i < kinds.size(); ++i) {
     PrintRow(kinds[i].name, done[i], MeasureDisk(StoreDirectory(directory, kinds[i])));
   }
   std::printf(
-      "  load+merges: until no background work is left. log: on disk, kept for reuse. written/put: bytes written to\n"
-      "  storage (write_bytes of /proc/self/io) for each byte of keys put, the log included; n/a on file systems in\n"
-      "  memory.\n");
+      "  load+compact: until no background work is left. WAL: on disk, kept for recycling. written/put: bytes\n"
+      "  written to storage (write_bytes of /proc/self/io) for each byte of keys put, the WAL included; n/a on file\n"
+      "  systems in memory.\n");
   if (done.size() == 2) {
-    std::printf("  mergedb loads %.1f times as fast, with merges %.1f times.\n",
+    std::printf("  mergedb loads %.1f times as fast, with compactions %.1f times.\n",
                 done[1].load_seconds / done[0].load_seconds, done[1].total_seconds / done[0].total_seconds);
   }
   return true;

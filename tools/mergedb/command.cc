@@ -33,7 +33,8 @@ void TakeWords(const Verb& verb, Arguments& arguments) {
     arguments.directory = words.front();
     words.erase(words.begin());
   }
-  if (arguments.directory.empty()) throw CLI::ValidationError(verb.name, "no database directory was given");
+  if (arguments.directory.empty())
+    throw CLI::ValidationError(verb.name, "no database directory is given; usage: mergedb " + std::string(verb.usage));
   if (words.size() < verb.words_min || words.size() > verb.words_max) {
     throw CLI::ValidationError(verb.name, "wrong number of words; usage: mergedb " + std::string(verb.usage));
   }
@@ -45,7 +46,7 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(verb.footer);
-  added->add_option("--db", context.arguments.directory, "The database directory, instead of the first word");
+  added->add_option("--db", context.arguments.directory, "The database directory; default: the first word");
   added->add_option("WORDS", context.arguments.words);
   added->final_callback([&context, verb] {
     TakeWords(verb, context.arguments);
@@ -55,13 +56,13 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
 }
 
 void AddHexAndJson(CLI::App* verb, Arguments& arguments) {
-  verb->add_flag("--hex", arguments.is_hex, "Keys and values are hex, on the command line and in what is printed");
+  verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
   verb->add_flag("--json", arguments.is_json, "Print JSON");
 }
 
 void AddRange(CLI::App* verb, Arguments& arguments) {
   verb->add_option("--from", arguments.from, "Smallest key");
-  verb->add_option("--to", arguments.to, "First key that is left out");
+  verb->add_option("--to", arguments.to, "Upper bound; the range ends before this key");
 }
 
 int Fail(Exit exit, std::string_view message) {
@@ -87,7 +88,8 @@ int Finish(DB& db, int exit) {
 }
 
 void AddLmdbFlags(CLI::App* verb) {
-  verb->add_flag("-n")->description("A database in a file, to LMDB; here every one is a directory");
+  verb->add_flag("-n")->description(
+      "Accepted for LMDB: there, the database is a file; a mergedb database is always a directory");
   verb->add_flag_callback(
       "-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
 }
@@ -189,13 +191,13 @@ int SkippedKeys::Finish(int exit) const {
 
 void AddSkipErrors(CLI::App* verb, Arguments& arguments) {
   verb->add_flag("--skip-errors", arguments.is_skipping,
-                 "Leave out keys whose value cannot be read, and name them on stderr (exit code 4)");
+                 "Leave out keys whose value cannot be read, and print them on stderr; exit code 4 if there are any");
 }
 
 std::string TakeBytes(const Arguments& arguments, const std::string& word) {
   if (!arguments.is_hex) return word;
   std::optional<std::string> bytes = FromHex(word);
-  if (!bytes) throw CLI::ValidationError("--hex", "\"" + word + "\" is not hex");
+  if (!bytes) throw CLI::ValidationError("--hex", "\"" + word + "\": expected an even number of hex digits");
   return *std::move(bytes);
 }
 

@@ -8,7 +8,7 @@
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
 //   inspect_commands.cc   stat, check                   lmdb_stat.cc          stat with mdb_stat's output
-//   care_commands.cc      compact, destroy              damage_commands.cc    verify, repair
+//   maintenance_commands.cc      compact, destroy              repair_commands.cc    verify, repair
 //   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
 //
 // Test, from outside of the program: tests/db/command_test.cc.
@@ -111,8 +111,8 @@ void AddLoadCommand(CLI::App& app, Context& context);
 void AddCopyCommands(CLI::App& app, Context& context);
 void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
+void AddMaintenanceCommands(CLI::App& app, Context& context);
 void AddRepairCommands(CLI::App& app, Context& context);
-void AddDamageCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);
 

@@ -132,17 +132,19 @@ Status CompactCopy(const std::string& target) {
 }
 
 int RunCopy(Arguments& arguments) {
-  if (arguments.words.empty()) throw CLI::ValidationError("copy", "where to? usage: mergedb copy DIR TARGET");
+  if (arguments.words.empty())
+    throw CLI::ValidationError("copy", "no target directory is given; usage: mergedb copy DIR TARGET");
   const std::string& target = arguments.words[0];
   CheckpointReport report;
   Status status = CopyDatabase(arguments, target, &report);
   if (status.ok() && arguments.is_compacting) status = CompactCopy(target);
   if (!status.ok()) return Fail(status);
   if (!arguments.is_alias && !arguments.is_quiet) {
-    std::fprintf(stderr, "mergedb: copied %llu files, %s: %llu linked, %llu written, %llu there already%s\n",
+    std::fprintf(stderr,
+                 "mergedb: copied %llu files, %s: %llu linked, %llu copied, %llu kept from an earlier attempt%s\n",
                  static_cast<unsigned long long>(report.files), PrintBytes(report.bytes).c_str(),
                  static_cast<unsigned long long>(report.linked), static_cast<unsigned long long>(report.copied),
-                 static_cast<unsigned long long>(report.kept), arguments.no_check ? "" : "; all verified");
+                 static_cast<unsigned long long>(report.kept), arguments.no_check ? "" : "; all files were verified");
   }
   return kOk;
 }
@@ -170,9 +172,7 @@ Status DropAll(DB& db) {
 int RunDrop(Arguments& arguments) {
   // WHY not for mdb_drop: it does not ask for confirmation, and scripts rely on that.
   if (!arguments.database && !arguments.is_sure && !arguments.is_alias) {
-    return Fail(
-        kUsage,
-        "drop without --keyspace empties the whole database, all keyspaces included: say --yes if that is meant");
+    return Fail(kUsage, "drop without --keyspace deletes all entries of all keyspaces; pass --yes to confirm");
   }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
@@ -193,42 +193,44 @@ int RunDrop(Arguments& arguments) {
 
 void AddCopyCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* dump = AddVerb(
-      app, context,
-      {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
-       "Print everything as text that mergedb load, mdb_load and db_load read",
-       "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
-  dump->add_option("-f", arguments.file, "Write this file, not stdout");
-  dump->add_flag("-p", arguments.is_printable, "Printable characters as they are, not in hex");
-  CLI::Option* all = dump->add_flag("-a", arguments.is_all, "Every database");
-  dump->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")
+  CLI::App* dump =
+      AddVerb(app, context,
+              {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
+               "Print all entries as text that mergedb load, mdb_load and db_load read",
+               "LMDB accepts keys of 1 to 511 bytes. For Berkeley DB, pass --flavour bdb.", 0, 0, RunDump});
+  dump->add_option("-f", arguments.file, "Write to this file; default: stdout");
+  dump->add_flag("-p", arguments.is_printable, "Print printable characters as they are, all others in hex");
+  CLI::Option* all = dump->add_flag("-a", arguments.is_all, "All databases: the main database and all keyspaces");
+  dump->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")
       ->type_name("NAME")
       ->excludes(all);
-  dump->add_flag("-l", arguments.is_listing, "Only list the names of databases");
+  dump->add_flag("-l", arguments.is_listing, "Print only the names of the databases");
   AddSkipErrors(dump, arguments);
-  dump->add_option("--flavour", arguments.flavour, "What will read it")->check(CLI::IsMember({"lmdb", "bdb"}));
+  dump->add_option("--flavour", arguments.flavour, "The program that reads the dump")
+      ->check(CLI::IsMember({"lmdb", "bdb"}));
   AddLmdbFlags(dump);
 
-  CLI::App* copy =
-      AddVerb(app, context,
-              {"copy", "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
-               "Make another database of what this one holds, also while a program writes to it",
-               "TARGET takes its name when it is whole; until then it is TARGET.partial. Interrupted, run it again.\n"
-               "Tables that both can name are linked, not copied.",
-               0, 1, RunCopy});
-  copy->add_flag("-c", arguments.is_compacting, "Then compact the copy");
-  copy->add_flag("--no-links", arguments.no_links, "Copy every byte");
-  copy->add_flag("--no-check", arguments.no_check, "Do not read the copy back");
-  copy->add_flag("--quiet", arguments.is_quiet, "No progress and no summary on stderr");
+  CLI::App* copy = AddVerb(
+      app, context,
+      {"copy", "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
+       "Copy the database to a new directory, also while a program writes to it",
+       "The copy is TARGET.partial until it is complete; then it is renamed to TARGET. If the copy is interrupted, "
+       "run\n"
+       "the same command again. If both directories are on one file system, tables are linked instead of copied.",
+       0, 1, RunCopy});
+  copy->add_flag("-c", arguments.is_compacting, "Compact the copy at the end");
+  copy->add_flag("--no-links", arguments.no_links, "Copy all files; make no hard links");
+  copy->add_flag("--no-check", arguments.no_check, "Do not verify the copy");
+  copy->add_flag("--quiet", arguments.is_quiet, "Print no progress and no summary on stderr");
   AddLmdbFlags(copy);
 
   CLI::App* drop =
       AddVerb(app, context,
               {"drop", "drop DIR --keyspace NAME [-d] | drop DIR --yes", "Empty a keyspace, or the whole database",
-               "Costs one write a keyspace; the space comes back in the background.", 0, 0, RunDrop});
-  drop->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME");
-  drop->add_flag("-d", arguments.is_deleting, "And delete it");
-  drop->add_flag("--yes", arguments.is_sure, "Without --keyspace: really empty everything");
+               "Takes one write for each keyspace. Compactions free the disk space in the background.", 0, 0, RunDrop});
+  drop->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")->type_name("NAME");
+  drop->add_flag("-d", arguments.is_deleting, "Also delete the keyspace");
+  drop->add_flag("--yes", arguments.is_sure, "Without --keyspace: confirm that all entries are deleted");
   AddLmdbFlags(drop);
 }
 

@@ -55,10 +55,10 @@ int RunPut(Arguments& arguments) {
 
 int RunDelete(Arguments& arguments) {
   if (arguments.words.empty() && arguments.range.empty() && !arguments.prefix) {
-    throw CLI::ValidationError("delete", "KEY, --range or --prefix is needed");
+    throw CLI::ValidationError("delete", "no key is given; expected KEY, --range or --prefix");
   }
   if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
-    throw CLI::ValidationError("--prefix", "goes alone");
+    throw CLI::ValidationError("--prefix", "cannot be combined with KEY or --range");
   }
   std::vector<std::string> bytes;
   for (const auto* words : {&arguments.words, &arguments.range}) {
@@ -135,49 +135,50 @@ void AddDataCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* get = AddVerb(app, context,
                           {"get", "get DIR KEY [--hex] [--json] [--raw]", "Print the value of a key",
-                           "Exit code 1 if the key is not there.", 1, 1, RunGet});
+                           "Exit code 1 if the key does not exist.", 1, 1, RunGet});
   AddHexAndJson(get, arguments);
   AddAs(get, arguments);
   AddKeyspace(get, arguments);
-  get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
+  get->add_flag("--raw", arguments.is_raw, "Print the bytes of the value unchanged, without a newline");
 
-  CLI::App* put =
-      AddVerb(app, context,
-              {"put", "put DIR KEY VALUE [--hex] [--sync]", "Set a key; makes the database if it is missing",
-               "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
-  AddKeyspace(put, arguments);
-  put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are hex");
-  put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
-
-  CLI::App* remove = AddVerb(
+  CLI::App* put = AddVerb(
       app, context,
-      {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
-       "Remove keys, all in one step", "Removing a key that is not there is no error.", 0, SIZE_MAX, RunDelete});
+      {"put", "put DIR KEY VALUE [--hex] [--sync]", "Set the value of a key; create the database if it does not exist",
+       "If VALUE is -, the value is read from stdin, byte for byte.", 2, 2, RunPut});
+  AddKeyspace(put, arguments);
+  put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are in hex");
+  put->add_flag("--sync", arguments.is_synced, "Sync the write: it survives power loss");
+
+  CLI::App* remove = AddVerb(app, context,
+                             {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
+                              "Delete keys, in one atomic write", "Deleting a key that does not exist is not an error.",
+                              0, SIZE_MAX, RunDelete});
   AddKeyspace(remove, arguments);
-  remove->add_option("--range", arguments.range, "Every key from FROM on and before TO")
+  remove->add_option("--range", arguments.range, "All keys from FROM (included) to TO (excluded)")
       ->type_name("FROM TO")
       ->expected(2);
-  remove->add_option("--prefix", arguments.prefix, "Every key that begins so");
-  remove->add_flag("--hex", arguments.is_hex, "Keys are hex");
-  remove->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
+  remove->add_option("--prefix", arguments.prefix, "All keys with this prefix");
+  remove->add_flag("--hex", arguments.is_hex, "Keys are in hex");
+  remove->add_flag("--sync", arguments.is_synced, "Sync the write: it survives power loss");
 
   CLI::App* scan = AddVerb(
       app, context,
       {"scan",
        "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--skip-errors] [--hex] [--json]",
-       "Print keys and values in order",
-       "A line is key, tab, value. Bytes that a terminal would act on are escaped: \\t \\n \\r \\\\ \\xNN.", 0, 0,
-       RunScan});
+       "Print keys and values in key order",
+       "A line is key, tab, value. Control characters and bytes that are not UTF-8 are escaped: \\t \\n \\r \\\\ "
+       "\\xNN.",
+       0, 0, RunScan});
   AddHexAndJson(scan, arguments);
   AddRange(scan, arguments);
   AddKeyspace(scan, arguments);
   AddAs(scan, arguments);
-  scan->add_option("--prefix", arguments.prefix, "Only keys that begin so");
-  scan->add_option("--limit", arguments.limit, "At most so many");
+  scan->add_option("--prefix", arguments.prefix, "Only keys with this prefix");
+  scan->add_option("--limit", arguments.limit, "The maximum number of entries");
   AddSkipErrors(scan, arguments);
   scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");
-  scan->add_flag("--keys-only", arguments.is_keys_only, "No values");
-  scan->add_flag("--count", arguments.is_count, "Print only how many there are");
+  scan->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
+  scan->add_flag("--count", arguments.is_count, "Print only the number of entries");
 }
 
 }  // namespace mergedb::tool

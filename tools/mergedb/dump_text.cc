@@ -89,11 +89,11 @@ Status DumpReader::ParseHeaderLine(const std::string& line, DumpHeader* header) 
   } else if (name == "type") {
     if (value != "btree" && value != "hash") return Fail("expected type=btree or hash, found " + ToText(value));
   } else if (name == "keys") {
-    if (value == "0") return Fail("the records have no keys");
+    if (value == "0") return Fail("keys=0: records without keys are not supported");
   } else if (IsOneOf(name, kRefused) && value != "0") {
     return Fail(std::string(name) + ": keys with several values are not supported");
   } else if (IsOneOf(name, kOrders) && value != "0") {
-    std::fprintf(stderr, "mergedb: line %llu: %s: keys will be sorted by their bytes\n",
+    std::fprintf(stderr, "mergedb: line %llu: %s is not supported: keys are sorted by their bytes\n",
                  static_cast<unsigned long long>(line_), std::string(name).c_str());
   }
   return {};  // lines about the file format of LMDB or Berkeley DB are ignored
@@ -116,13 +116,13 @@ Result<bool> DumpReader::NextSection(DumpHeader* header) {
     has_begun_ = true;
   }
   if (!std::exchange(has_begun_, false)) return false;
-  return Fail("the header ends without HEADER=END");
+  return Fail("expected HEADER=END, found the end of the input");
 }
 
 Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
   if (!is_print_) {
     auto decoded = FromHex(line);
-    if (!decoded) return Fail("expected hex digits in pairs");
+    if (!decoded) return Fail("expected an even number of hex digits");
     *bytes = *std::move(decoded);
     return {};
   }
@@ -138,7 +138,7 @@ Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
       i += 2;
     } else {
       return Fail(
-          "expected \\\\ or two hex digits after a backslash (LMDB before 0.9.25 writes the backslash itself as it is: "
+          "expected \\\\ or two hex digits after a backslash (LMDB before 0.9.25 does not escape backslashes: make the "
           "dump without -p)");
     }
   }
@@ -149,16 +149,16 @@ Result<bool> DumpReader::NextPair(std::string* key, std::string* value) {
   std::string line;
   if (!GetLine(&line)) {
     if (is_plain_) return false;
-    return Fail("the data ends without DATA=END");
+    return Fail("expected DATA=END, found the end of the input");
   }
   if (!is_plain_) {
     has_begun_ = false;
     if (line == "DATA=END") return false;
-    if (line.empty() || line[0] != ' ') return Fail("expected a key after a space, or DATA=END");
+    if (line.empty() || line[0] != ' ') return Fail("expected a space and a key, or DATA=END");
   }
   RETURN_IF_ERROR(Decode(std::string_view(line).substr(is_plain_ ? 0 : 1), key));
-  if (!GetLine(&line)) return Fail("a key without value");
-  if (!is_plain_ && (line.empty() || line[0] != ' ')) return Fail("expected a value after a space");
+  if (!GetLine(&line)) return Fail("expected the value of the last key, found the end of the input");
+  if (!is_plain_ && (line.empty() || line[0] != ' ')) return Fail("expected a space and a value");
   RETURN_IF_ERROR(Decode(std::string_view(line).substr(is_plain_ ? 0 : 1), value));
   return true;
 }

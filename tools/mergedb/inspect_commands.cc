@@ -49,7 +49,8 @@ int RunStat(Arguments& arguments) {
   if (arguments.property) {
     std::string text;
     if (!db->GetProperty(*arguments.property, &text)) {
-      return Finish(*db, Fail(kNo, "no property is called " + *arguments.property));
+      return Finish(*db, Fail(kNo, "there is no property \"" + *arguments.property +
+                                       "\"; mergedb stat DIR --property mergedb.counters prints all counters"));
     }
     for (const std::string& line : Lines(text)) Print(ToLine(line) + "\n");
     return Finish(*db, kOk);
@@ -79,7 +80,7 @@ int ReportCheck(const Arguments& arguments, const Status& status) {
     if (is_damaged) object["damage"] = std::string(status.message());
     PrintJson(object);
   } else if (status.ok()) {
-    Print("ok: every byte of every live table was read and is as it was written\n");
+    Print("ok: all tables and blob files were read; all checksums match\n");
   }
   if (status.ok()) return kOk;
   return Fail(is_damaged ? kNo : kError, status.ToString());
@@ -98,23 +99,25 @@ void AddInspectCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* stat = AddVerb(app, context,
                            {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
-                            "Show sizes, runs and counters",
-                            "With -e, -f, -r, -a or --keyspace it prints what mdb_stat prints.", 0, 0, RunStat});
+                            "Print sizes, sorted runs and counters",
+                            "With -e, -f, -r, -a or --keyspace, the output is that of mdb_stat.", 0, 0, RunStat});
   stat->add_flag("--json", arguments.is_json, "Print JSON");
   stat->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
 
   stat->add_flag("-e", arguments.is_environment, "mdb_stat's lines about the environment");
   stat->add_flag("-f", arguments.free_level, "mdb_stat's lines about free pages");
   stat->add_flag("-r", arguments.readers_level, "mdb_stat's lines about readers");
-  CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about every database");
-  stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB's named database)")
+  CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about all databases");
+  stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB: named database)")
       ->type_name("NAME")
       ->excludes(all);
   AddLmdbFlags(stat);
 
-  CLI::App* check = AddVerb(app, context,
-                            {"check", "check DIR [--json]", "Read everything and verify it; changes nothing",
-                             "Exit code 1 if damage was found: the message says where.", 0, 0, RunCheck});
+  CLI::App* check = AddVerb(
+      app, context,
+      {"check", "check DIR [--json]", "Read the whole database and verify all checksums; changes nothing",
+       "Exit code 1 if there is damage; the message names the first damaged place. `mergedb verify` lists all of them.",
+       0, 0, RunCheck});
   check->add_flag("--json", arguments.is_json, "Print JSON");
 }
 

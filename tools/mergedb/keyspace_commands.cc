@@ -36,7 +36,7 @@ int RunKeyspaces(Arguments& arguments) {
 }  // namespace
 
 void AddKeyspace(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--keyspace", arguments.keyspace, "In this keyspace, instead of the default one")->type_name("NAME");
+  verb->add_option("--keyspace", arguments.keyspace, "The keyspace; default: the default keyspace")->type_name("NAME");
 }
 
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create) {
@@ -50,10 +50,10 @@ void AddKeyspaceCommands(CLI::App& app, Context& context) {
   CLI::App* verb =
       AddVerb(app, context,
               {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
-               "List the named keyspaces, or make or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
+               "List the named keyspaces, or create or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
   AddHexAndJson(verb, arguments);
-  verb->add_option("--create", arguments.create, "Make a keyspace")->type_name("NAME");
-  verb->add_option("--drop", arguments.drop, "Drop a keyspace and all that is in it")->type_name("NAME");
+  verb->add_option("--create", arguments.create, "Create this keyspace")->type_name("NAME");
+  verb->add_option("--drop", arguments.drop, "Drop this keyspace with all its entries")->type_name("NAME");
 }
 
 }  // namespace mergedb::tool

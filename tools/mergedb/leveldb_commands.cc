@@ -31,7 +31,7 @@ int RunConvert(Arguments& arguments) {
   if (!*is_leveldb) {
     const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
     if (!db && db.error().IsNotSupported()) return Fail(db.error());  // for example RocksDB's files
-    return Fail(kNo, arguments.directory + ": not a LevelDB database: there is nothing to convert");
+    return Fail(kNo, arguments.directory + ": not a LevelDB database; nothing was converted");
   }
   StderrLogger logger;
   Options options{.mode = OpenMode::kMustExist, .memory_bytes = size_t{256} << 20};
@@ -68,25 +68,27 @@ void AddLevelDbCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* convert = AddVerb(
       app, context,
-      {"convert", "convert DIR [--salvage] [--quiet]", "Make a LevelDB database one of mergedb, in place",
-       "Opening it for writing does the same. Needs as much free space as the database has; interrupted or failed,\n"
-       "LevelDB opens it as before. --salvage: take what is whole, say what is lost (exit code 1 then), and put\n"
-       "LevelDB's files into DIR/lost.",
+      {"convert", "convert DIR [--salvage] [--quiet]", "Convert a LevelDB database to mergedb, in place",
+       "Opening the database for writing does the same. The conversion needs as much free space as the database has.\n"
+       "If it fails or is interrupted, LevelDB still opens the database. With --salvage, all intact entries are\n"
+       "converted, the losses are printed (exit code 1 if there are any), and LevelDB's files move to DIR/lost.",
        0, 0, RunConvert});
-  convert->add_flag("--salvage", arguments.is_salvage, "For a database that does not open");
-  convert->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+  convert->add_flag("--salvage", arguments.is_salvage, "Convert a damaged database: keep all intact entries");
+  convert->add_flag("--quiet", arguments.is_quiet, "Print no progress on stderr");
 
   CLI::App* exporting = AddVerb(
       app, context,
       {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]",
-       "Write the database as one that LevelDB opens",
-       "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
-       "interrupted, run it again. LevelDB has no keyspaces: each is exported by itself.",
+       "Export the database to a directory that LevelDB opens",
+       "TARGET must not exist or be empty. Merge operands and deletes are applied. LevelDB can open TARGET only after "
+       "the\n"
+       "last step; if the export is interrupted, run it again. LevelDB has no keyspaces: export each one separately.",
        1, 1, RunExport});
   AddKeyspace(exporting, arguments);
-  exporting->add_flag("--default-alone", arguments.is_default_alone, "The default keyspace, although there are others");
+  exporting->add_flag("--default-alone", arguments.is_default_alone,
+                      "Export only the default keyspace, although there are others");
   AddSkipErrors(exporting, arguments);
-  exporting->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+  exporting->add_flag("--quiet", arguments.is_quiet, "Print no progress on stderr");
 }
 
 }  // namespace mergedb::tool

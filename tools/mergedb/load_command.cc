@@ -144,7 +144,7 @@ int RunLoad(Arguments& arguments) {
   if (status.ok()) status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
   if (const Status finished = loader.Finish(); status.ok()) status = finished;
   if (!arguments.is_alias)
-    std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loader.loaded()));
+    std::fprintf(stderr, "mergedb: loaded %llu entries\n", static_cast<unsigned long long>(loader.loaded()));
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -155,20 +155,21 @@ void AddLoadCommand(CLI::App& app, Context& context) {
   CLI::App* load = AddVerb(
       app, context,
       {"load", "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
-       "Put what dump or scan printed; makes the database if it is missing",
-       "Takes dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and what scan prints with the same flags:\n"
-       "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy. What was put before an error "
-       "stays.",
+       "Put the entries that dump or scan printed; create the database if it does not exist",
+       "Reads dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and the output of scan with the same "
+       "flags.\n"
+       "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy a database. After an error, the\n"
+       "entries before it stay.",
        0, 0, RunLoad});
-  load->add_flag("--hex", arguments.is_hex, "Lines of scan --hex; NAME is hex, too");
+  load->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
   load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
-  load->add_option("-f", arguments.file, "Read this file, not stdin");
-  load->add_flag("-T", arguments.is_plain_text, "Plain text: a line is a key, the next its value");
-  load->add_flag("-N", arguments.is_adding_only, "Keep the values of keys that are there");
+  load->add_option("-f", arguments.file, "Read this file; default: stdin");
+  load->add_flag("-T", arguments.is_plain_text, "Plain text: a line with a key, then a line with its value");
+  load->add_flag("-N", arguments.is_adding_only, "Keep the values of existing keys");
   load->add_option("-s,--keyspace", arguments.database,
-                   "Into this keyspace (LMDB's named database), whatever the dump says")
+                   "Load into this keyspace (LMDB: named database), not into those that the dump names")
       ->type_name("NAME");
-  load->add_flag("-a")->description("Keys come in order, which helps LMDB; nothing here");
+  load->add_flag("-a")->description("Accepted for LMDB (keys are sorted); no effect");
   AddLmdbFlags(load);
 }
 

@@ -30,22 +30,22 @@ int Run(int argc, char** argv) {
   const char* const alias = argc > 0 ? VerbOfAlias(argv[0]) : nullptr;
   // CLI11 does not write to the argument.
   if (alias != nullptr) words.insert(words.begin() + 1, const_cast<char*>(alias));
-  CLI::App app("Look into and change a mergedb database.", "mergedb");
+  CLI::App app("Reads and changes a mergedb database.", "mergedb");
   Context context;
   app.set_version_flag("--version", std::string("mergedb ") + mergedb_version());
   app.add_option("--db", context.arguments.directory, "The database directory");
   app.require_subcommand(1);
   app.footer(
-      "`mergedb VERB --help` tells more. Data goes to stdout, messages to stderr.\n"
+      "`mergedb VERB --help` prints the options of a verb. Data goes to stdout, messages to stderr.\n"
       "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 --skip-errors left keys out.\n"
-      "A key that begins with a dash goes after --, as in: mergedb get DIR -- -key");
+      "A key that begins with a dash goes after --: mergedb get DIR -- -key");
   AddDataCommands(app, context);
   AddLoadCommand(app, context);
   AddCopyCommands(app, context);
   AddMergeCommand(app, context);
   AddInspectCommands(app, context);
+  AddMaintenanceCommands(app, context);
   AddRepairCommands(app, context);
-  AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
   AddKeyspaceCommands(app, context);
   // WHY not CLI11: it drops the words that follow "--" after a verb.
@@ -60,7 +60,7 @@ int Run(int argc, char** argv) {
     return app.exit(success);
   } catch (const CLI::RequiredError& error) {
     const std::vector<std::string> unknown = app.remaining();
-    return Fail(kUsage, (unknown.empty() ? error.what() : "no verb is called " + unknown.front()) +
+    return Fail(kUsage, (unknown.empty() ? error.what() : "unknown verb \"" + unknown.front() + "\"") +
                             std::string(" (see mergedb --help)"));
   } catch (const CLI::ParseError& error) { return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)"); }
 }

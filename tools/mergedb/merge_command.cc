@@ -16,7 +16,7 @@ Number TakeNumber(const std::string& name, const std::string& word) {
   const char* const end = word.data() + word.size();
   const auto [parsed, error] = std::from_chars(word.data(), end, number);
   if (error == std::errc() && parsed == end) return number;
-  throw CLI::ValidationError(name, "\"" + word + "\" is no number of this type");
+  throw CLI::ValidationError(name, "\"" + word + "\" is not a number of this type");
 }
 
 // Makes an operand from the words of the command line.
@@ -88,7 +88,8 @@ std::string OperandOf(const Arguments& arguments) {
   std::string known;
   for (const auto& [name, unused] : Types()) known += " " + name;
   throw CLI::ValidationError(
-      "--type", (arguments.type.empty() ? "which?" : "no \"" + arguments.type + "\"") + " There are:" + known);
+      "--type",
+      (arguments.type.empty() ? "is required" : "unknown type \"" + arguments.type + "\"") + "; one of:" + known);
 }
 
 int RunMerge(Arguments& arguments) {
@@ -123,7 +124,8 @@ std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view v
 
 void AddAs(CLI::App* verb, Arguments& arguments) {
   verb->add_option("--as", arguments.as,
-                   "Print values as numbers of 8 bytes, or indented: u64, i64, f64, json; ? for others")
+                   "Print values in this format: u64, i64 or f64 (numbers of 8 bytes), or json (indented); ? if a "
+                   "value has another format")
       ->check(CLI::IsMember({"u64", "i64", "f64", "json"}));
 }
 
@@ -132,21 +134,23 @@ void AddMergeCommand(CLI::App& app, Context& context) {
   CLI::App* verb =
       AddVerb(app, context,
               {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
-               "Change a value without reading it; makes the database if it is missing",
-               "As in: mergedb merge DIR visits 1 --type add-u64; then: mergedb get DIR visits --as u64.\n"
+               "Write a merge operand for a key, without reading its value; create the database if it does not exist",
+               "Example: mergedb merge DIR visits 1 --type add-u64; mergedb get DIR visits --as u64\n"
                "TYPE: add-u64 add-i64 add-i64-failing add-f64, max- and min- of u64 i64 f64, max min (of bytes), "
                "and or xor, append, first last, json, put.",
                2, 2, RunMerge});
-  verb->add_option("--type", arguments.type, "What the operand does");
+  verb->add_option("--type", arguments.type, "The type of the operand");
   AddKeyspace(verb, arguments);
-  verb->add_option("--operator", arguments.operator_name,
-                   "Instead of --type: a program's operator, or uint64add, stringappend, ...");
-  verb->add_option("--delimiter", arguments.delimiter, "append: goes before what is appended to a value");
-  verb->add_option("--cap", arguments.cap_bytes, "append: cut the value to so many bytes");
-  verb->add_flag("--keep-oldest", arguments.keeps_oldest, "append: the cut is at the end, not at the front");
+  verb->add_option(
+      "--operator", arguments.operator_name,
+      "Instead of --type: the name of a merge operator, such as uint64add or stringappend, or one of the program's");
+  verb->add_option("--delimiter", arguments.delimiter, "append: bytes between the value and the operand");
+  verb->add_option("--cap", arguments.cap_bytes,
+                   "append: the maximum bytes of the value; the oldest bytes are cut off");
+  verb->add_flag("--keep-oldest", arguments.keeps_oldest, "append: with --cap, cut off the newest bytes instead");
   verb->add_option("--at", arguments.timestamp, "first, last: the operand's timestamp");
-  verb->add_flag("--hex", arguments.is_hex, "KEY, OPERAND (unless a number) and delimiter are hex");
-  verb->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
+  verb->add_flag("--hex", arguments.is_hex, "KEY, OPERAND (unless it is a number) and the delimiter are in hex");
+  verb->add_flag("--sync", arguments.is_synced, "Sync the write: it survives power loss");
 }
 
 }  // namespace mergedb::tool

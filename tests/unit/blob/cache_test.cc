@@ -3,7 +3,7 @@
 #include "blob/cache.h"
 
 #include "env/descriptors.h"
-#include "tests/unit/blob/value_rows.h"
+#include "tests/unit/blob/blob_rows.h"
 
 namespace mergedb::blob {
 namespace {

@@ -3,7 +3,7 @@
 // every byte flipped, every length cut.
 #include "blob/reader.h"
 
-#include "tests/unit/blob/value_rows.h"
+#include "tests/unit/blob/blob_rows.h"
 
 namespace mergedb::blob {
 namespace {
@@ -21,7 +21,7 @@ std::string Get(const Reader& reader, const format::BlobIndex& reference, std::s
   return status.ok() ? std::string(found.value) : std::string(CodeName(status.code()));
 }
 
-TEST(ValueReader, ReadsWhatWasWritten) {
+TEST(BlobReader, ReadsWhatWasWritten) {
   for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
     for (const bool is_direct : {false, true}) {
       MemoryFiles files;
@@ -46,7 +46,7 @@ TEST(ValueReader, ReadsWhatWasWritten) {
 }
 
 // A read without checksums must not put damaged bytes into the cache for reads with checksums.
-TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
+TEST(BlobReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
   for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
     MemoryFiles files;
     base::BlockCache blocks(1 << 20);
@@ -68,7 +68,7 @@ TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
 }
 
 // A forged MANIFEST may claim such a size.
-TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
+TEST(BlobReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   MemoryFiles files;
   auto rows = SomeValues(3, 5'000);
   format::BlobFileMeta forged = *WriteValues(&files, 7, &rows);
@@ -82,7 +82,7 @@ TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   EXPECT_EQ(Get(**reader, far, rows[1].key), "Corruption");
 }
 
-TEST(ValueReader, ReadsAFileThatWasWrittenOverASpareOne) {
+TEST(BlobReader, ReadsAFileThatOverwroteARecycledOne) {
   for (const size_t recycled_bytes : {size_t{0}, size_t{5'000}, size_t{4 << 20}}) {
     MemoryFiles files;
     auto spare = files.Open(ValuePath(7), {.access = Access::kCreate});
@@ -100,7 +100,7 @@ TEST(ValueReader, ReadsAFileThatWasWrittenOverASpareOne) {
   }
 }
 
-TEST(ValueReader, AReferenceThatIsWrongInAnyWayIsCorruption) {
+TEST(BlobReader, AWrongBlobIndexIsCorruption) {
   for (const bool has_cache : {false, true}) {
     MemoryFiles files;
     base::BlockCache blocks(1 << 20);
@@ -129,7 +129,7 @@ TEST(ValueReader, AReferenceThatIsWrongInAnyWayIsCorruption) {
   }
 }
 
-TEST(ValueReader, AFileOfTheSameShapeInThePlaceOfAnotherIsNoticed) {
+TEST(BlobReader, AFileOfTheSameShapeInThePlaceOfAnotherIsNoticed) {
   MemoryFiles files;
   auto rows = SomeValues(20, 200), others = rows;
   const auto meta = WriteValues(&files, 7, &rows);
@@ -152,7 +152,7 @@ class CaseFolding final : public Comparator {
   }
 };
 
-TEST(ValueReader, TakesKeysForEqualThatTheComparatorDoes) {
+TEST(BlobReader, TakesKeysForEqualThatTheComparatorDoes) {
   MemoryFiles files;
   const CaseFolding folding;
   std::vector<ValueRow> rows{{"Apple", std::string(1'000, 'g')}};
@@ -177,11 +177,11 @@ bool IsNoticed(MemoryFiles* files, const format::BlobFileMeta& meta, const std::
   return is_noticed;
 }
 
-class ValueDamage : public ::testing::TestWithParam<Compression> {};
-INSTANTIATE_TEST_SUITE_P(Codecs, ValueDamage, ::testing::Values(Compression::kNone, Compression::kLz4),
+class BlobDamage : public ::testing::TestWithParam<Compression> {};
+INSTANTIATE_TEST_SUITE_P(Codecs, BlobDamage, ::testing::Values(Compression::kNone, Compression::kLz4),
                          [](const auto& codec) { return codec.param == Compression::kNone ? "None" : "Lz4"; });
 
-TEST_P(ValueDamage, EveryFlippedByteAndEveryOtherLengthIsNoticed) {
+TEST_P(BlobDamage, EveryFlippedByteAndEveryOtherLengthIsNoticed) {
   MemoryFiles files;
   auto rows = SomeValues(12, 150);
   const auto meta = WriteValues(&files, 7, &rows, {.compression = GetParam()});
@@ -203,7 +203,7 @@ TEST_P(ValueDamage, EveryFlippedByteAndEveryOtherLengthIsNoticed) {
   EXPECT_TRUE(IsNoticed(&files, *meta, rows));
 }
 
-TEST(ValueReader, AnErrorSaysFileAndOffset) {
+TEST(BlobReader, AnErrorSaysFileAndOffset) {
   MemoryFiles files;
   auto rows = SomeValues(3, 150);
   const auto meta = WriteValues(&files, 7, &rows);
@@ -215,7 +215,7 @@ TEST(ValueReader, AnErrorSaysFileAndOffset) {
   EXPECT_EQ(Get(**reader, rows[2].reference, rows[2].key), rows[2].value) << "the others are whole";
 }
 
-TEST(ValueWriter, AFullDiskIsAnError) {
+TEST(BlobWriter, AFullDiskIsAnError) {
   MemoryFiles files;
   auto writer = Writer::Create(&files, ValuePath(7), kv::FileNumber{7}, 1, {});
   ASSERT_TRUE(writer.has_value());
@@ -228,7 +228,7 @@ TEST(ValueWriter, AFullDiskIsAnError) {
 
 // The buffer holds 1 MiB. It may end anywhere in the second record, the padding or the footer: a failed write
 // of the buffer always fails the file.
-TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
+TEST(BlobWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
   constexpr size_t kBuffer = 1 << 20;
   for (size_t behind = 0; behind < 4400; behind += behind < 160 ? 1 : 53) {
     SCOPED_TRACE(behind);
@@ -287,7 +287,7 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
   }
 }
 
-TEST(ValueErrors, EachReadThatFailsIsAnErrorOfTheCheck) {
+TEST(BlobErrors, EachReadThatFailsIsAnErrorOfTheCheck) {
   MemoryFiles files;
   auto rows = SomeValues(40, 200'000);  // more bytes than one read holds
   const auto meta = WriteValues(&files, 7, &rows);

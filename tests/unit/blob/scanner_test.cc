@@ -3,7 +3,7 @@
 #include "blob/scanner.h"
 
 #include "base/random.h"
-#include "tests/unit/blob/value_rows.h"
+#include "tests/unit/blob/blob_rows.h"
 
 namespace mergedb::blob {
 namespace {
@@ -107,7 +107,7 @@ TEST_F(ScannerTest, AReferenceBeyondTheFilesValuesIsCorruption) {
   const format::BlobIndex beyond{.file = kv::FileNumber{7}, .offset = metas_[0]->record_bytes, .bytes = 10};
   const Status status = scanner.Read(*metas_[0], beyond, "key", &value);
   EXPECT_TRUE(status.IsCorruption());
-  EXPECT_NE(status.message().find("a reference to 10 bytes"), std::string_view::npos) << status.ToString();
+  EXPECT_NE(status.message().find("a blob index of 10 bytes"), std::string_view::npos) << status.ToString();
   Expect(scanner, 0, 5);
 }
 

@@ -277,7 +277,7 @@ static void reads_as_of_a_snapshot(void) {
   EXPECT_OK(mergedb_close(db, &error));
 }
 
-static void cares_for_the_database(void) {
+static void verifies_and_repairs(void) {
   mergedb_db db = open_fresh();
   for (int i = 0; i < 2000; ++i) {
     char key[16];
@@ -987,7 +987,7 @@ int main(int argc, char** argv) {
   iterates_within_bounds_both_ways();
   reads_many_entries_by_one_call();
   reads_as_of_a_snapshot();
-  cares_for_the_database();
+  verifies_and_repairs();
   keeps_a_callers_order();
   tells_a_callers_logger();
   merges_without_reading();

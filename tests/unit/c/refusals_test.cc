@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/merging.h"
 #include "mergedb/c.h"
+#include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::c {
 namespace {
@@ -39,10 +39,10 @@ mergedb_db HandleOf(std::unique_ptr<DB> database) {
   return db;
 }
 
-class CFaceRefusals : public ::testing::Test {
+class CInterfaceRefusals : public ::testing::Test {
  protected:
   void SetUp() override {
-    db_ = HandleOf(std::move(world_.Open()).value());
+    db_ = HandleOf(std::move(sim_.Open()).value());
     ASSERT_EQ(mergedb_put(db_, nullptr, "k", 1, "v", 1, &error_), MERGEDB_OK);
     ASSERT_EQ(mergedb_keyspace_create(db_, "made", 4, MERGEDB_DEFAULT, &keyspace_, &error_), MERGEDB_OK)
         << error_.message;
@@ -87,7 +87,7 @@ class CFaceRefusals : public ::testing::Test {
   }
 
   const testing::TempDirectory directory_;
-  testing::World world_;
+  testing::SimulatedEnv sim_;
   mergedb_error error_ = {};
   mergedb_db db_ = 0;
   mergedb_keyspace keyspace_ = 0;
@@ -99,7 +99,7 @@ class CFaceRefusals : public ::testing::Test {
 
 // ---- pointers
 
-TEST_F(CFaceRefusals, NullBytesThatHaveASize) {
+TEST_F(CInterfaceRefusals, NullBytesThatHaveASize) {
   mergedb_keyspace made = 9;
   const auto operand = Sized<mergedb_operand>();
   REFUSED(std::string("begin") + kNullOf3, mergedb_delete_range(db_, nullptr, nullptr, 3, "z", 1, &error_));
@@ -118,7 +118,7 @@ TEST_F(CFaceRefusals, NullBytesThatHaveASize) {
   EXPECT_EQ(count, 0u);
 }
 
-TEST_F(CFaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
+TEST_F(CInterfaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
   mergedb_keyspace_entry* entries = nullptr;
   size_t count = 0;
   REFUSED("keyspace is NULL", mergedb_keyspace_create(db_, "new", 3, MERGEDB_DEFAULT, nullptr, &error_));
@@ -127,7 +127,7 @@ TEST_F(CFaceRefusals, NullWhereAnAnswerOfKeyspacesGoes) {
   REFUSED("count is NULL", mergedb_keyspace_list(db_, nullptr, &entries, nullptr, &error_));
 }
 
-TEST_F(CFaceRefusals, NullInATransaction) {
+TEST_F(CInterfaceRefusals, NullInATransaction) {
   Begin();
   const auto operand = Sized<mergedb_operand>();
   void* value = nullptr;
@@ -161,7 +161,7 @@ TEST_F(CFaceRefusals, NullInATransaction) {
   EXPECT_EQ(writes, 0u);
 }
 
-TEST_F(CFaceRefusals, NullOfACursor) {
+TEST_F(CInterfaceRefusals, NullOfACursor) {
   Begin();
   mergedb_cursor cursor = 0;
   ASSERT_EQ(mergedb_cursor_open(transaction_, 0, &cursor, &error_), MERGEDB_OK);
@@ -178,7 +178,7 @@ TEST_F(CFaceRefusals, NullOfACursor) {
 
 // ---- structs
 
-TEST_F(CFaceRefusals, WriteOptionsOfEveryWrite) {
+TEST_F(CInterfaceRefusals, WriteOptionsOfEveryWrite) {
   const auto operand = Sized<mergedb_operand>();
   using Write = std::function<mergedb_code(const mergedb_write_options*)>;
   const std::vector<std::pair<const char*, Write>> writes = {
@@ -205,7 +205,7 @@ TEST_F(CFaceRefusals, WriteOptionsOfEveryWrite) {
   REFUSED("a batch says itself", mergedb_write(db_, &placed, batch_, &error_));
 }
 
-TEST_F(CFaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
+TEST_F(CInterfaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
   auto placed = Sized<mergedb_read_options>(), newer = placed;
   placed.keyspace = keyspace_;
   newer.reserved = 1;
@@ -224,14 +224,14 @@ TEST_F(CFaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
   EXPECT_EQ(iterator, 0u);
 }
 
-TEST_F(CFaceRefusals, FlagsThatAreNeitherYesNorNo) {
+TEST_F(CInterfaceRefusals, FlagsThatAreNeitherYesNorNo) {
   mergedb_keyspace made = 0;
   REFUSED("may_exist is 7", mergedb_keyspace_create(db_, "new", 3, 7, &made, &error_));
   Begin();
   REFUSED("may_exist is 7", mergedb_transaction_keyspace_create(transaction_, "new", 3, 7, &made, &error_));
 }
 
-TEST_F(CFaceRefusals, Operands) {
+TEST_F(CInterfaceRefusals, Operands) {
   auto small = Sized<mergedb_operand>(), typeless = small, keep = small, bytes = small, delimiter = small,
        nameless = small;
   small.struct_size = 3;
@@ -257,7 +257,7 @@ TEST_F(CFaceRefusals, Operands) {
   }
 }
 
-TEST_F(CFaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
+TEST_F(CInterfaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
   int destroyed = 0;
   const auto destroy = [](void* state) { ++*static_cast<int*>(state); };
   auto logger = Sized<mergedb_logger>();
@@ -290,7 +290,7 @@ TEST_F(CFaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
   EXPECT_EQ(destroyed, 0);
 }
 
-TEST_F(CFaceRefusals, OptionsOfTransactions) {
+TEST_F(CInterfaceRefusals, OptionsOfTransactions) {
   auto small = Sized<mergedb_transaction_options>(), kind = small, durability = small, large = small;
   small.struct_size = 3;
   kind.kind = 3;
@@ -305,7 +305,7 @@ TEST_F(CFaceRefusals, OptionsOfTransactions) {
   EXPECT_EQ(begun, 0u);
 }
 
-TEST_F(CFaceRefusals, OptionsOfCopies) {
+TEST_F(CInterfaceRefusals, OptionsOfCopies) {
   const std::string target = "/copy";
   auto small = Sized<mergedb_checkpoint_options>(), may_link = small, verify = small;
   small.struct_size = 3;
@@ -319,12 +319,12 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
   REFUSED("verify is 5", mergedb_checkpoint(db_, target.c_str(), &verify, nullptr, &error_));
   REFUSED("mergedb_checkpoint_report: struct_size is 0",
           mergedb_checkpoint(db_, target.c_str(), nullptr, &report, &error_));
-  EXPECT_TRUE(world_.files->SizeOf(target).error().IsNotFound());
+  EXPECT_TRUE(sim_.files->SizeOf(target).error().IsNotFound());
 }
 
 // ---- verify and repair
 
-TEST_F(CFaceRefusals, OptionsOfCare) {
+TEST_F(CInterfaceRefusals, OptionsOfVerifyAndRepair) {
   using Look = std::function<mergedb_code(const char*, const mergedb_repair_options*, mergedb_report*)>;
   const std::vector<std::pair<const char*, Look>> looks = {
       {"verify",
@@ -356,7 +356,7 @@ TEST_F(CFaceRefusals, OptionsOfCare) {
   }
 }
 
-TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
+TEST_F(CInterfaceRefusals, WhatAReportDoesNotHave) {
   const std::string path = directory_ / "whole";
   mergedb_db whole = 0;
   ASSERT_EQ(mergedb_open(path.c_str(), nullptr, &whole, &error_), MERGEDB_OK);
@@ -388,12 +388,12 @@ TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
 
 // ---- transactions
 
-TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
+TEST_F(CInterfaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   Begin();
   mergedb_keyspace found = 9;
-  REFUSED("\"made\" already",
+  REFUSED("\"made\" exists already",
           mergedb_transaction_keyspace_create(transaction_, "made", 4, MERGEDB_DEFAULT, &found, &error_));
-  REFUSED("name of a keyspace of 0 bytes",
+  REFUSED("keyspace name of 0 bytes",
           mergedb_transaction_keyspace_create(transaction_, "", 0, MERGEDB_DEFAULT, &found, &error_));
   FAILS(MERGEDB_NOT_FOUND, "\"other\"", mergedb_transaction_keyspace_open(transaction_, "other", 5, &found, &error_));
   EXPECT_EQ(found, 0u);
@@ -401,7 +401,7 @@ TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   EXPECT_EQ(found, keyspace_);
 }
 
-TEST_F(CFaceRefusals, TransactionsThatHaveEnded) {
+TEST_F(CInterfaceRefusals, TransactionsThatHaveEnded) {
   Begin();
   mergedb_cursor cursor = 0;
   ASSERT_EQ(mergedb_cursor_open(transaction_, 0, &cursor, &error_), MERGEDB_OK);
@@ -420,7 +420,7 @@ TEST_F(CFaceRefusals, TransactionsThatHaveEnded) {
   EXPECT_EQ(mergedb_cursor_close(cursor, &error_), MERGEDB_OK);
 }
 
-TEST_F(CFaceRefusals, ASecondSingleWriterOfOneThread) {
+TEST_F(CInterfaceRefusals, ASecondSingleWriterOfOneThread) {
   Begin();
   mergedb_transaction second = 9;
   FAILS(MERGEDB_BUSY, "", mergedb_transaction_begin(db_, nullptr, &second, &error_));
@@ -445,16 +445,16 @@ struct Caller {
   }
 };
 
-class CFaceBusyTransaction : public ::testing::Test {
+class CInterfaceBusyTransaction : public ::testing::Test {
  protected:
   void SetUp() override {
     auto merging = Sized<mergedb_merge_operator>();
     merging.name = "caller";
     merging.apply = Caller::Apply;
     merging.state = &caller_;
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.merge_operators.push_back(NewForeignOperator(merging));
-    db_ = HandleOf(std::move(DB::Open(options, testing::World::kPath)).value());
+    db_ = HandleOf(std::move(DB::Open(options, testing::SimulatedEnv::kPath)).value());
     auto operand = Sized<mergedb_operand>();
     operand.type = MERGEDB_PROGRAM;
     operand.name = "caller";
@@ -473,14 +473,14 @@ class CFaceBusyTransaction : public ::testing::Test {
   }
 
   Caller caller_;
-  testing::World world_;
+  testing::SimulatedEnv sim_;
   mergedb_error error_ = {};
   mergedb_db db_ = 0;
   mergedb_transaction transaction_ = 0;
   mergedb_cursor cursor_ = 0;
 };
 
-TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
+TEST_F(CInterfaceBusyTransaction, RefusesACallOfItsCursor) {
   caller_.call = [this](mergedb_error* error) {
     return mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, error);
   };
@@ -492,7 +492,7 @@ TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
   ExpectBusy();
 }
 
-TEST_F(CFaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
+TEST_F(CInterfaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
   caller_.call = [this](mergedb_error* error) {
     return mergedb_transaction_put(transaction_, 0, "k", 1, "w", 1, error);
   };
@@ -503,7 +503,7 @@ TEST_F(CFaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
   EXPECT_EQ(writes, 1u);
 }
 
-TEST_F(CFaceBusyTransaction, RefusesANewCursorWhileAnotherMoves) {
+TEST_F(CInterfaceBusyTransaction, RefusesANewCursorWhileAnotherMoves) {
   mergedb_cursor opened = 9;
   caller_.call = [&](mergedb_error* error) { return mergedb_cursor_open(transaction_, 0, &opened, error); };
   ASSERT_EQ(mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, &error_), MERGEDB_OK) << error_.message;
@@ -616,7 +616,7 @@ std::vector<HandleCall> CallsOfOthers() {
   };
 }
 
-TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
+TEST_F(CInterfaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
   mergedb_batch closed = 0;
   mergedb_snapshot snapshot = 0;
   ASSERT_EQ(mergedb_batch_create(&closed, &error_), MERGEDB_OK);
@@ -638,9 +638,9 @@ TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
 }
 
 // The state between a close and the end of another thread's call.
-TEST(CFaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
-  testing::World world;
-  auto owned = std::move(world.Open()).value();
+TEST(CInterfaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
+  testing::SimulatedEnv sim;
+  auto owned = std::move(sim.Open()).value();
   DB& database = *owned;
   const mergedb_db db = HandleOf(std::move(owned));
   ASSERT_TRUE(database.Close().ok());

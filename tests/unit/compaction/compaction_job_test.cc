@@ -84,7 +84,7 @@ class JobTest : public ::testing::Test {
     format::BlobIndex reference;
     EXPECT_OK(format::DecodeBlobIndex(entry.value, &reference));
     const auto file = version_->FindBlobFile(reference.file);
-    if (file == nullptr) return "a value file that is not there";
+    if (file == nullptr) return "a blob file that is not there";
     auto reader = tables_.values->Open(*file);
     blob::Found found;
     EXPECT_OK((*reader)->Get(reference, entry.key, {}, &found));
@@ -179,7 +179,7 @@ TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
 // Symptom: a deleted key comes back for a while. Cause: the job releases its inputs up to the first key of
 // the unfinished table, although the range tombstones of that table begin before the key. Consequence: the
 // entries that they mask in older runs are visible until the table is installed.
-TEST_F(JobTest, HidesWhatRangeTombstonesCoverAfterEveryRelease) {
+TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryRelease) {
   std::vector<OwnedEntry> oldest;
   for (int i = 0; i < 600; i += 7) oldest.push_back(PutEntry(Key(i), 1, "oldest"));
   const std::string begin = Key(100), end = Key(400);
@@ -230,7 +230,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
 }
 
 // The same two runs again; their large values are in two blob files.
-class CleaningTest : public JobTest {
+class BlobGarbageTest : public JobTest {
  protected:
   void SetUp() override {
     tables_.factory.blob_value_bytes_min = 100;
@@ -256,7 +256,7 @@ class CleaningTest : public JobTest {
   }
 };
 
-TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
+TEST_F(BlobGarbageTest, MovesWhatIsLiveAndLeavesTheRest) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
   const uint64_t files = version_->blob_files().size();
@@ -276,7 +276,7 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
   EXPECT_EQ(version_->garbage_bytes(), 0u);
 }
 
-TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
+TEST_F(BlobGarbageTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   const Shown before = ShownNow();
   tables_.factory.blob_value_bytes_min = 0;
   picker::CompactionPick pick = Clean();
@@ -287,7 +287,7 @@ TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   EXPECT_TRUE(version_->blob_files().empty());
 }
 
-TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
+TEST_F(BlobGarbageTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const auto files = version_->blob_files().size();
   tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
@@ -297,7 +297,7 @@ TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
   EXPECT_EQ(version_->blob_files().size(), files);
 }
 
-TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
+TEST_F(BlobGarbageTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
   tables_.values->Evict(pick.blob_files_to_collect[0]);
@@ -311,7 +311,7 @@ TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
 }
 
 // The checksum of the table is right, but no writer makes such a blob index.
-TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
+TEST_F(BlobGarbageTest, EndsAtAReferenceThatIsNone) {
   const Shown before = ShownNow();
   ASSERT_OK_AND_ASSIGN(
       auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));
@@ -320,8 +320,7 @@ TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   Add(kv::Position{2}, forged);
   picker::CompactionPick pick = Clean();
   pick.sources = {kv::Position{2}, kv::Position{1}};
-  EXPECT_THAT(Run(pick),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
+  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a blob index, found ff")));
   EXPECT_EQ(releases_, 0);
   format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
@@ -366,7 +365,7 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     EXPECT_THAT(Run(pick),
                 testing::StatusIs(
                     Code::kCorruption,
-                    ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
+                    ::testing::HasSubstr("has sequence 9000, larger than the last sequence of the MANIFEST, 100")));
     EXPECT_EQ(releases_, 0);
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;

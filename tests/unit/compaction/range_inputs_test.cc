@@ -38,7 +38,7 @@ class RangeInputs : public ::testing::Test {
   testing::Tables tables_;
 };
 
-TEST_F(RangeInputs, AreGatheredAsFarAsSlicesAndBoundsShow) {
+TEST_F(RangeInputs, AreGatheredWithinVirtualTablesAndBounds) {
   const auto newer = WriteRanges({{"a", "m", 9}, {"q", "z", 8}});
   const auto older = WriteRanges({{"b", "t", 5}});
   const std::vector<version::RunPtr> sources = {
@@ -83,7 +83,7 @@ TEST_F(RangeInputs, HideATableOnlyAsAWholeAndFromEverybody) {
   EXPECT_FALSE(is_hidden({}, {}));
 }
 
-TEST_F(RangeInputs, CoverAboutTheBytesThatLieUnderThem) {
+TEST_F(RangeInputs, MaskAboutTheBytesBelowThem) {
   std::vector<testing::OwnedEntry> entries;
   for (int i = 0; i < 1000; ++i) entries.push_back(PutEntry(std::to_string(1000 + i), 1, std::string(100, 'v')));
   const auto file = tables_.Write(entries);

@@ -21,7 +21,7 @@ class KeyspaceIdsTest : public ::testing::Test {
   KeyspaceIds ids_;
 };
 
-TEST_F(KeyspaceIdsTest, NothingIsMadeBeforeTheCatalogIsLoaded) {
+TEST_F(KeyspaceIdsTest, NothingIsCreatedBeforeTheRecordsAreLoaded) {
   EXPECT_FALSE(ids_.is_loaded());
   EXPECT_FALSE(ids_.WasMade(1));
   EXPECT_EQ(ids_.Allocate(), 0u);

@@ -7,9 +7,9 @@
 #include "format/batch.h"
 #include "format/table_layout.h"
 #include "testing/fault_file_system.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
-#include "testing/world.h"
 #include "wal/frame.h"
 
 namespace mergedb::db {
@@ -102,16 +102,16 @@ TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
 // sequence. A memtable relies on versions that arrive in order.
 TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
   for (const kv::Sequence first : {kv::Sequence{1}, kv::kSequenceMax - 2}) {
-    testing::World world;
-    ASSERT_OK(world.files->CreateDirectory("/d"));
-    Options options = world.SmallOptions();
+    testing::SimulatedEnv sim;
+    ASSERT_OK(sim.files->CreateDirectory("/d"));
+    Options options = sim.SmallOptions();
     ASSERT_OK(CheckOptions(&options));
     std::string batch;
     for (const char* key : {"a", "b", "a"}) format::AppendRecord(&batch, kv::Kind::kPut, key, "value");
     uint64_t next_file = 10;
     {
-      auto log = wal::Wal::Create({.file_system = world.files.get(),
-                                   .executor = &world.executor,
+      auto log = wal::Wal::Create({.file_system = sim.files.get(),
+                                   .executor = &sim.executor,
                                    .directory = "/d",
                                    .database_id = 7,
                                    .salt = 42,

@@ -15,7 +15,7 @@ using testing::IsOkAndHolds;
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-class SpareFilesTest : public ::testing::Test {
+class RecycledFilesTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(files_.CreateDirectory("/db")); }
 
@@ -43,7 +43,7 @@ class SpareFilesTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
+TEST_F(RecycledFilesTest, AFileBecomesTheNextTable) {
   EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
@@ -54,7 +54,7 @@ TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
 }
 
-TEST_F(SpareFilesTest, ATableBecomesABlobFileAndBack) {
+TEST_F(RecycledFilesTest, ATableBecomesABlobFileAndBack) {
   EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kBlobFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
@@ -67,7 +67,7 @@ TEST_F(SpareFilesTest, ATableBecomesABlobFileAndBack) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
-TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
+TEST_F(RecycledFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(13, 4 * kMiB)));
@@ -77,13 +77,13 @@ TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
-TEST_F(SpareFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
+TEST_F(RecycledFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 4096)));
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 100), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
 }
 
-TEST_F(SpareFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
+TEST_F(RecycledFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
   ASSERT_TRUE(recycled_files_.Keep(Add(10, 2 * kMiB)));
   for (uint64_t number = 11; number < 1011; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, 512 << 10)));
   const std::vector<std::string> names = Names();
@@ -94,7 +94,7 @@ TEST_F(SpareFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 130 * kMiB);
 }
 
-TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
+TEST_F(RecycledFilesTest, RemovesTheOneThatWasKeptFirst) {
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(11, kMiB)));
   EXPECT_OK(recycled_files_.RemoveOldest());
@@ -107,7 +107,7 @@ TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
   EXPECT_EQ(recycled_files_.removed(), 2u);
 }
 
-TEST_F(SpareFilesTest, TakesOverWhatAKilledProcessLeft) {
+TEST_F(RecycledFilesTest, TakesOverWhatAKilledProcessLeft) {
   ASSERT_OK(files_.WriteWhole("/db/000012.spare", std::string(kMiB, 'x')));
   recycled_files_.Adopt(kv::FileNumber{12});
   EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
@@ -118,7 +118,7 @@ TEST_F(SpareFilesTest, TakesOverWhatAKilledProcessLeft) {
   EXPECT_TRUE(recycled_files_.empty()) << "it is not there";
 }
 
-TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
+TEST_F(RecycledFilesTest, KeepsWhatCouldNotBeRemoved) {
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   files_.AddFault({.op = testing::Op::kRemove});
   EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
@@ -127,7 +127,7 @@ TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
-TEST_F(SpareFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
+TEST_F(RecycledFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
   for (uint64_t number = 11; number < 14; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, kMiB)));
   files_.AddFault({.op = testing::Op::kRemove, .path_contains = "000011", .sticky = true});
   EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
@@ -138,7 +138,7 @@ TEST_F(SpareFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
   EXPECT_EQ(recycled_files_.bytes(), kMiB);
 }
 
-TEST_F(SpareFilesTest, RemovesAllOfThem) {
+TEST_F(RecycledFilesTest, RemovesAllOfThem) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
   EXPECT_OK(recycled_files_.RemoveAll());
@@ -146,7 +146,7 @@ TEST_F(SpareFilesTest, RemovesAllOfThem) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
-TEST_F(SpareFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
+TEST_F(RecycledFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
   const auto obsolete = Add(11, 2 * kMiB);
   ASSERT_OK(files_.Remove("/db/000011.tbl"));
   EXPECT_FALSE(recycled_files_.Keep(obsolete)) << "it is not there";

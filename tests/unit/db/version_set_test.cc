@@ -15,7 +15,7 @@ using testing::CrashMode;
 using testing::CrashModel;
 using testing::Op;
 
-class ShapeTest : public ::testing::Test {
+class VersionSetTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK(files_.CreateDirectory("/d"));
@@ -92,7 +92,7 @@ class ShapeTest : public ::testing::Test {
                           {.epoch = 1, .sequence = 1}};
 };
 
-TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
+TEST_F(VersionSetTest, ShowsAFlushAtOnceAndCommitsItLater) {
   Flush(100);
   EXPECT_EQ(version_set_.Current()->version->files().size(), 1u);
   EXPECT_EQ(version_set_.Current()->immutable.size(), 0u);
@@ -105,7 +105,7 @@ TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
   CheckPowerCut(1);
 }
 
-TEST_F(ShapeTest, PutsANewerFlushAtANewerPosition) {
+TEST_F(VersionSetTest, PutsANewerFlushAtANewerPosition) {
   Flush(100);
   Flush(200);
   const auto& runs = version_set_.Current()->version->runs();
@@ -113,7 +113,7 @@ TEST_F(ShapeTest, PutsANewerFlushAtANewerPosition) {
   EXPECT_GT(runs[0]->position(), runs[1]->position());
 }
 
-TEST_F(ShapeTest, ReplacesATableWhoseSyncFailed) {
+TEST_F(VersionSetTest, ReplacesATableWhoseSyncFailed) {
   ASSERT_OK(Commit());
   Flush(100);
   files_.AddFault({.op = Op::kSync, .path_contains = ".tbl"});
@@ -125,7 +125,7 @@ TEST_F(ShapeTest, ReplacesATableWhoseSyncFailed) {
   CheckPowerCut(1);
 }
 
-TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
+TEST_F(VersionSetTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
   for (uint64_t n = 1; n < 12; ++n) {
     SCOPED_TRACE("n " + std::to_string(n));
     Flush(100 * n);
@@ -139,7 +139,7 @@ TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
 }
 
 // Neither a flush nor a compaction installs a tree that the next open would refuse.
-TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
+TEST_F(VersionSetTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();
   format::VersionEdit edit;
@@ -148,14 +148,15 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
                        .file = NewTable(NewBlobFile()),
                        .bounds = {}});
   EXPECT_THAT(version_set_.Install(edit),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("where it overlaps another table")));
   EXPECT_EQ(version_set_.Current(), before);
 
   version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
   const auto values = NewBlobFile();
   const auto table = NewTable(values);
   EXPECT_THAT(version_set_.InstallFlush(table, {}),
-              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
+              testing::StatusIs(Code::kCorruption,
+                                ::testing::HasSubstr("a table refers to it, but no VersionEdit has added it")));
   EXPECT_EQ(version_set_.Current()->version, before->version);
   EXPECT_EQ(version_set_.Current()->immutable.size(), 1u) << "readers find it there";
   ASSERT_OK(version_set_.InstallFlush(table, {values}));
@@ -164,7 +165,7 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
 
 // A SuperVersion from before a batch of several memtables may contain the first of these memtables and not
 // the last.
-TEST_F(ShapeTest, AViewFromBeforeALargeBatchIsTooOld) {
+TEST_F(VersionSetTest, ASuperVersionFromBeforeALargeBatchIsTooOld) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();
   EXPECT_FALSE(version_set_.IsTooOld(*before));

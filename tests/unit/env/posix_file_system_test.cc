@@ -305,7 +305,8 @@ TEST_F(PosixFileSystemTest, LockIsOnTheFileOfItsNameOrBusy) {
     EXPECT_THAT(fs_.SizeOf(path), IsOkAndHolds(0u)) << removals;
   }
   g_removals = 10;
-  EXPECT_THAT(fs_.Lock(path), StatusIs(Code::kBusy, HasSubstr(path + ": lock: the file is removed again and again")));
+  EXPECT_THAT(fs_.Lock(path),
+              StatusIs(Code::kBusy, HasSubstr(path + ": lock: the file was removed after each attempt to lock it")));
   EXPECT_EQ(g_removals, 0);
   EXPECT_OK(fs_.Lock(path));
 }

@@ -65,7 +65,7 @@ TEST(BlobFile, RecordsComeBack) {
   EXPECT_EQ(Record("", "").size(), kRecordBytesMin);
 }
 
-TEST(BlobFile, ReferencesComeBack) {
+TEST(BlobFile, BlobIndexesComeBack) {
   for (const BlobIndex& reference :
        {BlobIndex{.file = kv::FileNumber{1}, .offset = 0, .bytes = kRecordBytesMin},
         BlobIndex{.file = kv::FileNumber{UINT64_MAX}, .offset = UINT64_MAX, .bytes = UINT32_MAX}}) {

@@ -39,13 +39,13 @@ TEST(KeyspaceRecord, DamageIsAnError) {
   EXPECT_TRUE(DecodeKeyspaceRecord("\x05\x01\x01x").status().IsNotSupported()) << "a field of a newer version";
 }
 
-TEST(KeyspaceRecord, TheNextIdsKeyTellsTheMarker) {
+TEST(KeyspaceRecord, TheKeyOfTheNextIdHasTheReservedPrefix) {
   for (const std::string& marker : {"\xff"s, "ab"s, "\0"s}) {
-    EXPECT_EQ(MarkerOfNextIdKey(kv::KeyMap(marker).Prefix(0) + std::string(kNextIdKey)), marker);
+    EXPECT_EQ(ReservedPrefixOfNextIdKey(kv::KeyMap(marker).Prefix(0) + std::string(kNextIdKey)), marker);
   }
-  EXPECT_EQ(MarkerOfNextIdKey(kNextIdKey), std::nullopt);
-  EXPECT_EQ(MarkerOfNextIdKey("x" + std::string(kNextIdKey)), std::nullopt);
-  EXPECT_EQ(MarkerOfNextIdKey("apple"), std::nullopt);
+  EXPECT_EQ(ReservedPrefixOfNextIdKey(kNextIdKey), std::nullopt);
+  EXPECT_EQ(ReservedPrefixOfNextIdKey("x" + std::string(kNextIdKey)), std::nullopt);
+  EXPECT_EQ(ReservedPrefixOfNextIdKey("apple"), std::nullopt);
 }
 
 }  // namespace

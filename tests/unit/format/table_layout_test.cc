@@ -93,7 +93,7 @@ TEST(Footer, RefusesAFileThatEndsBeforeItsLastBlock) {
   Footer back;
   const Status status = DecodeFooter(EncodeFooter(footer), 5000, &back);
   EXPECT_TRUE(status.IsCorruption());
-  EXPECT_NE(status.message().find("least size by its sections: expected 8192, found 5000"), std::string::npos)
+  EXPECT_NE(status.message().find("minimum file size for its sections: expected 8192, found 5000"), std::string::npos)
       << status.ToString();
 }
 
@@ -160,7 +160,7 @@ TEST(Properties, GoBothWays) {
   EXPECT_EQ(back, SomeProperties());
 }
 
-TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
+TEST(Properties, CompactedRangesAreDecodedAndInvalidOnesRefused) {
   for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""},
                                Bounds{.lower = "a", .upper = "z"}}) {
     Properties properties = SomeProperties();
@@ -186,7 +186,7 @@ TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
 }
 
 // FORMAT: the bytes of docs/formats/table.md.
-TEST(Properties, SettledIsStoredSo) {
+TEST(Properties, CompactedRangesAreStoredInThisFormat) {
   Properties properties = SomeProperties();
   const size_t before = EncodeProperties(properties).size();
   properties.compacted_ranges = {{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}}};

@@ -365,7 +365,7 @@ TEST(VersionEdit, ValueSharesAreOfATableBeforeThemAndInOrder) {
   EXPECT_TRUE(DecodeStatus(table + shares("0c0764")).IsCorruption()) << "said twice, and not the same";
   EXPECT_TRUE(DecodeStatus(shares("0c0764")).IsCorruption()) << "no such table yet";
   EXPECT_TRUE(DecodeStatus(table + shares("0d0764")).IsCorruption()) << "another table";
-  EXPECT_TRUE(DecodeStatus(table + shares("0c07640064")).IsCorruption()) << "the same value file twice";
+  EXPECT_TRUE(DecodeStatus(table + shares("0c07640064")).IsCorruption()) << "the same blob file twice";
   EXPECT_TRUE(DecodeStatus(table + shares("0c0764ffffffffffffffffff0164")).IsCorruption()) << "back to the start";
   EXPECT_TRUE(DecodeStatus(table + shares("0c07")).IsCorruption()) << "cut short";
   EXPECT_TRUE(DecodeStatus(Field(20, FromHexOrDie("0b"
@@ -428,9 +428,9 @@ TEST(VersionEdit, HostileSharesCostNoMoreThanTheirBytes) {
 
 TEST(VersionEdit, AnErrorSaysFieldOffsetExpectedAndFound) {
   EXPECT_EQ(DecodeStatus(Field(6, "\x0d") + Field(3, "\x09")).ToString(),
-            "Corruption: edit field 3 at offset 3: payload offset 1 of 1: expected a varint32, found the end");
+            "Corruption: VersionEdit field 3 at offset 3: payload offset 1 of 1: expected a varint32, found the end");
   EXPECT_EQ(DecodeStatus("\x06\x05\x01").ToString(),
-            "Corruption: edit offset 0 of 3: expected a tag, a length and as many bytes, found 060501");
+            "Corruption: VersionEdit offset 0 of 3: expected a tag, a length and as many bytes, found 060501");
 }
 
 TEST(VersionEdit, FlippedAndRandomBytesNeverDoMoreThanFail) {

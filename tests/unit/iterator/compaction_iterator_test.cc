@@ -8,7 +8,7 @@
 #include <set>
 
 #include "iterator/user_iterator.h"
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -49,7 +49,7 @@ TEST(CompactionIterator, KeepsATombstoneThatASnapshotNeeds) {
   EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.snapshots = {3}, .is_bottom = true}), "a#5,PUT=v ");
 }
 
-TEST(CompactionIterator, KeepsAReferenceLikeThePutThatItIs) {
+TEST(CompactionIterator, KeepsABlobIndexAsAPut) {
   const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), "r"};
   };
@@ -85,7 +85,7 @@ class Values final : public kv::ValueSource {
   std::string last_;
 };
 
-TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+TEST(CompactionIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
   Values values;
   const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
     return {Merge("a", 9, merge::Append("c")),
@@ -222,7 +222,7 @@ TEST(CompactionIterator, ReportsWhatItsInputCannotRead) {
   EXPECT_EQ(PrintAll(*collapsing), "a#1,PUT= IOError: gap");
 }
 
-TEST(CompactionIterator, SeeksToWhatAFullWalkWouldShow) {
+TEST(CompactionIterator, SeeksToWhatAFullScanWouldShow) {
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("a", 5), Put("a", 2), Put("b", 4), Put("b", 3)};
   CompactionIteratorCounts counts;
   const auto collapsing = NewCompactionIterator(kOrder, {.snapshots = {4}}, Input(entries), &counts);

@@ -10,7 +10,7 @@
 #include <new>
 
 #include "testing/reverse_comparator.h"
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -205,12 +205,12 @@ TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
       uncovered->SeekToFirst();
       EXPECT_EQ(PrintRest(*uncovered),
                 std::string(is_merged ? "a#1,PUT= " : "") +
-                    "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
+                    "Corruption: entries out of order: expected an entry at or after key \"c\", found b#2,PUT");
     }
   }
 }
 
-TEST(MaskingIterator, WithoutTombstonesIsAMerge) {
+TEST(MaskingIterator, WithoutTombstonesIsAMergingIterator) {
   testing::CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> testing::OpenIterator {
     std::vector<Source> sources(3);
     for (size_t i = 0; i < entries.size(); ++i) sources[i % 3].entries.push_back(entries[i]);
@@ -270,7 +270,7 @@ size_t LookAhead(kv::Iterator& uncovered, const std::vector<OwnedEntry>& shown, 
   return ahead.size();
 }
 
-TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
+TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomMoves) {
   size_t looked_ahead = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

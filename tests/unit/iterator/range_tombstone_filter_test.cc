@@ -7,7 +7,7 @@
 
 #include <deque>
 
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -24,7 +24,7 @@ std::string Survivors(std::vector<OwnedEntry> entries, std::vector<kv::RangeTomb
   return PrintAll(*surviving);
 }
 
-TEST(RangeTombstoneFilter, DropsWhatEverybodySeesCovered) {
+TEST(RangeTombstoneFilter, DropsWhatIsMaskedInEverySnapshot) {
   const std::vector<OwnedEntry> entries = {Put("a", 4), Put("c", 4), Put("d", 2), Put("e", 6), Put("n", 1)};
   uint64_t dropped = 0;
   EXPECT_EQ(Survivors(entries, {{"b", "m", 5}}, {3}, &dropped), "a#4,PUT= d#2,PUT= e#6,PUT= n#1,PUT= ");

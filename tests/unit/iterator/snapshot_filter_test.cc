@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {

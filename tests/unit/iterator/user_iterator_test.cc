@@ -7,7 +7,7 @@
 #include <map>
 #include <new>
 
-#include "tests/unit/iterator/stream_inputs.h"
+#include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -328,7 +328,7 @@ OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
   return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), std::move(reference)};
 }
 
-TEST(UserIterator, ShowsTheValuesThatReferencesStandFor) {
+TEST(UserIterator, ShowsTheValuesOfBlobIndexes) {
   Values values;
   const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"),  Put("a", 4, "4"), Put("b", 5, "five"),
                                            Ref("c", 3, "r:three"), Delete("d", 8),   Ref("d", 7, "bad")};
@@ -347,7 +347,7 @@ TEST(UserIterator, ReadsNoValueForWhoWantsKeysAlone) {
   EXPECT_EQ(values.asked, 0);
 }
 
-TEST(UserIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+TEST(UserIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
   Values values;
   std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")),
                                      Ref("a", 38, "r:a")};
@@ -405,7 +405,7 @@ std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, 
   return model;
 }
 
-TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
+TEST(UserIterator, AgreesWithAMapOnRandomMoves) {
   for (uint64_t seed = 1; seed <= 80; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
@@ -551,7 +551,7 @@ TEST(UserIterator, TellsOfAMoveThatPassesOverVeryMuch) {
   EXPECT_GT(*scans[1].upper, "q102900");
 }
 
-TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
+TEST(UserIterator, ReportsATombstoneHeavyScanThatEndsAtABoundOrAtTheEnd) {
   std::vector<TombstoneScan> scans;
   const auto on_tombstone_scan = [&](TombstoneScan scan) { scans.push_back(std::move(scan)); };
   VisibleOf(QueueOf(3'000), {.upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToFirst();
@@ -562,7 +562,7 @@ TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
   EXPECT_EQ(scans[1].lower, "q100010");
 }
 
-TEST(UserIterator, SaysNothingOfShortWades) {
+TEST(UserIterator, DoesNotReportShortTombstoneScans) {
   const auto fail = [](TombstoneScan) { FAIL(); };
   const auto visible = VisibleOf(QueueOf(500), {.on_tombstone_scan = fail});
   visible->SeekToFirst();

@@ -224,11 +224,11 @@ TEST(Fold, TurnsWhatAnOperatorDoesIntoTheKeysStatus) {
   };
   EXPECT_EQ(fold("throws"), "MergeFailed: key \"some key\": operator \"test.bad\" threw: no such thing");
   EXPECT_EQ(fold("throws an int"),
-            "MergeFailed: key \"some key\": operator \"test.bad\" threw something that is no std::exception");
+            "MergeFailed: key \"some key\": operator \"test.bad\" threw an exception that is not a std::exception");
   EXPECT_EQ(fold("fails"),
             "MergeFailed: key \"some key\": operator \"test.bad\" failed: InvalidArgument: I do not like it");
   EXPECT_EQ(fold("huge"),
-            "MergeFailed: key \"some key\": operator \"test.bad\" made a value of 1001 bytes; the "
+            "MergeFailed: key \"some key\": operator \"test.bad\" returned a value of 1001 bytes; the "
             "most is 1000");
   EXPECT_EQ(fold("fine"), "OK");
   Chain chain(&operators);

@@ -20,7 +20,7 @@ std::string Tree(const KeyMap& map, KeyspaceId keyspace, std::string_view key) {
 }
 
 // FORMAT golden: docs/formats/keyspaces.md
-TEST(KeyMap, WritesMarkerAndIdBeforeTheKey) {
+TEST(KeyMap, WritesPrefixAndIdBeforeTheKey) {
   const KeyMap map("\xff");
   EXPECT_EQ(Tree(map, 0, "apple"), "apple");
   EXPECT_EQ(Tree(map, 5, "apple"),
@@ -105,7 +105,7 @@ TEST_P(KeyMapOf, KeepsEachKeyspaceInOrderAndApart) {
       const auto place = map.FromTree(tree);
       EXPECT_EQ(place.keyspace, id);
       EXPECT_EQ(place.key, key);
-      EXPECT_FALSE(place.is_catalog);
+      EXPECT_FALSE(place.is_keyspace_record);
       EXPECT_EQ(map.IsNamed(tree), id != 0);
       EXPECT_EQ(map.named_lower() <= tree && tree < map.named_upper(), id != 0);
     }

@@ -39,7 +39,7 @@ class Ranges {
   std::deque<kv::RangeTombstone> all_;
 };
 
-TEST(RangeDeletes, CoverAsOfASequence) {
+TEST(RangeDeletes, MaskAsOfASequence) {
   Ranges ranges;
   EXPECT_TRUE(ranges.deletes.empty());
   EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 100), 0u);

@@ -5,13 +5,13 @@
 //   tree
 //   position 9 level 0: 000012[a..f) ...        (testing/tree_text.h)
 //   ----
-//   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f) cleaning=7
+//   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f) collecting=7
 //   ----
 //   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists the cut keys, if any
 //
-// `pressure` is the Urgency. `busy` and `cleaning` are running compactions; a compaction of `cleaning`
+// `pressure` is the Urgency. `busy` and `collecting` are running compactions; a compaction of `collecting`
 // collects blob garbage. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the answer may also be
-// "blocked". `sweep` instead of `pick` takes bounds and asks for the compaction that a tombstone-heavy scan
+// "blocked". `tombstone_scan` instead of `pick` takes bounds and asks for the compaction that a tombstone-heavy scan
 // triggers. With MERGEDB_REWRITE=1 the test writes the answers into the scripts.
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ RunningCompaction ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
 
 struct Command {
   bool is_manual = false;
-  bool is_sweep = false;
+  bool is_tombstone_scan = false;
   Style style = Style::kLazy;
   Urgency urgency = Urgency::kWriting;
   uint64_t flush_bytes = uint64_t{4} << 20;
@@ -65,7 +65,7 @@ Command ParseCommand(const std::string& line) {
   std::string word;
   words >> word;
   command.is_manual = word == "manual";
-  command.is_sweep = word == "sweep";
+  command.is_tombstone_scan = word == "tombstone_scan";
   while (words >> word) {
     const std::string name = word.substr(0, word.find('='));
     const std::string value = word.substr(name.size() + 1);
@@ -75,8 +75,8 @@ Command ParseCommand(const std::string& line) {
     }
     if (name == "flush") command.flush_bytes = std::stoull(value) << (value.ends_with("KB") ? 10 : 20);
     if (name == "snapshot") command.oldest_snapshot = std::stoull(value);
-    if (name == "busy" || name == "cleaning") command.running.push_back(ParseBusy(value));
-    if (name == "cleaning") command.running.back().collects_blobs = true;
+    if (name == "busy" || name == "collecting") command.running.push_back(ParseBusy(value));
+    if (name == "collecting") command.running.back().collects_blobs = true;
     if (name == "bounds") command.bounds = ParseBounds(value);
     if (name == "newest") command.newest = kv::Position{std::stoull(value)};
   }
@@ -97,9 +97,9 @@ std::string Answer(const std::string& tree, const std::string& line) {
                         .oldest_snapshot = command.oldest_snapshot};
   ManualPick manual;
   if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
-  const auto pick = command.is_manual  ? manual.pick
-                    : command.is_sweep ? PickTombstoneScan(input, command.bounds)
-                                       : Pick(input);
+  const auto pick = command.is_manual           ? manual.pick
+                    : command.is_tombstone_scan ? PickTombstoneScan(input, command.bounds)
+                                                : Pick(input);
   if (!pick) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
   std::string text = PrintCompactionPick(*pick) + "\n";
   if (!pick->cut_keys.empty()) {
@@ -133,7 +133,7 @@ std::string Replay(std::istream& script) {
       command = line;
     } else if (line == "tree") {
       tree.clear();
-    } else if (line.starts_with("pick") || line.starts_with("manual") || line.starts_with("sweep")) {
+    } else if (line.starts_with("pick") || line.starts_with("manual") || line.starts_with("tombstone_scan")) {
       command = line;
       part = kCommand;
     } else {
@@ -170,7 +170,7 @@ std::string TreeOf(const std::vector<bool>& shows_b) {
   return text;
 }
 
-TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
+TEST(Picks, CompactRangeMovesDownWhatIsAboveTheRunsOfOnePick) {
   const kv::Order order(BytewiseComparator());
   std::vector<bool> shows_b(200);
   for (const size_t newest : {0, 1, 2, 70, 199}) shows_b[newest] = true;

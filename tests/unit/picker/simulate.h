@@ -52,7 +52,7 @@ struct Figures {
   uint64_t merge_reads = 0;
   uint64_t merge_writes = 0;
   uint64_t values_moved = 0;
-  uint64_t cleanings = 0;
+  uint64_t collections = 0;
   uint64_t merges = 0;
   uint64_t moves = 0;
   uint64_t stalls = 0;  // flushes that waited for compactions
@@ -79,7 +79,7 @@ class Database {
 
   void Flush();
   // Compacts until the picker returns nothing at this urgency.
-  void Settle(picker::Urgency urgency);
+  void CompactAll(picker::Urgency urgency);
   // CompactRange: false if a step is blocked.
   void CompactRange(const format::Bounds& bounds);
 
@@ -297,7 +297,7 @@ inline void Database::Start(picker::CompactionPick pick) {
     return;
   }
   ++figures_.merges;
-  figures_.cleanings += !job->pick.blob_files_to_collect.empty();
+  figures_.collections += !job->pick.blob_files_to_collect.empty();
   jobs_.push_back(std::move(job));
 }
 
@@ -447,12 +447,12 @@ inline bool Database::AllReadsAreRight() {
   return error_.empty();
 }
 
-inline void Database::Settle(picker::Urgency urgency) {
+inline void Database::CompactAll(picker::Urgency urgency) {
   for (int i = 0; i < 1'000'000 && error_.empty(); ++i) {
     if (!StartJobs(urgency)) return;
     Work(config_.step_entries, urgency);
   }
-  if (error_.empty()) error_ = "does not settle";
+  if (error_.empty()) error_ = "compactions do not end";
 }
 
 inline void Database::CompactRange(const format::Bounds& bounds) {

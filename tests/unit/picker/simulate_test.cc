@@ -55,11 +55,11 @@ double PerPut(uint64_t count, const Figures& figures) {
 
 double Space(const Database& db) { return static_cast<double>(db.bytes()) / static_cast<double>(db.live_bytes()); }
 
-void ExpectSettles(Database* db) {
+void ExpectIsCompacted(Database* db) {
   db->Flush();
-  db->Settle(Urgency::kQuiet);
+  db->CompactAll(Urgency::kQuiet);
   EXPECT_LE(Space(*db), 1.25);
-  db->Settle(Urgency::kIdle);
+  db->CompactAll(Urgency::kIdle);
   EXPECT_EQ(db->version().runs().size(), 1u);
   EXPECT_EQ(db->version().tombstones(), 0u);
   if (db->version().blob_files().empty()) {
@@ -71,15 +71,15 @@ void ExpectSettles(Database* db) {
   EXPECT_EQ(db->error(), "");
 }
 
-TEST(Lazy, FillingFromEmptyIsCheapDrainIncluded) {
+TEST(Lazy, FillingFromEmptyIsCheapWithTheLastCompactions) {
   Database db(ConfigOf(Style::kLazy, 150));
   base::Random random(7);
   Overwrite(&db, kKeys, &random);
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 2.1);
   EXPECT_LE(PerPut(db.figures().merge_reads, db.figures()), 2.5);
   EXPECT_LE(db.figures().runs_max, 48u);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST(Lazy, SpaceIsBoundedAtEveryStepOfALongOverwrite) {
@@ -93,7 +93,7 @@ TEST(Lazy, SpaceIsBoundedAtEveryStepOfALongOverwrite) {
     EXPECT_LE(db.figures().over_max, Scratch(db));
     EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 2.7);
     EXPECT_LE(db.figures().runs_max, 64u);
-    ExpectSettles(&db);
+    ExpectIsCompacted(&db);
   }
 }
 
@@ -107,10 +107,10 @@ TEST(Lazy, SpaceIsBoundedAtQuietPressure) {
   db.space_factor = 1.25;
   Overwrite(&db, 3 * kKeys, &random);
   EXPECT_LE(db.figures().over_max, Scratch(db));
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
-TEST(Lazy, WritersWaitForMergesThatAreTooSlow) {
+TEST(Lazy, WritersWaitForCompactionsThatAreTooSlow) {
   Config config = ConfigOf(Style::kLazy, 150);
   config.merge_speed = 1.5;
   Database db(config);
@@ -118,7 +118,7 @@ TEST(Lazy, WritersWaitForMergesThatAreTooSlow) {
   Overwrite(&db, 3 * kKeys, &random);
   EXPECT_GT(db.figures().stalls, 0u);
   EXPECT_LE(db.figures().over_max, Scratch(db) + static_cast<int64_t>(16 * db.flush_bytes()));
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST(Lazy, SkewedOverwritesCostLess) {
@@ -129,18 +129,18 @@ TEST(Lazy, SkewedOverwritesCostLess) {
     db.Put(static_cast<uint32_t>(std::pow(u, 4) * kKeys));
   }
   EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 1.8);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 class BothStyles : public ::testing::TestWithParam<Style> {};
 INSTANTIATE_TEST_SUITE_P(Simulated, BothStyles, ::testing::Values(Style::kLazy, Style::kCascade),
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
-TEST_P(BothStyles, SequentialLoadsCostNoMergeAndEndInOneRun) {
+TEST_P(BothStyles, SequentialLoadsCostNoCompactionAndEndInOneRun) {
   Database db(ConfigOf(GetParam(), 200));
   Fill(&db);
   EXPECT_LE(db.figures().runs_max, 4u);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
   EXPECT_EQ(db.figures().merge_reads, 0u);
 }
 
@@ -150,7 +150,7 @@ TEST_P(BothStyles, ASequentialLoadTurnsIntoRandomWritesWithoutABigRewrite) {
   base::Random random(5);
   Overwrite(&db, kKeys / 8, &random);
   EXPECT_LE(PerPut(db.figures().merge_reads, db.figures()), 0.5);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRight) {
@@ -168,7 +168,7 @@ TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRight) {
         db.Put(key);
       }
     }
-    ExpectSettles(&db);
+    ExpectIsCompacted(&db);
   }
 }
 
@@ -178,7 +178,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -190,7 +190,7 @@ TEST_P(BothStyles, AQueueDoesNotGatherTombstones) {
     if (key >= 4000) db.Delete(key - 4000);
   }
   EXPECT_LE(db.figures().over_max, Scratch(db));
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST_P(BothStyles, ACompactedRangeLiesInTheOldestRunAlone) {
@@ -198,7 +198,7 @@ TEST_P(BothStyles, ACompactedRangeLiesInTheOldestRunAlone) {
   base::Random random(5);
   Overwrite(&db, 2 * kKeys, &random);
   db.Flush();
-  db.Settle(Urgency::kWriting);
+  db.CompactAll(Urgency::kWriting);
   const format::Bounds bounds{.lower = Database::KeyOf(6'000), .upper = Database::KeyOf(12'000)};
   db.CompactRange(bounds);
   EXPECT_TRUE(db.AllReadsAreRight()) << db.error();
@@ -211,14 +211,14 @@ TEST_P(BothStyles, ACompactedRangeLiesInTheOldestRunAlone) {
   EXPECT_EQ(db.bytes(), db.live_bytes());
 }
 
-TEST_P(BothStyles, TinyFlushesSettle) {
+TEST_P(BothStyles, TinyFlushesAreCompacted) {
   Config config = ConfigOf(GetParam(), 200);
   config.entry_bytes = 200;
   Database db(config);
   base::Random random(5);
   Overwrite(&db, 3 * kKeys, &random);
   EXPECT_LE(db.figures().over_max, Scratch(db));
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST_P(BothStyles, TheOtherStyleTakesOver) {
@@ -227,7 +227,7 @@ TEST_P(BothStyles, TheOtherStyleTakesOver) {
   Overwrite(&db, 2 * kKeys, &random);
   db.SetStyle(GetParam() == Style::kLazy ? Style::kCascade : Style::kLazy);
   Overwrite(&db, 2 * kKeys, &random);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 // The bytes that one blob garbage collection moves come on top.
@@ -243,7 +243,7 @@ TEST_P(BothStyles, ALoadThatOnlyInsertsMovesNoValue) {
   for (uint32_t i = kKeys - 1; i > 0; --i) std::swap(keys[i], keys[random.Uniform(i + 1)]);
   for (const uint32_t key : keys) db.Put(key);
   EXPECT_EQ(db.figures().values_moved, 0u);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
   EXPECT_EQ(db.figures().values_moved, 0u);
   EXPECT_EQ(db.bytes(), db.live_bytes());
 }
@@ -259,7 +259,7 @@ TEST_P(BothStyles, SpaceWithValuesIsBoundedAtEveryStepOfALongOverwrite) {
     Overwrite(&db, 4 * kKeys, &random);
     EXPECT_LE(db.figures().over_max, ScratchWithValues(db));
     EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), GetParam() == Style::kLazy ? 0.7 : 1.3);
-    ExpectSettles(&db);
+    ExpectIsCompacted(&db);
   }
 }
 
@@ -271,10 +271,10 @@ TEST_P(BothStyles, FillingWithValuesMovesFewOfThem) {
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.02 : 0.3)
       << "1.58 bytes were put for each live one";
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_LE(Space(db), 1.25);
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.25 : 0.45);
-  ExpectSettles(&db);
+  ExpectIsCompacted(&db);
 }
 
 TEST_P(BothStyles, DeletingEverythingGivesTheSpaceOfValuesBack) {
@@ -283,7 +283,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceOfValuesBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -302,7 +302,7 @@ TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRightWithValues) {
         db.Put(key);
       }
     }
-    ExpectSettles(&db);
+    ExpectIsCompacted(&db);
   }
 }
 
@@ -318,7 +318,7 @@ TEST(Cascade, KeepsItsOwnSpaceBound) {
     Overwrite(&db, 5 * kKeys, &random);
     EXPECT_LE(db.figures().over_max, static_cast<int64_t>(24 * db.flush_bytes()));
     EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 6.0);
-    ExpectSettles(&db);
+    ExpectIsCompacted(&db);
   }
 }
 
@@ -331,7 +331,7 @@ void PrintRow(Style style, uint32_t memtables, bool is_overwrite) {
   }
   Overwrite(&db, is_overwrite ? 5 * kKeys : kKeys, &random);
   const Figures loaded = db.figures();
-  db.Settle(Urgency::kQuiet);
+  db.CompactAll(Urgency::kQuiet);
   const Figures drained = db.figures();
   const double space = Space(db);
   const auto per_put = [&](uint64_t count) { return PerPut(count, loaded); };

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/read/views.h"
+#include "tests/unit/read/super_versions.h"
 
 namespace mergedb::read {
 namespace {
@@ -94,7 +94,7 @@ TEST_F(DbIteratorTest, ReportsATableThatCannotBeRead) {
   EXPECT_FALSE(it->status().ok());
 }
 
-TEST_F(DbIteratorTest, LetsGoOfItsViewWhenItDies) {
+TEST_F(DbIteratorTest, ReleasesItsSuperVersionWhenItIsDestroyed) {
   const std::weak_ptr<const SuperVersion> view = view_;
   auto it = New();
   view_ = nullptr;

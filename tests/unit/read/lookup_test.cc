@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/read/views.h"
+#include "tests/unit/read/super_versions.h"
 
 namespace mergedb::read {
 namespace {

@@ -12,7 +12,7 @@ namespace {
 
 using testing::Bytewise;
 
-class KeptTablesTest : public ::testing::Test {
+class PinnedTablesTest : public ::testing::Test {
  protected:
   struct Table {
     format::FileMetaPtr file;  // as a Version holds it
@@ -32,7 +32,7 @@ class KeptTablesTest : public ::testing::Test {
   PinnedTables kept_;
 };
 
-TEST_F(KeptTablesTest, HoldsWhatLiesWhollyInAKeptTable) {
+TEST_F(PinnedTablesTest, HoldsWhatLiesWhollyInAKeptTable) {
   const Table first = Make("1.tbl"), second = Make("2.tbl"), other = Make("3.tbl");
   EXPECT_FALSE(kept_.Holds(first.mapped()));
   kept_.Keep(first.file, first.reader);
@@ -50,7 +50,7 @@ TEST_F(KeptTablesTest, HoldsWhatLiesWhollyInAKeptTable) {
   EXPECT_FALSE(kept_.Holds(other.mapped()));
 }
 
-TEST_F(KeptTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
+TEST_F(PinnedTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
   const Table mapped = Make("1.tbl"), read = Make("2.tbl", false);
   for (int i = 0; i < 3; ++i) {
     kept_.Keep(mapped.file, mapped.reader);
@@ -60,7 +60,7 @@ TEST_F(KeptTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
 }
 
 // If the file became obsolete earlier, it could be recycled and overwritten under the mapping.
-TEST_F(KeptTablesTest, AFileIsBuriedWhenItIsLetGoOf) {
+TEST_F(PinnedTablesTest, AFileBecomesObsoleteWhenItIsReleased) {
   Table table = Make("1.tbl");
   kept_.Keep(table.file, table.reader);
   const std::string_view mapped = table.mapped();

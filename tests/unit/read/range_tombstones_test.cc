@@ -58,7 +58,7 @@ version::RunPtr RandomRun(testing::Tables& tables, base::Random& random, std::ve
   return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(virtual_tables));
 }
 
-TEST(RunMasks, SayWhatSlicesShow) {
+TEST(RunMasks, AreClippedToVirtualTables) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);

@@ -46,7 +46,7 @@ TEST(RunIterator, KeepsTheContract) {
 }
 
 // One file, shown by two virtual tables that meet at its middle key.
-TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
+TEST(RunIterator, KeepsTheContractWithVirtualTablesOfAFile) {
   auto tables = std::make_shared<Tables>();
   testing::CheckIteratorContract({.build = [&](const std::vector<OwnedEntry>& entries) -> OpenIterator {
     std::vector<OwnedEntry> padded = entries;

@@ -134,14 +134,14 @@ TEST_F(RebuildTest, OfChangesWithoutSequenceTheYoungestTableWins) {
   EXPECT_EQ(Show({Write({PutEntry("a", 0, "older")}), Write({PutEntry("a", 0, "newer")})}), (Shown{{"a", "newer"}}));
 }
 
-TEST_F(RebuildTest, WhatTheBottomTookInIsDead) {
+TEST_F(RebuildTest, TheInputsOfABottommostCompactionAreObsolete) {
   const LooseTable merged_away =
       Write({PutEntry("a", 5, "stale"), PutEntry("b", 6, "deleted since"), PutEntry("z", 4, "alive")});
   const LooseTable bottom = Write({PutEntry("a", 0, "right")}, UpTo(9, {.upper = "m"}));
   EXPECT_EQ(Show({merged_away, bottom}), (Shown{{"a", "right"}, {"z", "alive"}}));
 }
 
-TEST_F(RebuildTest, ATableThatIsAllDeadGoesAlthoughNothingOverlapsIt) {
+TEST_F(RebuildTest, AnObsoleteTableIsDroppedAlthoughNothingOverlapsIt) {
   const LooseTable merged_away = Write({PutEntry("b", 6, "deleted since")});
   const LooseTable left = Write({PutEntry("a", 0, "l")}, UpTo(9, {.upper = "m"})),
                    right = Write({PutEntry("n", 0, "r")}, UpTo(9, {.lower = "m"}));
@@ -160,7 +160,7 @@ TEST_F(RebuildTest, NewerThanTheBottomIsAlive) {
   EXPECT_EQ(Show({bottom, Write({PutEntry("a", 10, "new"), DeleteEntry("b", 11)})}), (Shown{{"a", "new"}}));
 }
 
-TEST_F(RebuildTest, AVersionThatANonBottomMergeTookInIsDeadToo) {
+TEST_F(RebuildTest, TheInputsOfOtherCompactionsAreObsoleteToo) {
   const LooseTable inputs[] = {Write({AppendEntry("a", 6, "6")}, UpTo(6, {}, 6)),
                                Write({AppendEntry("a", 5, "5")}, UpTo(5, {}, 5))};
   const LooseTable output = Write({AppendEntry("a", 6, "56")}, UpTo(6, {}, 5));

@@ -129,7 +129,7 @@ TEST(ForgedTable, IsNotOpenedIfItsSectionsContradictEachOther) {
          index.AddFence("d", nullptr);
          parts.index = index.Finish("a", "d");
        }},
-      {"least entries, by its blocks: expected 2, found 1", [](Parts& parts) { parts.properties.meta.entries = 1; }},
+      {"minimum entries for its blocks: expected 2, found 1", [](Parts& parts) { parts.properties.meta.entries = 1; }},
       {"range tombstones at", [](Parts& parts) { parts.ranges = "no ranges"; }},
       {"number: expected 5, found 1", [](Parts& parts) { parts.properties.meta.range_tombstones = 5; }},
       {"largest sequence: expected 8, found 9", [](Parts& parts) { parts.properties.meta.largest_sequence = 8; }},
@@ -158,7 +158,7 @@ TEST(ForgedTable, WithEntriesOutOfOrderOrDeniedFailsItsCheck) {
   const struct {
     const char* words;
     Parts parts;
-  } cases[] = {{"follows", out_of_order}, {"the filter denies", denied}};
+  } cases[] = {{"follows", out_of_order}, {"the filter excludes", denied}};
   for (const auto& [words, parts] : cases) {
     MemoryFiles files = FilesWith(parts.Assemble());
     const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
@@ -175,7 +175,7 @@ TEST(ForgedTable, IsNotTheOneThatTheManifestMeans) {
   const struct {
     const char* words;
     void (*change)(format::FileMeta&);
-  } cases[] = {{"file's size: ", [](format::FileMeta& meta) { ++meta.bytes; }},
+  } cases[] = {{"file size: ", [](format::FileMeta& meta) { ++meta.bytes; }},
                {"unique id: ", [](format::FileMeta& meta) { ++meta.unique_id; }},
                {"entries: ", [](format::FileMeta& meta) { ++meta.entries; }},
                {"smallest key: ", [](format::FileMeta& meta) { meta.smallest += "x"; }},
@@ -256,7 +256,7 @@ TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
     Parts parts;
     const char* words;
     const char* shown;
-  } cases[] = {{other_number, "the file says that it is table 8", ""},
+  } cases[] = {{other_number, "the file has the number of table 8", ""},
                {other_ranges, "expected 5, found 1", "abcd"},
                {out_of_order, "follows", "ab"}};
   for (const auto& [parts, words, expected] : cases) {

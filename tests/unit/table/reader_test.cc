@@ -183,7 +183,7 @@ std::vector<Row> ManyRows(size_t count) {
   return rows;
 }
 
-TEST(TableIterator, WalksLargeTablesInFewReadsAndLeavesTheCacheAlone) {
+TEST(TableIterator, ScansLargeTablesInFewReadsAndWithoutTheCache) {
   MemoryFiles files;
   const std::vector<Row> rows = ManyRows(20'000);
   base::BlockCache cache(8 << 20);
@@ -202,7 +202,7 @@ TEST(TableIterator, WalksLargeTablesInFewReadsAndLeavesTheCacheAlone) {
   for (it->SeekToLast(); it->Valid(); it->Prev()) ASSERT_TRUE(it->status().ok());
 }
 
-TEST(TableIterator, WalksOverCachedBlocksAndLooksForEachOnce) {
+TEST(TableIterator, ScansCachedBlocksAndLooksForEachOnce) {
   MemoryFiles files;
   const std::vector<Row> rows = ManyRows(1'000);
   base::BlockCache cache(8 << 20);

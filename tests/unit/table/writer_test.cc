@@ -202,9 +202,9 @@ TEST(Writer, GivesUpQuietlyWhenItDies) {
 }
 
 // A table that is written into a recycled file.
-class WriterOverASpare : public ::testing::TestWithParam<size_t> {};
+class WriterOverARecycledFile : public ::testing::TestWithParam<size_t> {};
 
-TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
+TEST_P(WriterOverARecycledFile, MakesAWholeTableOfIt) {
   const size_t recycled_bytes = GetParam();
   MemoryFiles files;
   {
@@ -232,7 +232,7 @@ TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
 }
 
 // The table has about 170 KB.
-INSTANTIATE_TEST_SUITE_P(Spares, WriterOverASpare,
+INSTANTIATE_TEST_SUITE_P(Spares, WriterOverARecycledFile,
                          ::testing::Values(size_t{4'096}, size_t{100 << 10}, size_t{176 << 10}, size_t{180 << 10},
                                            size_t{1 << 20}));
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 using Way = CountedWriter::Way;
 
 TEST(CountedWriter, RecognizesEveryNumberOfBatchesEveryWay) {
-  World world;
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   const CountedWriter writer({.id = 1, .keys = 10, .all_keys_one_in = 17});
   for (uint64_t n = 0; n < 80; ++n) {
     if (n > 0) { ASSERT_OK(db->Write({}, writer.Batch(n))); }
@@ -33,8 +33,8 @@ TEST(CountedWriter, RecognizesEveryNumberOfBatchesEveryWay) {
 TEST(CountedWriter, NoticesABatchThatIsMissingTwiceOrInParts) {
   const CountedWriter writer({.keys = 10, .all_keys_one_in = 17});
   for (const uint64_t spoiled : {17, 25, 31}) {
-    World world;
-    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    SimulatedEnv sim;
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
     for (uint64_t n = 1; n <= 40; ++n) {
       if (n == spoiled) continue;
       ASSERT_OK(db->Write({}, writer.Batch(n)));
@@ -43,8 +43,8 @@ TEST(CountedWriter, NoticesABatchThatIsMissingTwiceOrInParts) {
     ASSERT_OK(db->Write({}, writer.Batch(spoiled)));
     EXPECT_NE(writer.Read(*db, Way::kBackwards).problem, "") << spoiled;
   }
-  World world;
-  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
   for (uint64_t n = 1; n <= 40; ++n) ASSERT_OK(db->Write({}, writer.Batch(n)));
   EXPECT_EQ(writer.ReadBetween(*db, Way::kIterator, 40, 41).problem, "");
   EXPECT_NE(writer.ReadBetween(*db, Way::kIterator, 41, 41).problem, "");

@@ -99,7 +99,7 @@ TEST(CrashOracle, ARangeDeleteIsADeleteOfEachKeyInIt) {
 TEST(CrashOracle, SaysHowStatesDiffer) {
   EXPECT_EQ(DescribeDifference({{"a", "1"}}, {{"a", "1"}}), "");
   EXPECT_EQ(DescribeDifference({{"a", "1"}, {"c", "3"}}, {{"a", "2"}, {"b", "2"}}),
-            " a=1 not 2 b is missing (2) c=3 is there");
+            " a=1 not 2 b is missing (2) c=3 exists");
 }
 
 }  // namespace

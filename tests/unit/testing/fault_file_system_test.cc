@@ -339,7 +339,7 @@ TEST_F(FaultFileSystemTest, RenameMayFailAfterItHappened) {
   EXPECT_THAT(fs_.Files(), ElementsAre("/db/b"));
 }
 
-TEST_F(FaultFileSystemTest, FailedSyncLosesWhatItCovered) {
+TEST_F(FaultFileSystemTest, FailedSyncLosesItsBytes) {
   MakeDurable("/db/a", "....");
   const auto file = OpenForWrite(fs_, "/db/a");
   ASSERT_OK(file->WriteAt(0, "A"));

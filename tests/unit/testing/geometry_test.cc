@@ -7,8 +7,8 @@
 #include <set>
 
 #include "testing/option_sets.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -37,10 +37,10 @@ TEST(Geometry, DrawsTheLeastBufferOftenAndTheDefaultToo) {
 
 TEST(Geometry, OpensADatabase) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    World world;
-    Options options = world.SmallOptions();
+    SimulatedEnv sim;
+    Options options = sim.SmallOptions();
     Choose(DrawGeometry(seed), &options);
-    ASSERT_OK(DB::Open(options, World::kPath).status()) << Print(DrawGeometry(seed));
+    ASSERT_OK(DB::Open(options, SimulatedEnv::kPath).status()) << Print(DrawGeometry(seed));
   }
 }
 

@@ -179,7 +179,9 @@ template <typename Lie>
 OpList ShrunkFailure(uint64_t seed) {
   const RunOptions options{
       .wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> { return std::make_unique<Lie>(std::move(db)); }};
-  const auto fails = [&](const OpList& list) { return !RunOps(list, WorldOptionSets()[0], options).problem.empty(); };
+  const auto fails = [&](const OpList& list) {
+    return !RunOps(list, SimulatedOptionSets()[0], options).problem.empty();
+  };
   constexpr uint64_t kLists = 20;  // one list need not meet the wrong answer; each new operation changes which lists do
   for (uint64_t last = seed + kLists; seed < last; ++seed) {
     base::Random random(seed);
@@ -202,7 +204,7 @@ TEST(OpRunner, FindsAForgottenSnapshot) {
 
 TEST(OpRunner, BelievesTheEngine) {
   base::Random random(13);
-  EXPECT_EQ(RunOps(DrawOps(ModelOpTable(), {}, random, 200), WorldOptionSets()[0], {}).problem, "");
+  EXPECT_EQ(RunOps(DrawOps(ModelOpTable(), {}, random, 200), SimulatedOptionSets()[0], {}).problem, "");
 }
 
 TEST(OpRunner, SaysWhichOperationMetTheProblem) {
@@ -211,7 +213,7 @@ TEST(OpRunner, SaysWhichOperationMetTheProblem) {
   const RunOptions options{.wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> {
     return std::make_unique<ForgetsSnapshots>(std::move(db));
   }};
-  const Verdict verdict = RunOps(*list, WorldOptionSets()[0], options);
+  const Verdict verdict = RunOps(*list, SimulatedOptionSets()[0], options);
   EXPECT_EQ(verdict.op, 3u);
   EXPECT_TRUE(verdict.problem.starts_with("operation 3, get:1,1: key 5 bytes k0001: found nothing, expected 5 bytes "))
       << verdict.problem;

@@ -14,8 +14,8 @@
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 class Cursors : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(db_, world_.Open());
+    ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
     ASSERT_OK(db_->Put({}, "b", "2"));
     ASSERT_OK(db_->Put({}, "f", "6"));
     Flush();
@@ -43,7 +43,7 @@ class Cursors : public ::testing::Test {
     return std::string(cursor.key()) + "=" + std::string(cursor.value());
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
   std::unique_ptr<Transaction> transaction_;
   std::unique_ptr<Cursor> cursor_;
@@ -397,7 +397,7 @@ TEST_P(RandomMoves, AgreeWithAMap) {
       committed = model.pairs;
     }
     if (random.Uniform(4) == 0) Flush();
-    for (uint64_t steps = random.Uniform(50); steps > 0 && world_.executor.RunOne();) --steps;
+    for (uint64_t steps = random.Uniform(50); steps > 0 && sim_.executor.RunOne();) --steps;
   }
 }
 
@@ -481,7 +481,7 @@ TEST_P(RandomMoves, InSeveralKeyspacesAgreeWithAMapEach) {
       committed = pairs();
     }
     if (random.Uniform(4) == 0) Flush();
-    for (uint64_t steps = random.Uniform(50); steps > 0 && world_.executor.RunOne();) --steps;
+    for (uint64_t steps = random.Uniform(50); steps > 0 && sim_.executor.RunOne();) --steps;
   }
 }
 

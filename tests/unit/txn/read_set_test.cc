@@ -79,7 +79,7 @@ TEST_F(ReadSetTest, AConflictNamesTheKeyThatWasRead) {
   EXPECT_EQ(reads_.conflict(), "m");
 }
 
-TEST_F(ReadSetTest, AWalkIsOneStretch) {
+TEST_F(ReadSetTest, AScanIsOneRange) {
   reads_.AddStretch("a", "b");
   const size_t one = reads_.bytes();
   for (char c = 'b'; c < 'y'; ++c) reads_.AddStretch(std::string(1, c), std::string(1, static_cast<char>(c + 1)));

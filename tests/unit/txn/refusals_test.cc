@@ -18,8 +18,8 @@
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
 #include "testing/reverse_comparator.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 #include "txn/transaction_impl.h"
 
 namespace mergedb::testing {
@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 class TransactionRefusals : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(db_, world_.Open());
+    ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
     ASSERT_OK(db_->Put({}, "b", "2"));
     ASSERT_OK(db_->Put({}, "d", "4"));
   }
@@ -44,11 +44,11 @@ class TransactionRefusals : public ::testing::Test {
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
-    format::AppendRecord(&batch, kv::Kind::kPut, db::CatalogKey(*map, name), value);
+    format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordTreeKey(*map, name), value);
     ASSERT_OK(host().CommitTransaction({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
   }
 
-  World world_;
+  SimulatedEnv sim_;
   std::unique_ptr<DB> db_;
   Keyspace keyspace_;
   std::unique_ptr<Transaction> transaction_;
@@ -88,7 +88,7 @@ TEST_F(TransactionRefusals, KeyspacesThatCannotBe) {
 
 TEST_F(TransactionRefusals, AKeyspaceInADatabaseOfAnotherOrder) {
   static const ReverseComparator reverse;
-  Options options = world_.SmallOptions();
+  Options options = sim_.SmallOptions();
   options.comparator = &reverse;
   db_ = nullptr;
   ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, "/reversed"));
@@ -221,7 +221,8 @@ TEST_F(TransactionRefusals, ASetThatCannotBeRememberedLeavesTheCursorFresh) {
 }
 
 TEST_F(TransactionRefusals, WhatComesAfterAReadWhenTheFirstKeyspaceWasMadeMeanwhile) {
-  const auto other_map = StatusIs(Code::kConflict, HasSubstr("first keyspace was made since the transaction began"));
+  const auto other_map =
+      StatusIs(Code::kConflict, HasSubstr("first keyspace was created after this transaction began"));
   std::string value;
   Begin(TransactionKind::kOptimistic);
   ASSERT_OK(transaction_->Get("b", &value));
@@ -250,11 +251,11 @@ TEST_F(TransactionRefusals, NothingWhenItHadReadAndWrittenNothingUntilThen) {
 
 // ---- damaged keyspace records
 
-TEST_F(TransactionRefusals, RecordsOfTheCatalogThatAreNone) {
+TEST_F(TransactionRefusals, InvalidKeyspaceRecords) {
   MakeKeyspace();
   PutRecord("zero", std::string(1, '\0'));
   Begin();
-  const auto is_bad = StatusIs(Code::kCorruption, HasSubstr("catalog of keyspaces: a record: expected an id from 1"));
+  const auto is_bad = StatusIs(Code::kCorruption, HasSubstr("keyspace records: a record: expected an id from 1"));
   EXPECT_THAT(transaction_->OpenKeyspace("zero"), is_bad);
   EXPECT_THAT(transaction_->ListKeyspaces(), is_bad);
   EXPECT_THAT(transaction_->OpenKeyspace("made"), IsOkAndHolds(keyspace_)) << "others are fine";
@@ -266,7 +267,7 @@ TEST_F(TransactionRefusals, ARecordWithAnIdThatWasNeverGivenOut) {
   PutRecord("lost", "\x7f");
   Begin();
   EXPECT_THAT(transaction_->OpenKeyspace("lost"),
-              StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never made")));
+              StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never created")));
 }
 
 // ---- reads that fail
@@ -275,7 +276,7 @@ TEST_F(TransactionRefusals, ARecordWithAnIdThatWasNeverGivenOut) {
 class FailingReads : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(db_, world_.Open());
+    ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
     ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made"));
     for (const char* key : {"b", "d"}) ASSERT_OK(db_->Put({}, key, "small"));
     ASSERT_OK(db_->Flush());
@@ -288,7 +289,7 @@ class FailingReads : public ::testing::Test {
     cursor_ = nullptr;
     transaction_ = nullptr;
     db_ = nullptr;
-    ASSERT_OK_AND_ASSIGN(db_, world_.Open());
+    ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
     ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic,
                                                                  .read = {.fill_cache = fills_cache}}));
     cursor_ = transaction_->OpenCursor();
@@ -303,11 +304,11 @@ class FailingReads : public ::testing::Test {
     for (uint64_t nth = 1;; ++nth) {
       ASSERT_LT(nth, 50u);
       ASSERT_NO_FATAL_FAILURE(Reopen(fills_cache));
-      const uint64_t hit_before = world_.files->faults_hit();
-      world_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
+      const uint64_t hit_before = sim_.files->faults_hit();
+      sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
       const Status status = read();
-      world_.files->ClearFaults();
-      if (world_.files->faults_hit() == hit_before) {
+      sim_.files->ClearFaults();
+      if (sim_.files->faults_hit() == hit_before) {
         EXPECT_EQ(status.code(), expected) << status.ToString();
         EXPECT_GT(nth, 1u) << "it reads no table";
         return;
@@ -319,7 +320,7 @@ class FailingReads : public ::testing::Test {
   }
 
   // Without mappings each access to a table is a call of the file system.
-  World world_{{}, std::make_unique<FaultFileSystem>(FaultFileSystem::Options{.allow_mapping = false})};
+  SimulatedEnv sim_{{}, std::make_unique<FaultFileSystem>(FaultFileSystem::Options{.allow_mapping = false})};
   std::unique_ptr<DB> db_;
   Keyspace keyspace_;
   std::unique_ptr<Transaction> transaction_;
@@ -338,7 +339,7 @@ TEST_F(FailingReads, AreErrorsOfEveryMoveAndPassForTheSameCursor) {
   FailEach("SetForPrev, before all", Code::kNotFound, [&] { return cursor_->SetForPrev("a"); });
 }
 
-TEST_F(FailingReads, AreErrorsOfTheCatalog) {
+TEST_F(FailingReads, AreErrorsOfTheKeyspaceRecords) {
   FailEach("OpenKeyspace", Code::kOk, [&] { return transaction_->OpenKeyspace("made").status(); });
   FailEach("ListKeyspaces", Code::kOk, [&] { return transaction_->ListKeyspaces().status(); });
   FailEach("DropKeyspace", Code::kOk, [&] {
@@ -353,10 +354,10 @@ TEST_F(FailingReads, AreErrorsOfTheCatalog) {
 TEST_F(FailingReads, PassWithTheFailureForTheSameIterator) {
   ASSERT_NO_FATAL_FAILURE(Reopen(true));
   const auto it = db_->NewIterator();
-  world_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = 1});
+  sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = 1});
   it->SeekToFirst();
   EXPECT_THAT(it->status(), StatusIs(Code::kIOError));
-  world_.files->ClearFaults();
+  sim_.files->ClearFaults();
   it->SeekToFirst();
   EXPECT_OK(it->status());
   EXPECT_TRUE(it->Valid());

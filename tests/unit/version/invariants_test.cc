@@ -42,7 +42,7 @@ TEST(Invariants, I2PositionsDescendAndRunsShowSomething) {
   EXPECT_EQ(Broken(Version({RunOf(3, {})})), "I2");
 }
 
-TEST(Invariants, I3SlicesAreDisjointAndInOrder) {
+TEST(Invariants, I3VirtualTablesAreDisjointAndInOrder) {
   EXPECT_EQ(Broken(Version({RunOf(3, {{File(1, "a", "f"), {}}, {File(2, "f", "g"), {}}})})), "I3");
   EXPECT_EQ(Broken(Version({RunOf(3, {{File(1, "m", "n"), {}}, {File(2, "f", "g"), {}}})})), "I3");
 }
@@ -93,7 +93,7 @@ TEST(Invariants, I7BlobFilesThatTablesReferToAreThere) {
   EXPECT_EQ(Broken(Version(runs(), {Values(8)})), "I7");
   EXPECT_EQ(Broken(Version(runs())), "I7");
   table->values = {{.file = kv::FileNumber{1}, .bytes = 10}};
-  EXPECT_EQ(Broken(Version(runs(), {Values(1)})), "I7") << "one number, a table and a value file";
+  EXPECT_EQ(Broken(Version(runs(), {Values(1)})), "I7") << "one number, a table and a blob file";
   table->values = {{.file = kv::FileNumber{7}, .bytes = Values(7)->record_bytes}};
   EXPECT_EQ(Broken(Version(runs(), {Values(7)})), "");
   ++table->values[0].bytes;

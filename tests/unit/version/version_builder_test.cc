@@ -100,7 +100,7 @@ TEST(ApplyEdit, BlobFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
   EXPECT_NE(merged->FindBlobFile(seven), nullptr);
 }
 
-TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
+TEST(ApplyEdit, AllBlobIndexesOfAClippedTableCount) {
   format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
   edit.blob_files = {Values(7, 100)};
@@ -115,7 +115,7 @@ TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
   EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *half, release)), "7:45/100");
 }
 
-TEST(ApplyEdit, AReferenceToABlobFileThatNobodyAddedIsCorruption) {
+TEST(ApplyEdit, ABlobIndexOfAnUnknownBlobFileIsCorruption) {
   format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
   EXPECT_EQ(Apply(Version(), edit), "Corruption");
@@ -150,14 +150,14 @@ TEST(DiffVersions, NamesTheBlobFilesThatAreNew) {
   EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, Version(), VersionEditFromEmpty(*target))), "7:100/100 8:50/50");
 }
 
-TEST(ApplyEdit, CutInTheMiddleOfASliceLeavesTwo) {
+TEST(ApplyEdit, CutInTheMiddleOfAVirtualTableLeavesTwo) {
   const auto version = Tree("position 5 level 0: 000005[a..z]");
   format::VersionEdit edit;
   edit.cuts = {Cut(5, "f", "m")};
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000005[a..f) 000005[m..z]\n");
 }
 
-TEST(ApplyEdit, CutTakesWholeSlicesAndClipsTheOutermost) {
+TEST(ApplyEdit, CutRemovesVirtualTablesAndClipsTheOutermost) {
   const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f] 000003[g..i] 000004[j..l]");
   format::VersionEdit edit;
   edit.cuts = {Cut(5, "b", "k")};
@@ -190,7 +190,7 @@ TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
   EXPECT_EQ(Apply(**version, edit), "position 5 level 0: 000002[f..m]\n");
 }
 
-TEST(ApplyEdit, ASliceThatShowsNothingVanishes) {
+TEST(ApplyEdit, AVirtualTableWithoutKeysVanishes) {
   const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f]");
   format::VersionEdit edit;
   edit.cuts = {Cut(5, std::nullopt, "c1")};
@@ -218,7 +218,7 @@ TEST(ApplyEdit, MovesAPartOfTwoRunsIntoTheOlder) {
             "position 3 level 2: 000007[a..l] 000003[m..y]\n");
 }
 
-TEST(ApplyEdit, RefusesSlicesThatOverlap) {
+TEST(ApplyEdit, RefusesVirtualTablesThatOverlap) {
   const auto version = Tree("position 5 level 0: 000005[f..m]");
   for (const auto& [smallest, largest] : {std::pair{"a", "f"}, {"m", "z"}, {"g", "h"}, {"a", "z"}}) {
     format::VersionEdit edit;
@@ -277,7 +277,7 @@ TEST(Version, CountsAFileOnceAndWholeUntilNothingShowsIt) {
   EXPECT_EQ((*ApplyEdit(kOrder, *version, edit))->bytes(), 0u);
 }
 
-TEST(RunFind, FindsTheSliceThatMayShowAKey) {
+TEST(RunFind, FindsTheVirtualTableThatMayHaveAKey) {
   const auto version = Tree("position 5 level 0: 000005[b..f) 000006[f..h] 000007[m..p]");
   const version::Run& run = *version->runs()[0];
   const auto found = [&](std::string_view key) {

@@ -4,7 +4,7 @@
 // that a MANIFEST would name. Replay must return the first frames in order: all of them after a kill, at
 // least the durable ones after a power cut. It must never return Corruption.
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 
 namespace mergedb::wal {
 namespace {
@@ -20,18 +20,18 @@ enum class Size { kTiny, kRoomy };
 class CrashRun {
  public:
   CrashRun(uint64_t seed, bool is_mapped, Size size)
-      : random_(seed), size_(size), world_({.allow_mapping = is_mapped}) {}
+      : random_(seed), size_(size), fixture_({.allow_mapping = is_mapped}) {}
 
   void Run(int frames) {
-    Options options = world_.LogOptions();
+    Options options = fixture_.LogOptions();
     if (size_ == Size::kRoomy) {
       options.staging_bytes = options.undrained_bytes_max = size_t{256} << 10;
       options.segment_bytes = size_t{384} << 10;
     }
-    log_ = world_.Create(options);
-    world_.files.SetOpHook([this](uint64_t op, const char*, const std::string&) { CheckAll(op); });
+    log_ = fixture_.Create(options);
+    fixture_.files.SetOpHook([this](uint64_t op, const char*, const std::string&) { CheckAll(op); });
     for (int i = 0; i < frames && !::testing::Test::HasFailure(); ++i) Step();
-    world_.files.SetOpHook(nullptr);
+    fixture_.files.SetOpHook(nullptr);
     log_->Stop();
   }
   uint64_t images() const { return images_; }
@@ -48,8 +48,8 @@ class CrashRun {
     ends_.push_back(log_->end());
     ++index_;
     const bool is_background_asleep = size_ == Size::kRoomy && index_ / 100 % 2 == 1;
-    if (!is_background_asleep && random_.OneIn(9)) world_.executor.RunOne();
-    if (random_.OneIn(40)) world_.executor.RunTimers();
+    if (!is_background_asleep && random_.OneIn(9)) fixture_.executor.RunOne();
+    if (random_.OneIn(40)) fixture_.executor.RunTimers();
     if (random_.OneIn(size_ == Size::kTiny ? 13 : 200)) { ASSERT_OK(log_->MakeDurable()); }
     if (random_.OneIn(30)) ReleaseSome();
   }
@@ -75,7 +75,7 @@ class CrashRun {
 
   void Check(uint64_t op, CrashMode mode, CrashModel model) {
     SCOPED_TRACE(std::string(CrashModeName(mode)) + " " + CrashModelName(model) + " before op " + std::to_string(op));
-    const auto image = world_.files.Crash(mode, model, op);
+    const auto image = fixture_.files.Crash(mode, model, op);
     ++images_;
     const Outcome outcome = ReplayAll(*image, {.start = start_, .expected = expected_});
     ASSERT_OK(outcome.status);
@@ -97,7 +97,7 @@ class CrashRun {
 
   base::Random random_;
   const Size size_;
-  World world_;
+  WalFixture fixture_;
   std::unique_ptr<Wal> log_;
   uint64_t index_ = 0;
   bool is_appending_ = false;

@@ -10,13 +10,13 @@
 #include "gtest/gtest.h"
 #include "mergedb/env.h"
 #include "testing/temp_directory.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/wal.h"
 
 namespace mergedb::wal {
 namespace {
 
-class PosixLog : public ::testing::TestWithParam<bool> {
+class PosixWal : public ::testing::TestWithParam<bool> {
  protected:
   Options LogOptions() {
     const Env env = DefaultEnv();
@@ -52,10 +52,10 @@ class PosixLog : public ::testing::TestWithParam<bool> {
   const testing::TempDirectory directory_;
   std::atomic<uint64_t> next_file_ = 4;
 };
-INSTANTIATE_TEST_SUITE_P(, PosixLog, ::testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(, PosixWal, ::testing::Values(true, false),
                          [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
 
-TEST_P(PosixLog, FramesSurviveADyingProcess) {
+TEST_P(PosixWal, FramesSurviveADyingProcess) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -73,7 +73,7 @@ TEST_P(PosixLog, FramesSurviveADyingProcess) {
   EXPECT_EQ(CountReplayed(), 2000u);
 }
 
-TEST_P(PosixLog, WriterAndBackgroundDrainWorkAtOnce) {
+TEST_P(PosixWal, AppenderAndWalWriterWorkAtOnce) {
   auto log = Wal::Create(LogOptions());
   ASSERT_OK(log);
   for (uint64_t i = 0; i < 5000; ++i) {

@@ -2,7 +2,7 @@
 // damaged bytes of any kind do no other harm. Method: a WAL on the fault-injecting file system; then the test
 // changes its files.
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/frame.h"
 
 namespace mergedb::wal {
@@ -17,7 +17,7 @@ constexpr char kStaging[] = "/db/STAGING";
 // 20 frames; each is durable before the next, with the marks in between.
 class Damage : public ::testing::Test {
  protected:
-  Damage() : log_(world_.Create()) {
+  Damage() : log_(fixture_.Create()) {
     for (uint64_t i = 0; i < 20; ++i) {
       EXPECT_OK(Append(*log_, PayloadOf(i, 90)));
       EXPECT_OK(log_->MakeDurable());
@@ -25,7 +25,7 @@ class Damage : public ::testing::Test {
   }
   uint64_t FrameStart(uint64_t i) const { return i * FrameBytes(90); }
 
-  World world_;
+  WalFixture fixture_;
   std::unique_ptr<Wal> log_;
 };
 
@@ -33,7 +33,7 @@ TEST_F(Damage, AnyFlippedBitBelowADurableMarkIsCorruptionAndAboveItIsReported) {
   const uint64_t last = FrameStart(19);
   for (uint64_t at = 0; at < log_->end().position; ++at) {
     SCOPED_TRACE(at);
-    auto image = world_.CutPower();
+    auto image = fixture_.CutPower();
     ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + at, static_cast<int>(at % 8)));
     const Outcome outcome = ReplayAll(*image);
     const uint64_t in_frame = at % FrameBytes(90);
@@ -51,28 +51,28 @@ TEST_F(Damage, AnyFlippedBitBelowADurableMarkIsCorruptionAndAboveItIsReported) {
 }
 
 TEST_F(Damage, TheCallersKnowledgeOfWhatWasDurableCounts) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + FrameStart(19) + 30, 0));
   EXPECT_THAT(ReplayAll(*image, {.durable = log_->end().position}).status, StatusIs(Code::kCorruption));
   EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position}).status, StatusIs(Code::kCorruption));
 }
 
 TEST_F(Damage, ACleanlyClosedLogEndsWhereItSays) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   EXPECT_OK(ReplayAll(*image, {.clean_end = log_->end().position}).status);
   EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position - 8}).status, StatusIs(Code::kCorruption));
   EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position + 8}).status, StatusIs(Code::kCorruption));
 }
 
 TEST_F(Damage, AMissingSegmentIsNamed) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   ASSERT_OK(image->Remove(kSegment));
   EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(400)}}).status,
               StatusIs(Code::kCorruption, ::testing::HasSubstr("000400.seg")));
 }
 
 TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   ASSERT_OK(image->FlipBit(kSegment, 20, 3));
   EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(400)}}).status,
               StatusIs(Code::kCorruption, ::testing::HasSubstr("000400.seg")));
@@ -83,7 +83,7 @@ TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
 TEST_F(Damage, ASegmentCutShortIsNamed) {
   for (const uint64_t bytes : {uint64_t{511}, uint64_t{kBlockBytes}, kBlockBytes + FrameStart(3),
                                kBlockBytes + FrameStart(3) + 10, uint64_t{kBlockBytes + 65535}}) {
-    auto image = world_.Kill();
+    auto image = fixture_.Kill();
     const std::string whole = *image->ReadWhole(kSegment);
     ASSERT_OK(image->WriteWhole(kSegment, whole.substr(0, bytes)));
     ASSERT_OK(image->Remove(kStaging));
@@ -98,7 +98,7 @@ TEST_F(Damage, AnyByteOfTheLastFramesHeaderThatBecameAnotherIsReported) {
   for (const bool in_ring : {false, true}) {
     for (uint64_t at = 0; at < kFrameHeaderBytes; ++at) {
       for (const char value : {'\0', '\xff', '\x5a'}) {
-        auto image = in_ring ? world_.Kill() : world_.CutPower();
+        auto image = in_ring ? fixture_.Kill() : fixture_.CutPower();
         ASSERT_OK(image->PatchBytes(kSegment, last + at, {&value, 1}));
         if (in_ring) { ASSERT_OK(image->PatchBytes(kStaging, FrameStart(19) + at, {&value, 1})); }
         const Outcome outcome = ReplayAll(*image);
@@ -112,7 +112,7 @@ TEST_F(Damage, AnyByteOfTheLastFramesHeaderThatBecameAnotherIsReported) {
 }
 
 TEST_F(Damage, TheRingStandsInForADamagedSegmentAfterAKill) {
-  auto image = world_.Kill();
+  auto image = fixture_.Kill();
   ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + FrameStart(7) + 40, 0));
   const Outcome outcome = ReplayAll(*image);
   ASSERT_OK(outcome.status);
@@ -122,36 +122,36 @@ TEST_F(Damage, TheRingStandsInForADamagedSegmentAfterAKill) {
 TEST_F(Damage, SegmentsOfAnotherDatabaseAreLeftAlone) {
   Outcome outcome;
   const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-  auto replayed = Replay(&world_.files, kDirectory, kDatabase + 1, start, {},
+  auto replayed = Replay(&fixture_.files, kDirectory, kDatabase + 1, start, {},
                          [](kv::Sequence, std::string_view) { return Status(); });
   ASSERT_OK(replayed);
   EXPECT_TRUE(replayed->segments.empty());
 }
 
 TEST_F(Damage, AnotherSaltSeesNothing) {
-  const Outcome outcome = ReplayAll(world_.files, {.salt = 41});
+  const Outcome outcome = ReplayAll(fixture_.files, {.salt = 41});
   ASSERT_OK(outcome.status);
   EXPECT_TRUE(outcome.frames.empty());
 }
 
 TEST_F(Damage, AReadErrorIsNotTheEndOfTheLog) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   image->AddFault({.op = Op::kRead, .path_contains = ".seg", .nth = 2});
   EXPECT_THAT(ReplayAll(*image).status, StatusIs(Code::kIOError));
 }
 
 // Frames larger than the read window are read in two pieces.
 TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
-  World world;
-  Options options = world.LogOptions();
+  WalFixture fixture;
+  Options options = fixture.LogOptions();
   options.segment_bytes = size_t{8} << 20;
-  auto log = world.Create(options);
+  auto log = fixture.Create(options);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1'500'000)));
   ASSERT_OK(log->MakeDurable());
   for (const Op op : {Op::kRead, Op::kSizeOf, Op::kOpen, Op::kList}) {
     for (uint64_t nth = 1;; ++nth) {
       SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth));
-      auto image = world.CutPower();
+      auto image = fixture.CutPower();
       image->AddFault({.op = op, .nth = nth});
       const Outcome outcome = ReplayAll(*image);
       if (image->faults_hit() == 0) {
@@ -165,7 +165,7 @@ TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
 }
 
 TEST_F(Damage, ReplayWritesNothing) {
-  auto image = world_.Kill();
+  auto image = fixture_.Kill();
   image->AddFault({.op = Op::kAnyChange, .sticky = true});
   EXPECT_OK(ReplayAll(*image).status);
   EXPECT_EQ(image->faults_hit(), 0u);
@@ -174,7 +174,7 @@ TEST_F(Damage, ReplayWritesNothing) {
 TEST_F(Damage, AnErrorOfTheCallerStopsReplay) {
   int calls = 0;
   const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-  auto replayed = Replay(&world_.files, kDirectory, kDatabase, start, {}, [&](kv::Sequence, std::string_view) {
+  auto replayed = Replay(&fixture_.files, kDirectory, kDatabase, start, {}, [&](kv::Sequence, std::string_view) {
     return ++calls == 3 ? Status::NoSpace("memtable") : Status();
   });
   EXPECT_THAT(replayed, StatusIs(Code::kNoSpace));
@@ -182,10 +182,10 @@ TEST_F(Damage, AnErrorOfTheCallerStopsReplay) {
 }
 
 TEST(Replay, TornFrameInTheRingIsATornTail) {
-  World world;
-  auto log = world.Create();
+  WalFixture fixture;
+  auto log = fixture.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
-  auto image = world.Kill();
+  auto image = fixture.Kill();
   ASSERT_OK(image->FlipBit(kStaging, 2 * FrameBytes(90) + 50, 0));
   const Outcome outcome = ReplayAll(*image);
   ASSERT_OK(outcome.status);
@@ -196,9 +196,9 @@ TEST(Replay, TornFrameInTheRingIsATornTail) {
 
 TEST(Replay, AStagingFileOfAnImpossibleSizeIsEmpty) {
   for (const size_t bytes : {size_t{0}, size_t{100}, size_t{4096 * 3}}) {
-    World world;
-    ASSERT_OK(world.files.WriteWhole(kStaging, std::string(bytes, 'x')));
-    const Outcome outcome = ReplayAll(world.files);
+    WalFixture fixture;
+    ASSERT_OK(fixture.files.WriteWhole(kStaging, std::string(bytes, 'x')));
+    const Outcome outcome = ReplayAll(fixture.files);
     EXPECT_OK(outcome.status);
     EXPECT_TRUE(outcome.frames.empty());
     EXPECT_EQ(outcome.replayed.report, "");  // a kill during Open left an empty segment
@@ -206,16 +206,16 @@ TEST(Replay, AStagingFileOfAnImpossibleSizeIsEmpty) {
 }
 
 TEST(Replay, AnExpectedStagingFileMustBeThereInItsSize) {
-  World world;
-  auto log = world.Create();
+  WalFixture fixture;
+  auto log = fixture.Create();
   const std::optional<uint64_t> bytes = log->staging_file_bytes();
   ASSERT_EQ(bytes, size_t{32} << 10);
   ASSERT_OK(Append(*log, PayloadOf(0, 90)));
-  EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill(), {.staging_bytes = bytes})), 1u);
-  EXPECT_OK(ReplayAll(*world.CutPower(), {.staging_bytes = bytes}).status)
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill(), {.staging_bytes = bytes})), 1u);
+  EXPECT_OK(ReplayAll(*fixture.CutPower(), {.staging_bytes = bytes}).status)
       << "its size and name are durable from the start";
 
-  auto image = world.Kill();
+  auto image = fixture.Kill();
   ASSERT_OK(image->WriteWhole(kStaging, image->ReadWhole(kStaging)->substr(*bytes / 2)));
   EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status,
               StatusIs(Code::kCorruption, ::testing::HasSubstr("expected 32768 bytes")));
@@ -226,23 +226,23 @@ TEST(Replay, AnExpectedStagingFileMustBeThereInItsSize) {
 }
 
 TEST(Replay, AStartBeyondAllBytesIsAnEmptyLogAndAnImpossibleOneIsCorruption) {
-  World world;
-  auto log = world.Create();
+  WalFixture fixture;
+  auto log = fixture.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
   const Outcome beyond =
-      ReplayAll(*world.Kill(), {.start = {.position = uint64_t{1} << 40, .chain = 1, .sequence = 9}});
+      ReplayAll(*fixture.Kill(), {.start = {.position = uint64_t{1} << 40, .chain = 1, .sequence = 9}});
   EXPECT_OK(beyond.status);
   EXPECT_TRUE(beyond.frames.empty());
-  EXPECT_THAT(ReplayAll(*world.Kill(), {.start = {.position = ~uint64_t{7}, .chain = 1, .sequence = 9}}).status,
+  EXPECT_THAT(ReplayAll(*fixture.Kill(), {.start = {.position = ~uint64_t{7}, .chain = 1, .sequence = 9}}).status,
               StatusIs(Code::kCorruption));
 }
 
 TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
-  World world;
-  auto log = world.Create();
+  WalFixture fixture;
+  auto log = fixture.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 90)));
   ASSERT_OK(log->MakeDurable());
-  auto image = world.CutPower();
+  auto image = fixture.CutPower();
   std::string segment = *image->ReadWhole(kSegment);
   const uint64_t end = log->end().position;
   StoreFrameHead(segment.data() + kBlockBytes + end, 0, MakeFrameHead(SaltCrc(42), end, uint32_t{1} << 31, end, 2));
@@ -257,13 +257,13 @@ TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
 // follow the end of a recycled segment, and eight of their bytes look like a later sequence. Found by the
 // model tests at full size.
 TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
-  World world;
-  auto log = world.Create();
+  WalFixture fixture;
+  auto log = fixture.Create();
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
   ASSERT_OK(log->MakeDurable());
   const uint64_t end = log->end().position;
   const auto report_with = [&](uint32_t undurable, kv::Sequence sequence) {
-    auto image = world.CutPower();
+    auto image = fixture.CutPower();
     std::string segment = *image->ReadWhole(kSegment);
     char* const at = segment.data() + kBlockBytes + end;
     StoreFrameHead(at, 0x61616161, MakeFrameHead(SaltCrc(42), end, 100, end - undurable, sequence));
@@ -281,13 +281,13 @@ TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
 
 // Symptom: Open does not return. Cause: a search for frames in the WAL buffer at every position up to the
 // highest one that the head of a segment claims. Consequence: one forged head with a valid checksum blocks
-// every Open of the directory. Found by fuzz/log_fuzz.cc.
+// every Open of the directory. Found by fuzz/wal_fuzz.cc.
 TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
   for (const uint64_t start : {uint64_t{1} << 40, uint64_t{1} << 56, kPositionMax}) {
-    World world;
-    auto log = world.Create();
+    WalFixture fixture;
+    auto log = fixture.Create();
     for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
-    auto image = world.Kill();
+    auto image = fixture.Kill();
     std::string forged(2 * kBlockBytes, '\0');
     StoreSegmentHead(forged.data(), {.database_id = kDatabase,
                                      .epoch = 1,
@@ -306,11 +306,11 @@ TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
 // durable.
 TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
   for (const uint64_t distance : {uint64_t{UINT32_MAX} - 7, uint64_t{UINT32_MAX} + 1, uint64_t{5} << 30}) {
-    World world;
-    auto log = world.Create();
+    WalFixture fixture;
+    auto log = fixture.Create();
     for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
     ASSERT_OK(log->MakeDurable());
-    auto image = world.CutPower();
+    auto image = fixture.CutPower();
     const uint64_t durable = log->end().position;
     const uint64_t position = durable + distance;
     std::string above(2 * kBlockBytes, '\0');
@@ -333,10 +333,10 @@ TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
 TEST(Replay, SurvivesRandomBytesInEveryFile) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    World world;
-    auto log = world.Create();
+    WalFixture fixture;
+    auto log = fixture.Create();
     for (uint64_t i = 0; i < 60; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 700)));
-    auto image = world.Kill();
+    auto image = fixture.Kill();
     base::Random random(seed);
     for (const std::string& path : image->Files()) {
       const uint64_t size = *image->SizeOf(path);
@@ -372,7 +372,7 @@ SalvageOutcome SalvageAll(FileSystem& files, const Origin& origin, const ReplayA
 Origin Beginning() { return OriginOf(kDatabase, {.epoch = 1, .salt = 42, .sequence = 1}); }
 
 TEST_F(Damage, SalvageTakesWhatTheChainProvesAndCountsTheRest) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   EXPECT_OK(SalvageAll(*image, Beginning()).salvaged.verdict);
   ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + FrameStart(7) + 40, 0));
   const SalvageOutcome outcome = SalvageAll(*image, Beginning());
@@ -384,7 +384,7 @@ TEST_F(Damage, SalvageTakesWhatTheChainProvesAndCountsTheRest) {
 }
 
 TEST_F(Damage, SalvageGoesOnWithoutAMissingSegment) {
-  auto image = world_.Kill();
+  auto image = fixture_.Kill();
   ASSERT_OK(image->Remove(kSegment));
   const SalvageOutcome outcome = SalvageAll(*image, Beginning(), {.expected = {kv::FileNumber(400)}});
   EXPECT_EQ(outcome.frames.size(), 20u) << "the ring has them all";
@@ -393,7 +393,7 @@ TEST_F(Damage, SalvageGoesOnWithoutAMissingSegment) {
 }
 
 TEST_F(Damage, WithoutAManifestTheSegmentsSayWhereTheirChainBegins) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(image.get(), kDirectory));
   ASSERT_TRUE(origin.has_value());
   EXPECT_EQ(origin->database_id, kDatabase);
@@ -405,18 +405,18 @@ TEST_F(Damage, WithoutAManifestTheSegmentsSayWhereTheirChainBegins) {
 class Recycled : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto log = world_.Create();
+    const auto log = fixture_.Create();
     for (uint64_t i = 0; i < 200; ++i) {
       ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
       if (i % 10 == 9) { ASSERT_OK(log->MakeDurable()); }
       if (i % 50 == 49) log->Release(log->durable_position());
     }
   }
-  World world_;
+  WalFixture fixture_;
 };
 
 TEST_F(Recycled, TheSecondFrameIsTheFirstThatIsProved) {
-  auto image = world_.CutPower();
+  auto image = fixture_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(image.get(), kDirectory));
   ASSERT_TRUE(origin.has_value());
   EXPECT_GT(origin->start.position, 0u);
@@ -431,13 +431,13 @@ TEST_F(Recycled, TheSecondFrameIsTheFirstThatIsProved) {
 // FindOrigin returns the error if it cannot list or measure the segments. It skips a segment whose head it
 // cannot read.
 TEST_F(Recycled, AnErrorIsNoOrigin) {
-  const auto before = world_.CutPower();
+  const auto before = fixture_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(before.get(), kDirectory));
   ASSERT_TRUE(origin && origin->start.position > 0);
   uint64_t refused = 0;
   for (const Op op : {Op::kList, Op::kSizeOf, Op::kRead}) {
     for (uint64_t nth = 1;; ++nth) {
-      auto image = world_.CutPower();
+      auto image = fixture_.CutPower();
       image->AddFault({.op = op, .nth = nth});
       const auto found = FindOrigin(image.get(), kDirectory);
       if (image->faults_hit() == 0) break;
@@ -453,8 +453,8 @@ TEST_F(Recycled, AnErrorIsNoOrigin) {
 }
 
 TEST(Origin, AnEmptyDirectoryHasNone) {
-  World world;
-  ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(&world.files, kDirectory));
+  WalFixture fixture;
+  ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(&fixture.files, kDirectory));
   EXPECT_FALSE(origin.has_value());
 }
 

@@ -3,7 +3,7 @@
 // of the WAL buffer and in later laps; a kill; damage; replay.
 #include "gtest/gtest.h"
 #include "testing/seed.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 #include "wal/frame.h"
 
 namespace mergedb::wal {
@@ -17,17 +17,17 @@ constexpr size_t kRingBytes = size_t{32} << 10;
 enum class Kind : uint8_t { kPutIn, kTakenOut, kCopied };
 
 struct KilledLog {
-  explicit KilledLog(uint64_t seed, bool has_wrapped) : log(world.Create()) {
+  explicit KilledLog(uint64_t seed, bool has_wrapped) : log(fixture.Create()) {
     base::Random random(seed);
     const uint64_t bytes =
         has_wrapped ? 2 * kRingBytes + random.Uniform(kRingBytes) : kRingBytes / 2 + random.Uniform(kRingBytes / 4);
     while (log->end().position < bytes) {
       EXPECT_OK(Append(*log, PayloadOf(frames++, 20 + random.Uniform(600))));
-      if (random.OneIn(4)) world.executor.RunOne();
+      if (random.OneIn(4)) fixture.executor.RunOne();
     }
   }
 
-  World world;
+  WalFixture fixture;
   std::unique_ptr<Wal> log;
   uint64_t frames = 0;
 };
@@ -53,20 +53,20 @@ std::string Damaged(std::string bytes, Kind kind, uint64_t end, base::Random& ra
 TEST(StagingDamage, AKillIsNeverReported) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     KilledLog killed(seed, seed % 2 == 0);
-    const Outcome outcome = ReplayAll(*killed.world.Kill(), {.staging_bytes = kRingBytes});
+    const Outcome outcome = ReplayAll(*killed.fixture.Kill(), {.staging_bytes = kRingBytes});
     ASSERT_OK(outcome.status);
     EXPECT_EQ(CountPrefix(outcome), killed.frames);
     EXPECT_EQ(outcome.replayed.report, "") << seed;
   }
 }
 
-// Symptom: the model tests meet "damaged: a frame was begun there or behind it" after a kill. Cause: numbers
-// in values can look like sequences. In a full WAL buffer one in 2^18 of them has a check that fits a
+// Symptom: the model tests meet "damaged: a frame at or behind it is not where it was written" after a kill.
+// Cause: numbers in values can look like sequences. In a full WAL buffer one in 2^18 of them has a check that fits a
 // position nearby.
 TEST(StagingDamage, AKillAfterManyNumbersIsNeverReported) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
-    World world;
-    const auto log = world.Create();
+    WalFixture fixture;
+    const auto log = fixture.Create();
     base::Random random(seed);
     uint64_t frames = 0;
     for (; log->end().position < 3 * kRingBytes; ++frames) {
@@ -77,7 +77,7 @@ TEST(StagingDamage, AKillAfterManyNumbersIsNeverReported) {
       }
       ASSERT_OK(Append(*log, numbers));
     }
-    const Outcome outcome = ReplayAll(*world.Kill(), {.staging_bytes = kRingBytes});
+    const Outcome outcome = ReplayAll(*fixture.Kill(), {.staging_bytes = kRingBytes});
     ASSERT_OK(outcome.status);
     EXPECT_EQ(outcome.frames.size(), frames);
     EXPECT_EQ(outcome.replayed.report, "") << seed;
@@ -93,7 +93,7 @@ TEST(StagingDamage, NoFrameIsLostWithoutAReport) {
   for (uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
     KilledLog killed(seed, seed % 2 == 0);
     base::Random random(seed * 77);
-    auto image = killed.world.Kill();
+    auto image = killed.fixture.Kill();
     const std::string whole = *image->ReadWhole(kStaging);
     for (int time = 0; time < 300; ++time) {
       ASSERT_OK(

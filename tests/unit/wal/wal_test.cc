@@ -4,7 +4,7 @@
 #include "wal/wal.h"
 
 #include "gtest/gtest.h"
-#include "tests/unit/wal/world.h"
+#include "tests/unit/wal/wal_fixture.h"
 
 namespace mergedb::wal {
 namespace {
@@ -15,19 +15,19 @@ using testing::Op;
 using testing::StatusIs;
 
 // Each test runs with the WAL buffer in a mapped file and in memory.
-class LogTest : public ::testing::TestWithParam<bool> {
+class WalTest : public ::testing::TestWithParam<bool> {
  protected:
-  LogTest() : world_({.allow_mapping = GetParam()}) {}
-  World world_;
+  WalTest() : fixture_({.allow_mapping = GetParam()}) {}
+  WalFixture fixture_;
 };
-INSTANTIATE_TEST_SUITE_P(, LogTest, ::testing::Values(true, false),
+INSTANTIATE_TEST_SUITE_P(, WalTest, ::testing::Values(true, false),
                          [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
 
-TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
-  auto log = world_.Create();
+TEST_P(WalTest, FramesComeBackInOrderAfterAKill) {
+  auto log = fixture_.Create();
   EXPECT_EQ(log->is_mapped(), GetParam());
   for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100 + i)));
-  const Outcome outcome = ReplayAll(*world_.Kill());
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), 10u);
   EXPECT_EQ(outcome.replayed.end.position, log->end().position);
@@ -36,78 +36,78 @@ TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
   EXPECT_EQ(outcome.replayed.dropped_bytes, 0u);
 }
 
-TEST_P(LogTest, NothingWasWrittenNothingComesBack) {
-  auto log = world_.Create();
-  const Outcome outcome = ReplayAll(*world_.Kill());
+TEST_P(WalTest, NothingWasWrittenNothingComesBack) {
+  auto log = fixture_.Create();
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_TRUE(outcome.frames.empty());
 }
 
-TEST_P(LogTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
-  auto log = world_.Create();
+TEST_P(WalTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   ASSERT_OK(log->MakeDurable());
   EXPECT_EQ(log->durable_position(), log->end().position);
   for (uint64_t i = 10; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
-  const Outcome outcome = ReplayAll(*world_.CutPower());
+  const Outcome outcome = ReplayAll(*fixture_.CutPower());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), 10u);
 }
 
-TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
-  auto log = world_.Create();
+TEST_P(WalTest, WrapsTheRingAndCrossesSegments) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   base::Random random(1);
   while (log->end().position < (size_t{300} << 10)) {
     ASSERT_OK(Append(*log, PayloadOf(i++, random.Uniform(3000))));
-    if (random.OneIn(10)) world_.executor.RunAll();
+    if (random.OneIn(10)) fixture_.executor.RunAll();
     if (random.OneIn(50)) { ASSERT_OK(log->MakeDurable()); }
   }
-  const Outcome outcome = ReplayAll(*world_.Kill());
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), i);
   EXPECT_GE(log->segments().size(), 5u);
 }
 
-TEST_P(LogTest, EveryFrameSizeUpToTheLargestComesBack) {
-  auto log = world_.Create();
+TEST_P(WalTest, EveryFrameSizeUpToTheLargestComesBack) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   for (size_t bytes = 8; bytes < log->direct_bytes_max(); bytes += 509) ASSERT_OK(Append(*log, PayloadOf(i++, bytes)));
   ASSERT_OK(Append(*log, PayloadOf(i++, log->direct_bytes_max())));
-  const Outcome outcome = ReplayAll(*world_.Kill());
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, EmptyPayloadsAreFrames) {
-  auto log = world_.Create();
+TEST_P(WalTest, EmptyPayloadsAreFrames) {
+  auto log = fixture_.Create();
   for (int i = 0; i < 3; ++i) ASSERT_OK(Append(*log, ""));
-  EXPECT_EQ(ReplayAll(*world_.Kill()).frames.size(), 3u);
+  EXPECT_EQ(ReplayAll(*fixture_.Kill()).frames.size(), 3u);
 }
 
-TEST_P(LogTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
-  auto log = world_.Create();
+TEST_P(WalTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 1001)));
   for (uint64_t i = 1; i < 4; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 100'000 * i + 3)));
     EXPECT_EQ(log->durable_position(), log->end().position);
   }
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 4u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 4u);
   for (uint64_t i = 4; i < 40; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 40u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), 40u);
   ASSERT_OK(log->MakeDurable());
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 40u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 40u);
 }
 
-TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
+TEST_P(WalTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
   for (size_t offset = 8; offset < 9000; offset += 1016) {
-    World world({.allow_mapping = GetParam()});
-    auto log = world.Create();
+    WalFixture fixture({.allow_mapping = GetParam()});
+    auto log = fixture.Create();
     ASSERT_OK(Append(*log, PayloadOf(0, offset - kFrameHeaderBytes % 8)));
     ASSERT_OK(Append(*log, PayloadOf(1, 70'000)));
     ASSERT_OK(Append(*log, PayloadOf(2, 10)));
     ASSERT_OK(log->MakeDurable());
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 3u) << offset;
+    EXPECT_EQ(CountPrefix(ReplayAll(*fixture.CutPower())), 3u) << offset;
   }
 }
 
@@ -124,33 +124,33 @@ uint64_t FillUpTo(Wal& log, uint64_t position) {
 }
 
 // The header of a frame may cross into the next block, which may be the first block of the next segment.
-TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
-  const uint64_t segment_end = world_.LogOptions().segment_bytes;
+TEST_P(WalTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
+  const uint64_t segment_end = fixture_.LogOptions().segment_bytes;
   for (const size_t payload_bytes : {10, 9'000, 70'000}) {
     for (uint64_t position = segment_end - 64; position <= segment_end + 64; position += 8) {
       SCOPED_TRACE(std::to_string(payload_bytes) + " bytes at " + std::to_string(position));
-      World world({.allow_mapping = GetParam()});
-      const auto log = world.Create();
+      WalFixture fixture({.allow_mapping = GetParam()});
+      const auto log = fixture.Create();
       const uint64_t before = FillUpTo(*log, position);
       ASSERT_OK(Append(*log, PayloadOf(before, payload_bytes)));
-      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 1);
+      EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), before + 1);
       ASSERT_OK(Append(*log, PayloadOf(before + 1, 10)));
       ASSERT_OK(log->MakeDurable());
-      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 2);
-      EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), before + 2);
+      EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), before + 2);
+      EXPECT_EQ(CountPrefix(ReplayAll(*fixture.CutPower())), before + 2);
       if (HasFailure()) return;
     }
   }
 }
 
-TEST_P(LogTest, ReplayStartsAtAnyMark) {
-  auto log = world_.Create();
+TEST_P(WalTest, ReplayStartsAtAnyMark) {
+  auto log = fixture_.Create();
   std::vector<Mark> marks;
   for (uint64_t i = 0; i < 200; ++i) {
     marks.push_back(log->end());
     ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   }
-  const auto image = world_.Kill();
+  const auto image = fixture_.Kill();
   for (size_t i = 0; i < marks.size(); i += 17) {
     const Outcome outcome = ReplayAll(*image, {.start = marks[i]});
     ASSERT_OK(outcome.status);
@@ -159,118 +159,118 @@ TEST_P(LogTest, ReplayStartsAtAnyMark) {
   }
 }
 
-TEST_P(LogTest, SequencesMaySkip) {
-  auto log = world_.Create();
+TEST_P(WalTest, SequencesMaySkip) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10), 5));
   EXPECT_EQ(log->next_sequence(), 6u);
   log->SkipTo(100);
   ASSERT_OK(Append(*log, PayloadOf(1, 10)));
-  const Outcome outcome = ReplayAll(*world_.Kill());
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_EQ(outcome.frames.size(), 2u);
   EXPECT_EQ(outcome.frames[0].first, 1u);
   EXPECT_EQ(outcome.frames[1].first, 100u);
 }
 
-TEST_P(LogTest, ReleasedSegmentsAreUsedAgain) {
-  auto log = world_.Create();
+TEST_P(WalTest, ReleasedSegmentsAreUsedAgain) {
+  auto log = fixture_.Create();
   Mark mark;
   uint64_t i = 0;
   for (int round = 0; round < 20; ++round) {
     mark = log->end();
     for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
-    world_.executor.RunAll();
+    fixture_.executor.RunAll();
     log->Release(mark.position);
   }
   EXPECT_LE(log->segments().size(), 8u);
   EXPECT_GT(log->counters().segments_reused.load(), 10u);
   EXPECT_LE(log->counters().segments_created.load(), 8u);
-  for (const auto& image : {world_.Kill(), world_.CutPower()}) {
+  for (const auto& image : {fixture_.Kill(), fixture_.CutPower()}) {
     const Outcome outcome = ReplayAll(*image, {.start = mark, .expected = log->segments_from(mark.position)});
     ASSERT_OK(outcome.status);
     for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 1000));
   }
-  EXPECT_EQ(ReplayAll(*world_.Kill(), {.start = mark}).frames.size(), 100u);
+  EXPECT_EQ(ReplayAll(*fixture_.Kill(), {.start = mark}).frames.size(), 100u);
 }
 
-TEST_P(LogTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
+TEST_P(WalTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
   std::vector<kv::FileNumber> left;
   {
-    auto log = world_.Create();
+    auto log = fixture_.Create();
     for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
     ASSERT_OK(log->MakeDurable());
-    left = ReplayAll(world_.files).replayed.segments;
+    left = ReplayAll(fixture_.files).replayed.segments;
     EXPECT_FALSE(left.empty());
   }
-  Options options = world_.LogOptions();
+  Options options = fixture_.LogOptions();
   options.epoch = 2;
   options.salt = 43;
   options.reusable_segments = left;
-  auto log = world_.Create(options);
+  auto log = fixture_.Create(options);
   const ReplayArgs args = {.epoch = 2, .salt = 43};
-  EXPECT_TRUE(ReplayAll(*world_.Kill(), args).frames.empty());
+  EXPECT_TRUE(ReplayAll(*fixture_.Kill(), args).frames.empty());
   for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
   ASSERT_OK(log->MakeDurable());
   EXPECT_EQ(log->counters().segments_created.load(), 0u);
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), args)), 20u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower(), args)), 20u);
 }
 
-TEST_P(LogTest, WhatIsStagedIsDurableAfterTheTimer) {
-  auto log = world_.Create();
+TEST_P(WalTest, AppendedFramesAreDurableAfterTheTimer) {
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   EXPECT_EQ(log->durable_position(), 0u);
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
   EXPECT_EQ(log->durable_position(), log->end().position);
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 5u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 5u);
 }
 
-TEST_P(LogTest, TheTimerRestsWhenNothingIsStagedAndWakesAgain) {
-  auto log = world_.Create();
+TEST_P(WalTest, TheTimerRestsWithoutAppendsAndStartsAgain) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   for (int i = 0; i < 5; ++i) {
-    world_.executor.RunTimers();
-    world_.executor.RunAll();
+    fixture_.executor.RunTimers();
+    fixture_.executor.RunAll();
   }
-  world_.executor.RunTimers();
-  EXPECT_EQ(world_.executor.waiting(), 0u);
+  fixture_.executor.RunTimers();
+  EXPECT_EQ(fixture_.executor.waiting(), 0u);
   ASSERT_OK(Append(*log, PayloadOf(1, 100)));
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
   EXPECT_EQ(log->durable_position(), log->end().position);
 }
 
-TEST_P(LogTest, WorkThatComesLateFindsTheLogGone) {
-  auto log = world_.Create();
+TEST_P(WalTest, WorkThatComesLateFindsTheLogGone) {
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
   log.reset();
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
 }
 
-TEST_P(LogTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
-  auto log = world_.Create();
+TEST_P(WalTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 1000; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
-    ASSERT_LE(log->undrained_bytes(), size_t{16} << 10);
+    ASSERT_LE(log->unwritten_bytes(), size_t{16} << 10);
   }
 }
 
-TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
+TEST_P(WalTest, TheWalWriterMovesBytesWithoutTheAppender) {
   if (!GetParam()) GTEST_SKIP() << "the writer writes";
-  auto log = world_.Create();
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 200; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
-    world_.executor.RunAll();
+    fixture_.executor.RunAll();
   }
-  EXPECT_EQ(log->counters().drain_waits.count(), 0u);
-  EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
+  EXPECT_EQ(log->counters().wal_buffer_waits.count(), 0u);
+  EXPECT_LT(log->unwritten_bytes(), size_t{8} << 10);
 }
 
-TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
-  auto log = world_.Create();
+TEST_P(WalTest, AFullDiskIsNoSpaceBeforeAByteIsAppendedAndPasses) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   for (; i < 30; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-  world_.files.SetCapacity(world_.files.bytes_used());
+  fixture_.files.SetCapacity(fixture_.files.bytes_used());
   Status status;
   while (status.ok()) {
     status = Append(*log, PayloadOf(i, 1000));
@@ -281,22 +281,22 @@ TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
   EXPECT_FALSE(status.outcome_unknown());
   EXPECT_OK(log->MakeDurable()) << "what is staged has its place";
   EXPECT_OK(log->failure());
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), i);
   for (int again = 0; again < 3; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kNoSpace));
   EXPECT_THAT(Append(*log, PayloadOf(i, 100'000)), StatusIs(Code::kNoSpace));
 
-  world_.files.SetCapacity(UINT64_MAX);
+  fixture_.files.SetCapacity(UINT64_MAX);
   for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
   ASSERT_OK(log->MakeDurable());
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), i);
 }
 
-TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
-  auto log = world_.Create();
+TEST_P(WalTest, AFailedWriteMovesTheLogToAnotherSegment) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .partial_bytes = 700});
+  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .partial_bytes = 700});
   Status status = Append(*log, PayloadOf(i++, 1000));
   if (status.ok()) status = log->MakeDurable();
   EXPECT_THAT(status, StatusIs(Code::kIOError));
@@ -305,37 +305,37 @@ TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
   for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   EXPECT_EQ(log->segments_from(0).size(), 2u);
   for (; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), i);
   ASSERT_OK(log->MakeDurable());
-  const Outcome outcome = ReplayAll(*world_.CutPower(), {.expected = log->segments_from(0)});
+  const Outcome outcome = ReplayAll(*fixture_.CutPower(), {.expected = log->segments_from(0)});
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
-  auto log = world_.Create();
+TEST_P(WalTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true});
+  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true});
   (void)Append(*log, PayloadOf(i++, 1000));
   EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
   for (int again = 0; again < 20; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError));
   EXPECT_LE(log->segments().size(), 6u);
-  world_.files.ClearFaults();
+  fixture_.files.ClearFaults();
   for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), i);
 }
 
-TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
+TEST_P(WalTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
   for (uint64_t nth = 1; nth <= 12; ++nth) {
     SCOPED_TRACE(nth);
-    World world({.allow_mapping = GetParam()});
-    auto log = world.Create();
+    WalFixture fixture({.allow_mapping = GetParam()});
+    auto log = fixture.Create();
     ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
     ASSERT_OK(log->MakeDurable());
-    world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
+    fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
     const Status status = Append(*log, PayloadOf(1, 150'000));
     if (status.ok()) break;
     if (status.outcome_unknown()) {
@@ -343,29 +343,29 @@ TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
       EXPECT_FALSE(Append(*log, PayloadOf(1, 10)).ok());
       continue;
     }
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
+    EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), 1u);
     for (uint64_t i = 1; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 200u);
+    EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), 200u);
     ASSERT_OK(log->MakeDurable());
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 200u);
+    EXPECT_EQ(CountPrefix(ReplayAll(*fixture.CutPower())), 200u);
   }
 }
 
 // If bytes in front of the frame are not in a segment yet, the frame needs a step of the WAL writer, and
 // perhaps a new segment. Without a mapping the test also covers append-only files.
-TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
+TEST_P(WalTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
     for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
       for (uint64_t nth = 1; nth < 12; ++nth) {
         SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " +
                      std::to_string(staged));
-        World world({.allow_mapping = GetParam(), .is_append_only = !GetParam() && staged != 1});
-        auto log = world.Create();
+        WalFixture fixture({.allow_mapping = GetParam(), .is_append_only = !GetParam() && staged != 1});
+        auto log = fixture.Create();
         for (uint64_t i = 0; i < staged; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
-        world.files.AddFault({.op = op, .nth = nth});
+        fixture.files.AddFault({.op = op, .nth = nth});
         const Status status = Append(*log, PayloadOf(staged, 150'000));
-        const bool was_hit = world.files.faults_hit() > 0;
-        world.files.ClearFaults();
+        const bool was_hit = fixture.files.faults_hit() > 0;
+        fixture.files.ClearFaults();
         if (!was_hit) {
           ASSERT_OK(status);
           break;
@@ -375,7 +375,7 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
           continue;
         }
         if (!status.ok()) { ASSERT_OK(Append(*log, PayloadOf(staged, 150'000))); }
-        EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), staged + 1);
+        EXPECT_EQ(CountPrefix(ReplayAll(*fixture.CutPower())), staged + 1);
       }
     }
   }
@@ -383,47 +383,47 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
 
 // With append-only files, a segment that begins within a block is padded behind its head up to that position.
 TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
-  World world({.allow_mapping = false, .is_append_only = true});
-  auto log = world.Create();
+  WalFixture fixture({.allow_mapping = false, .is_append_only = true});
+  auto log = fixture.Create();
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // the write of a frame: its segment ends there
+  fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // the write of a frame: its segment ends there
   EXPECT_THAT(Append(*log, PayloadOf(i++, 1000)), StatusIs(Code::kIOError));
-  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
+  fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
   EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError, ::testing::HasSubstr(".seg: write")));
-  EXPECT_EQ(world.files.faults_hit(), 2u);
+  EXPECT_EQ(fixture.files.faults_hit(), 2u);
   EXPECT_OK(log->failure());
   for (; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-  EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), i);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), i);
   ASSERT_OK(log->MakeDurable());
-  const Outcome outcome = ReplayAll(*world.CutPower(), {.expected = log->segments_from(0)});
+  const Outcome outcome = ReplayAll(*fixture.CutPower(), {.expected = log->segments_from(0)});
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), i);
 }
 
-TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
-  auto log = world_.Create();
+TEST_P(WalTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
   std::vector<std::vector<kv::FileNumber>> listed;
-  world_.files.SetOpHook([&](uint64_t, const char*, const std::string&) { listed.push_back(log->segments_from(0)); });
-  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = GetParam() ? 8u : 7u});
+  fixture_.files.SetOpHook([&](uint64_t, const char*, const std::string&) { listed.push_back(log->segments_from(0)); });
+  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = GetParam() ? 8u : 7u});
   EXPECT_THAT(Append(*log, PayloadOf(1, 150'000)), StatusIs(Code::kIOError));
-  world_.files.SetOpHook(nullptr);
-  for (const auto& expected : listed) EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = expected}).status);
+  fixture_.files.SetOpHook(nullptr);
+  for (const auto& expected : listed) EXPECT_OK(ReplayAll(*fixture_.Kill(), {.expected = expected}).status);
   log->Release(0);
   log->Release(0);
   for (uint64_t i = 1; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-  EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = log->segments_from(0)}).status);
-  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1)
+  EXPECT_OK(ReplayAll(*fixture_.Kill(), {.expected = log->segments_from(0)}).status);
+  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), fixture_.files.Files().size() + 1)
       << "no file is forgotten";
 }
 
-// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". Cause: the WAL start of the
+// Symptom: after a kill, "the MANIFEST lists this WAL segment, but it is missing". Cause: the WAL start of the
 // edit lies beyond the bytes that are in segments, so the edit lists the segment that is being filled. When
 // the edit is durable, later segments hold those positions, and the listed segment is surplus.
-TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
-  auto log = world_.Create();
+TEST_P(WalTest, ASegmentInTheDurableVersionEditIsNotRemoved) {
+  auto log = fixture_.Create();
   uint64_t i = 0;
   const auto append_bytes = [&](uint64_t bytes) {
     for (const uint64_t end = log->end().position + bytes; log->end().position < end;)
@@ -440,96 +440,96 @@ TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
   log->Release(listed_from);
   const auto held = log->segments();
   for (const kv::FileNumber number : listed) {
-    EXPECT_TRUE(world_.files.SizeOf(format::SegmentPath(kDirectory, number))) << kv::ToInt(number);
+    EXPECT_TRUE(fixture_.files.SizeOf(format::SegmentPath(kDirectory, number))) << kv::ToInt(number);
     EXPECT_NE(std::ranges::find(held, number), held.end());
   }
-  EXPECT_OK(ReplayAll(*world_.Kill(), {.start = start, .expected = listed}).status);
+  EXPECT_OK(ReplayAll(*fixture_.Kill(), {.start = start, .expected = listed}).status);
   // The next edit does not list the segment.
   const auto listed_next = log->segments_from(start.position);
   EXPECT_EQ(std::ranges::find(listed_next, listed.front()), listed_next.end());
   log->Release(start.position);
-  EXPECT_EQ(log->segments().size() + GetParam(), world_.files.Files().size()) << "no file is forgotten";
+  EXPECT_EQ(log->segments().size() + GetParam(), fixture_.files.Files().size()) << "no file is forgotten";
 }
 
-TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
+TEST_P(WalTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   std::vector<kv::FileNumber> left;
-  auto log = world_.Create();
-  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+  auto log = fixture_.Create();
+  fixture_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
     if (std::string_view(what) == "syncdir") throw 0;  // the process dies before this
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
   } catch (int) {}
-  world_.files.SetOpHook(nullptr);
-  left = ReplayAll(world_.files).replayed.segments;
+  fixture_.files.SetOpHook(nullptr);
+  left = ReplayAll(fixture_.files).replayed.segments;
   ASSERT_EQ(left.size(), 1u);
-  Options options = world_.LogOptions();
+  Options options = fixture_.LogOptions();
   options.epoch = 2;
   options.reusable_segments = left;
-  auto next = world_.Create(options);
+  auto next = fixture_.Create(options);
   ASSERT_OK(Append(*next, PayloadOf(0, 10)));
   ASSERT_OK(next->MakeDurable());
   EXPECT_EQ(next->counters().segments_created.load(), 1u) << "the one that was never in use is not used";
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), {.epoch = 2})), 1u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower(), {.epoch = 2})), 1u);
 }
 
 // Symptom: Open refuses a database whose data is all in tables, because a segment that the MANIFEST lists is
 // short. Cause: a kill during the sync of the new file; the next process takes the file over, and power fails
 // before its first sync.
-TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
-  auto log = world_.Create();
-  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
+TEST_P(WalTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
+  auto log = fixture_.Create();
+  fixture_.files.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
     if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // the process dies before this
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
   } catch (int) {}
-  world_.files.SetOpHook(nullptr);
-  Options options = world_.LogOptions();
+  fixture_.files.SetOpHook(nullptr);
+  Options options = fixture_.LogOptions();
   options.epoch = 2;
-  options.reusable_segments = ReplayAll(world_.files).replayed.segments;
+  options.reusable_segments = ReplayAll(fixture_.files).replayed.segments;
   ASSERT_EQ(options.reusable_segments.size(), 1u);
-  auto next = world_.Create(options);
+  auto next = fixture_.Create(options);
   ASSERT_OK(next->Prepare());
   for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*next, PayloadOf(i, 3'000)));
-  world_.executor.RunAll();
+  fixture_.executor.RunAll();
   const auto listed = next->segments_from(0);
   EXPECT_FALSE(listed.empty());
-  EXPECT_OK(ReplayAll(*world_.CutPower(), {.epoch = 2, .expected = listed}).status);
+  EXPECT_OK(ReplayAll(*fixture_.CutPower(), {.epoch = 2, .expected = listed}).status);
 }
 
 // Symptom: after a value for which the disk has no room, all other writes are NoSpace until the next open.
-TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
-  auto log = world_.Create();
+TEST_P(WalTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10)));
-  world_.files.AddFault({.op = Op::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
+  fixture_.files.AddFault({.op = Op::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(Append(*log, PayloadOf(1, 3 << 20)), StatusIs(Code::kNoSpace));
   EXPECT_LE(log->segments().size(), 10u);
-  const auto files = world_.files.List(kDirectory);
+  const auto files = fixture_.files.List(kDirectory);
   ASSERT_OK(files.status());
   EXPECT_LE(std::ranges::count_if(*files, [](const std::string& name) { return name.ends_with(".seg"); }), 10);
   ASSERT_OK(Append(*log, PayloadOf(1, 3'000))) << "small frames go on";
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 2u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), 2u);
 }
 
-// Symptom: after a failed partial write and a kill, Open returns Corruption, "it was durable up to" the
+// Symptom: after a failed partial write and a kill, Open returns Corruption, "the WAL was durable up to position" the
 // middle of a frame.
-TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
+TEST_P(WalTest, APartOfAFrameIsNotCalledDurable) {
   uint64_t failures = 0;
   for (uint64_t nth = 1; nth <= 3; ++nth) {
-    World world({.allow_mapping = GetParam()});
-    auto log = world.Create();
+    WalFixture fixture({.allow_mapping = GetParam()});
+    auto log = fixture.Create();
     for (uint64_t i = 0; i < 40; ++i) {
-      world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+      fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
       const Status status = Append(*log, PayloadOf(i, 3'000));
-      world.files.ClearFaults();
+      fixture.files.ClearFaults();
       if (!status.ok()) {
         ++failures;
-        world.executor.RunTimers();
-        world.executor.RunAll();
+        fixture.executor.RunTimers();
+        fixture.executor.RunAll();
         const uint64_t durable = log->durable_position();
-        EXPECT_OK(ReplayAll(*world.Kill(), {.durable = durable}).status) << "frame " << i;
-        EXPECT_OK(ReplayAll(*world.CutPower(), {.durable = durable}).status) << "frame " << i;
+        EXPECT_OK(ReplayAll(*fixture.Kill(), {.durable = durable}).status) << "frame " << i;
+        EXPECT_OK(ReplayAll(*fixture.CutPower(), {.durable = durable}).status) << "frame " << i;
       }
       ASSERT_OK(log->WriteThrough());
     }
@@ -537,22 +537,22 @@ TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
   EXPECT_TRUE(GetParam() || failures > 0);
 }
 
-TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
-  auto log = world_.Create();
+TEST_P(WalTest, TheTimerCallsNothingDurableThatNoFileHolds) {
+  auto log = fixture_.Create();
   const std::string payload = PayloadOf(0, 8);
   const std::string_view pieces[] = {payload};
   ASSERT_OK(log->Append(pieces, 1));
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
-  EXPECT_GE(ReplayAll(*world_.CutPower()).replayed.end.position, log->durable_position());
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
+  EXPECT_GE(ReplayAll(*fixture_.CutPower()).replayed.end.position, log->durable_position());
 }
 
-TEST_P(LogTest, AFailedSyncIsFinal) {
-  auto log = world_.Create();
+TEST_P(WalTest, AFailedSyncIsFinal) {
+  auto log = fixture_.Create();
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   ASSERT_OK(log->MakeDurable());
   ASSERT_OK(Append(*log, PayloadOf(3, 100)));
-  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
   const Status failed = log->MakeDurable();
   EXPECT_THAT(failed, StatusIs(Code::kIOError));
   EXPECT_TRUE(failed.outcome_unknown());
@@ -564,28 +564,28 @@ TEST_P(LogTest, AFailedSyncIsFinal) {
   EXPECT_FALSE(begun.outcome_unknown()) << "nothing was staged";
   EXPECT_THAT(Append(*log, PayloadOf(4, 100'000)), StatusIs(Code::kIOError));
   EXPECT_THAT(log->failure(), StatusIs(Code::kIOError));
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
-  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
-  EXPECT_GE(CountPrefix(ReplayAll(*world_.CutPower())), 3u);
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
+  EXPECT_EQ(fixture_.files.sync_after_failed_sync(), 0u);
+  EXPECT_GE(CountPrefix(ReplayAll(*fixture_.CutPower())), 3u);
 }
 
-TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
-  auto log = world_.Create();
+TEST_P(WalTest, AFailedBackgroundSyncReachesTheNextWriter) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
+  fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
 }
 
 // The injected failure of Unshare shows that the timer calls it.
-TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
-  auto log = world_.Create();
-  world_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
+TEST_P(WalTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
+  auto log = fixture_.Create();
+  fixture_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-  world_.executor.RunTimers();
-  world_.executor.RunAll();
+  fixture_.executor.RunTimers();
+  fixture_.executor.RunAll();
   if (!GetParam()) {
     ASSERT_OK(Append(*log, PayloadOf(1, 100)));
     return;
@@ -593,44 +593,44 @@ TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
   // A store into the mapping could kill the process. So the WAL fails, after it has made the buffered frames
   // durable.
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kNoSpace));
-  const Outcome outcome = ReplayAll(*world_.CutPower());
+  const Outcome outcome = ReplayAll(*fixture_.CutPower());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), 1u);
 }
 
 // MakeDurable runs and fails while the large frame waits for its segments.
-TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
-  auto log = world_.Create();
+TEST_P(WalTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+  fixture_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
     if (what != std::string_view(testing::OpName(Op::kCreate))) return;
-    world_.files.SetOpHook(nullptr);
-    world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+    fixture_.files.SetOpHook(nullptr);
+    fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
     EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
   });
   const Status status = Append(*log, PayloadOf(1, 150'000));
-  EXPECT_EQ(world_.files.faults_hit(), 1u);
+  EXPECT_EQ(fixture_.files.faults_hit(), 1u);
   EXPECT_THAT(status, StatusIs(Code::kIOError));
   EXPECT_FALSE(status.outcome_unknown()) << "nothing of it was written";
-  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
-  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 1u);
+  EXPECT_EQ(fixture_.files.sync_after_failed_sync(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), 1u);
 }
 
-TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {
+TEST_P(WalTest, ASegmentThatCannotBeMadeLeavesNoFile) {
   for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
-    World world({.allow_mapping = GetParam()});
-    auto log = world.Create();
-    world.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
+    WalFixture fixture({.allow_mapping = GetParam()});
+    auto log = fixture.Create();
+    fixture.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
     EXPECT_THAT(Append(*log, PayloadOf(0, 100)), StatusIs(Code::kIOError));
-    for (const std::string& path : world.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
+    for (const std::string& path : fixture.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
     ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
-    EXPECT_EQ(world.files.sync_after_failed_sync(), 0u);
+    EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), 1u);
+    EXPECT_EQ(fixture.files.sync_after_failed_sync(), 0u);
   }
 }
 
-TEST_P(LogTest, RefusesWorkOnceStopped) {
-  auto log = world_.Create();
+TEST_P(WalTest, RefusesWorkOnceStopped) {
+  auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   log->Stop();
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kShuttingDown));
@@ -638,17 +638,17 @@ TEST_P(LogTest, RefusesWorkOnceStopped) {
   log->Stop();
 }
 
-TEST_P(LogTest, ReusableFilesOfAnotherSizeAreRemoved) {
-  ASSERT_OK(world_.files.WriteWhole("/db/000002.seg", std::string(4096 + 4096, 'x')));
-  Options options = world_.LogOptions();
+TEST_P(WalTest, ReusableFilesOfAnotherSizeAreRemoved) {
+  ASSERT_OK(fixture_.files.WriteWhole("/db/000002.seg", std::string(4096 + 4096, 'x')));
+  Options options = fixture_.LogOptions();
   options.reusable_segments = {kv::FileNumber(2), kv::FileNumber(3)};
-  auto log = world_.Create(options);
+  auto log = fixture_.Create(options);
   EXPECT_TRUE(log->segments().empty());
-  EXPECT_THAT(world_.files.SizeOf("/db/000002.seg"), StatusIs(Code::kNotFound));
+  EXPECT_THAT(fixture_.files.SizeOf("/db/000002.seg"), StatusIs(Code::kNotFound));
 }
 
-TEST_P(LogTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
-  auto log = world_.Create();
+TEST_P(WalTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
+  auto log = fixture_.Create();
   std::vector<Mark> marks;
   for (uint64_t i = 0; i < 300; ++i) {
     if (i % 60 == 0) marks.push_back(log->end());
@@ -656,7 +656,7 @@ TEST_P(LogTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
   }
   ASSERT_OK(log->MakeDurable());
   for (const Mark& mark : marks) {
-    const auto image = world_.CutPower();
+    const auto image = fixture_.CutPower();
     const auto needed = log->segments_from(mark.position);
     for (const kv::FileNumber number : log->segments()) {
       if (std::find(needed.begin(), needed.end(), number) != needed.end()) continue;

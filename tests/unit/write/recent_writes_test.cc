@@ -128,7 +128,7 @@ TEST_F(RecentWritesTest, ForgetTheOldestBeyondTheirBytes) {
   ASSERT_OK(window_.CheckAhead(&late));
   for (int i = 0; i < 5; ++i) Commit(std::string(100, 'y'));
   EXPECT_LE(window_.bytes(), 2500u);
-  EXPECT_THAT(window_.CheckAhead(&early), StatusIs(Code::kConflict, HasSubstr("begin again")));
+  EXPECT_THAT(window_.CheckAhead(&early), StatusIs(Code::kConflict, HasSubstr("begin a new transaction")));
   EXPECT_EQ(early.keys, "");
   ASSERT_OK(window_.CheckAhead(&late));
 }
@@ -164,7 +164,7 @@ TEST_F(RecentWritesTest, AGroupRemembersThatABatchOfItIsBeyondTheWindow) {
   std::string batch;
   for (int i = 0; i < 400; ++i) format::AppendRecord(&batch, kv::Kind::kPut, "key" + std::to_string(i), "value");
   window_.Add({.batch = batch, .is_batch = true, .records = 400});
-  EXPECT_THAT(window_.Check(&in_group), StatusIs(Code::kConflict, HasSubstr("begin again")));
+  EXPECT_THAT(window_.Check(&in_group), StatusIs(Code::kConflict, HasSubstr("begin a new transaction")));
   Add("a");
   EXPECT_THAT(window_.Check(&in_group), StatusIs(Code::kConflict));
   window_.Publish(published_ += 401);

@@ -97,7 +97,7 @@ class FakeHost final : public Host {
   std::unique_ptr<wal::Wal> log_;
 };
 
-class CommitQueueTest : public ::testing::Test {
+class WriterQueueTest : public ::testing::Test {
  protected:
   Status Put(const std::string& key, Durability durability = Durability::kProcessCrash) {
     return queue_.Commit({.key = key, .value = "value", .durability = durability});
@@ -109,7 +109,7 @@ class CommitQueueTest : public ::testing::Test {
   WriterQueue queue_{host_};
 };
 
-TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
+TEST_F(WriterQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
   ASSERT_OK(Put("a"));
   WriteBatch batch;
   batch.Put("b", "1");
@@ -122,7 +122,7 @@ TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
 }
 
 // A reader that takes the sequence at that moment must find all of the batch.
-TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
+TEST_F(WriterQueueTest, PublishesWhatTheMemtableHolds) {
   ASSERT_OK(Put("a"));
   EXPECT_EQ(host_.entries_when_published, 1u);
   WriteBatch batch;
@@ -134,7 +134,7 @@ TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
   EXPECT_EQ(host_.entries_when_published, 4u);
 }
 
-TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {
+TEST_F(WriterQueueTest, SyncsOnlyWhenAsked) {
   ASSERT_OK(Put("a"));
   EXPECT_EQ(host_.log().durable_position(), 0u);
   ASSERT_OK(Put("b", Durability::kSynced));
@@ -142,7 +142,7 @@ TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {
   EXPECT_EQ(queue_.counters().syncs, 1u);
 }
 
-TEST_F(CommitQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
+TEST_F(WriterQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
   ASSERT_OK(Put("a", Durability::kNoWal));
   EXPECT_EQ(host_.log().end().position, 0u);
   EXPECT_EQ(host_.published, 1u);
@@ -150,7 +150,7 @@ TEST_F(CommitQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
   EXPECT_EQ(host_.published, 2u);
 }
 
-TEST_F(CommitQueueTest, WritesNothingWhenTheHostRefuses) {
+TEST_F(WriterQueueTest, WritesNothingWhenTheHostRefuses) {
   host_.before_group = Status::IOError("refused");
   EXPECT_THAT(Put("a"), StatusIs(Code::kIOError));
   EXPECT_FALSE(Put("a").outcome_unknown());
@@ -158,7 +158,7 @@ TEST_F(CommitQueueTest, WritesNothingWhenTheHostRefuses) {
   EXPECT_EQ(host_.entries(), 0u);
 }
 
-TEST_F(CommitQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
+TEST_F(WriterQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
   ASSERT_OK(Put("a", Durability::kSynced));
   host_.files.AddFault({.op = Op::kSync});
   const Status status = Put("b", Durability::kSynced);
@@ -176,7 +176,7 @@ WriteBatch LargeBatch() {
   return batch;
 }
 
-TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
+TEST_F(WriterQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
   ASSERT_OK(Put("a"));
   host_.conflict_key = "b";
   const wal::Mark before = host_.log().end();
@@ -190,7 +190,7 @@ TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
 
 // ---- the writers' lock
 
-TEST_F(CommitQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
+TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
   host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   Status status;
   kv::Sequence published = 0;
@@ -203,7 +203,7 @@ TEST_F(CommitQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
   EXPECT_EQ(host_.published, published);
 }
 
-TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
+TEST_F(WriterQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   const int owner = 0;
   ASSERT_OK(queue_.LockWriters(&owner, 0));
   std::vector<std::thread> others;
@@ -225,7 +225,7 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   EXPECT_EQ(kv::SequenceOf(found.tag), 4u);
 }
 
-TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
+TEST_F(WriterQueueTest, TryEnterFailsWhileAnotherWriterIsInTheSection) {
   {
     const WriterQueue::ExclusiveSection first(queue_, std::try_to_lock);
     EXPECT_TRUE(first.is_taken());
@@ -243,7 +243,7 @@ TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
 
 // A lone writer is not in the queue. Writers that arrive while it commits still wait for it, and continue
 // after it.
-TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
+TEST_F(WriterQueueTest, ASingleWriterHasTheSectionUntilItIsDone) {
   for (int round = 0; round < 3; ++round) {
     const int owner = 0;
     std::vector<std::thread> others;
@@ -271,7 +271,7 @@ TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
   }
 }
 
-TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
+TEST_F(WriterQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
   const int first = 0, second = 0;
   ASSERT_OK(queue_.LockWriters(&first, 0));
   std::thread locker([&] {
@@ -291,7 +291,7 @@ TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
   writer.join();
 }
 
-TEST_F(CommitQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
+TEST_F(WriterQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
   const int owner = 0, other = 0;
   ASSERT_OK(queue_.LockWriters(&owner, 0));
   EXPECT_THAT(Put("a"), StatusIs(Code::kBusy));  // this thread would wait for itself
@@ -306,7 +306,7 @@ TEST_F(CommitQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
   queue_.UnlockWriters(&other);
 }
 
-TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
+TEST_F(WriterQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
   const int owner = 0, other = 0;
   ASSERT_OK(queue_.LockWriters(&owner, 0));
   std::thread writer([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); });
@@ -321,7 +321,7 @@ TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
 
 // Symptom: Close beside a Begin with a time limit reads a null pointer, if the limit expires as the queue
 // closes.
-TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
+TEST_F(WriterQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
   for (int i = 0; i < 3'000; ++i) {
     WriterQueue queue(host_);
     const int owner = 0, other = 0;
@@ -343,7 +343,7 @@ TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
 }
 
 // Symptom: a put near the largest sequence is acknowledged, and the next open refuses the WAL.
-TEST_F(CommitQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
+TEST_F(WriterQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
   WriteBatch small;
   small.Put("a", "value");
   for (const WriteBatch& batch : {LargeBatch(), small}) {
@@ -355,7 +355,7 @@ TEST_F(CommitQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
   EXPECT_LE(host_.published, kv::kSequenceMax);
 }
 
-TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
+TEST_F(WriterQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   ASSERT_OK(Write(LargeBatch()));
   EXPECT_EQ(host_.published, 100u);
   EXPECT_EQ(host_.entries(), 100u);
@@ -364,14 +364,14 @@ TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);  // before a piece can reach a table
 }
 
-TEST_F(CommitQueueTest, NeverLeavesALargeBatchHalfApplied) {
+TEST_F(WriterQueueTest, NeverLeavesALargeBatchHalfApplied) {
   host_.make_room = Status::NoSpace("no flush, no room");
   ASSERT_OK(Write(LargeBatch()));  // it is in the WAL, so it must be applied
   EXPECT_EQ(host_.entries(), 100u);
   EXPECT_EQ(host_.published, 100u);
 }
 
-TEST_F(CommitQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
+TEST_F(WriterQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
   host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(Write(LargeBatch()), StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.entries(), 0u);
@@ -388,7 +388,7 @@ void OnThreads(const std::function<void(int)>& act) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
+TEST_F(WriterQueueTest, CommitsForManyThreadsAtOnce) {
   constexpr int kWritesEach = 50;
   OnThreads([this](int i) {
     for (int n = 0; n < kWritesEach; ++n) {
@@ -402,7 +402,7 @@ TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
 
 // Without a sync and without a pause, lone writers bypass the queue, and queued writers take the exclusive
 // section when kYieldNanos have passed.
-TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
+TEST_F(WriterQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
   constexpr int kWritesEach = 5'000;
   OnThreads([this](int i) {
     for (int n = 0; n < kWritesEach; ++n) ASSERT_OK(Put(std::to_string(i * 100'000 + n)));
@@ -413,7 +413,7 @@ TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
 
 // Callers that cannot wait get through among the other writers: the exclusive section of a flush, a synced
 // write, the writers' lock of a transaction.
-TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
+TEST_F(WriterQueueTest, AWriterThatDoesNotBackOffPassesThoseThatDo) {
   std::atomic<bool> is_over = false;
   std::thread other([&] {
     for (int n = 0; n < 100; ++n) {

@@ -62,7 +62,7 @@ final class Callbacks {
   /** Remembers the first failure. Native code calls it when it could not call {@link #compare}. */
   private void fail(Throwable e) {
     if (FAILURE.compareAndSet(this, null, e) && comparator != null) {
-      line("comparator \"" + comparator.name() + "\" threw " + e + "; every later call but close is refused");
+      line("comparator \"" + comparator.name() + "\" threw " + e + "; all later calls except close fail");
     }
   }
 

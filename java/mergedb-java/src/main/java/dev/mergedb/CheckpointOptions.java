@@ -52,7 +52,7 @@ public final class CheckpointOptions {
   }
 
   /**
-   * What hears how far the checkpoint is. If it throws, the checkpoint is given up and the call throws ABORTED with
+   * A listener for the progress of the checkpoint. If it throws, the checkpoint is cancelled and the call throws ABORTED with
    * that cause.
    *
    * @param value the listener, or null

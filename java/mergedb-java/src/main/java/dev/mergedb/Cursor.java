@@ -32,7 +32,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       boolean stands = Native.cursorMove(handle.number, to, key);
-      transaction.database.settle();
+      transaction.database.checkComparator();
       return stands;
     } finally {
       leave();
@@ -42,7 +42,7 @@ public final class Cursor implements AutoCloseable {
   /**
    * Moves to the first key.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean first() {
     return move(1, null);
@@ -51,7 +51,7 @@ public final class Cursor implements AutoCloseable {
   /**
    * Moves to the last key.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean last() {
     return move(2, null);
@@ -60,7 +60,7 @@ public final class Cursor implements AutoCloseable {
   /**
    * Moves to the next key.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean next() {
     return move(3, null);
@@ -69,7 +69,7 @@ public final class Cursor implements AutoCloseable {
   /**
    * Moves to the key before.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean prev() {
     return move(4, null);
@@ -90,7 +90,7 @@ public final class Cursor implements AutoCloseable {
    * Moves to the first key at or after this one.
    *
    * @param key a key
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean seekOrNext(byte[] key) {
     return move(6, Limits.key(key));
@@ -100,7 +100,7 @@ public final class Cursor implements AutoCloseable {
    * Moves to the last key at or before this one.
    *
    * @param key a key
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean seekOrPrev(byte[] key) {
     return move(7, Limits.key(key));
@@ -110,7 +110,7 @@ public final class Cursor implements AutoCloseable {
    * Moves to where it stands. After a delete that is the key behind the gap. After a write to the transaction it is
    * needed before key and value.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the cursor is at a key
    */
   public boolean current() {
     return move(8, null);
@@ -122,7 +122,7 @@ public final class Cursor implements AutoCloseable {
       byte[] bytes = Native.cursorEntry(handle.number, which);
       if (bytes == null) {
         throw new MergedbException(MergedbException.Code.NOT_FOUND,
-            "this Cursor stands at no key; move it to one first (after a write: current())");
+            "this Cursor is not at a key; move it to a key first (after a write: current())");
       }
       return bytes;
     } finally {
@@ -134,7 +134,7 @@ public final class Cursor implements AutoCloseable {
    * The key where it stands.
    *
    * @return a copy
-   * @throws MergedbException NOT_FOUND: it stands at no key
+   * @throws MergedbException NOT_FOUND: there is no current key
    */
   public byte[] key() {
     return entry(0);
@@ -144,7 +144,7 @@ public final class Cursor implements AutoCloseable {
    * The value where it stands.
    *
    * @return a copy
-   * @throws MergedbException NOT_FOUND: it stands at no key
+   * @throws MergedbException NOT_FOUND: there is no current key
    */
   public byte[] value() {
     return entry(1);
@@ -160,7 +160,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       Native.cursorPut(handle.number, value);
-      transaction.database.settle();
+      transaction.database.checkComparator();
     } finally {
       leave();
     }
@@ -171,7 +171,7 @@ public final class Cursor implements AutoCloseable {
     enter();
     try {
       Native.cursorDelete(handle.number);
-      transaction.database.settle();
+      transaction.database.checkComparator();
     } finally {
       leave();
     }

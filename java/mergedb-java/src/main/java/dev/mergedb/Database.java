@@ -132,11 +132,11 @@ public final class Database implements AutoCloseable {
     return Native.version();
   }
 
-  private static Report care(Path directory, Options options, boolean repair, boolean dryRun) {
+  private static Report inspect(Path directory, Options options, boolean repair, boolean dryRun) {
     byte[] path = bytes(directory, "directory");
     Objects.requireNonNull(options, "options");
     Callbacks callbacks = callbacks(options);
-    byte[][][] lists = Native.care(path, repair, dryRun, options.numbers(), comparatorName(options), callbacks);
+    byte[][][] lists = Native.inspect(path, repair, dryRun, options.numbers(), comparatorName(options), callbacks);
     if (callbacks != null && callbacks.failure() != null) {
       throw failed(callbacks.failure());
     }
@@ -172,7 +172,7 @@ public final class Database implements AutoCloseable {
    * @throws MergedbException as {@link #verify(Path)}; INVALID_ARGUMENT: it has another comparator
    */
   public static Report verify(Path directory, Options options) {
-    return care(directory, options, false, false);
+    return inspect(directory, options, false, false);
   }
 
   /**
@@ -192,18 +192,18 @@ public final class Database implements AutoCloseable {
    *
    * @param directory the directory
    * @param options with the comparator of the database
-   * @param dryRun true: say what would be done and lost, and do nothing
+   * @param dryRun true: report the actions and the losses; change nothing
    * @return what was damaged, lost and done
    * @throws MergedbException as {@link #repair(Path)}
    */
   public static Report repair(Path directory, Options options, boolean dryRun) {
-    return care(directory, options, true, dryRun);
+    return inspect(directory, options, true, dryRun);
   }
 
   private static MergedbException failed(Throwable cause) {
     return new MergedbException(
         MergedbException.Code.ABORTED,
-        "the comparator threw " + cause + ", so the order of keys is not known; correct it and open the database again",
+        "the comparator threw " + cause + ", so the order of keys is unknown; correct the comparator and open the database again",
         true,
         cause);
   }
@@ -216,7 +216,7 @@ public final class Database implements AutoCloseable {
   }
 
   /** After a call: throws if the comparator has failed meanwhile, and keeps this reachable until here. */
-  void settle() {
+  void checkComparator() {
     if (comparison != null && comparison.failure() != null) {
       throw failed(comparison.failure());
     }
@@ -304,7 +304,7 @@ public final class Database implements AutoCloseable {
     Limits.value(value);
     ready();
     Native.put(number, options.durability, options.keyspace, key, value);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -327,7 +327,7 @@ public final class Database implements AutoCloseable {
         direct(value), array(value), offset(value), value.remaining());
     Reference.reachabilityFence(key);
     Reference.reachabilityFence(value);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -350,7 +350,7 @@ public final class Database implements AutoCloseable {
     Limits.key(key);
     ready();
     Native.delete(number, options.durability, options.keyspace, key);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -366,7 +366,7 @@ public final class Database implements AutoCloseable {
     Native.deleteBuffer(
         number, options.durability, options.keyspace, direct(key), array(key), offset(key), key.remaining());
     Reference.reachabilityFence(key);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -395,7 +395,7 @@ public final class Database implements AutoCloseable {
     ready();
     requireNoComparator();
     Native.deleteRange(number, options.durability, options.keyspace, begin, end);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -420,7 +420,7 @@ public final class Database implements AutoCloseable {
     Limits.key(prefix, "prefix");
     ready();
     Native.deletePrefix(number, options.durability, options.keyspace, prefix);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -448,7 +448,7 @@ public final class Database implements AutoCloseable {
     Native.merge(
         number, options.durability, options.keyspace, key,
         operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -473,7 +473,7 @@ public final class Database implements AutoCloseable {
     Limits.key(key);
     ready();
     Native.addU64(number, options.durability, options.keyspace, key, delta);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -499,7 +499,7 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(batch, "batch");
     ready();
     batch.writeTo(this, number, options);
-    settle();
+    checkComparator();
   }
 
   // ---- reads
@@ -528,7 +528,7 @@ public final class Database implements AutoCloseable {
     ready();
     byte[] value = Native.get(number, options.keyspace, options.snapshotNumber(), options.flags, key);
     Reference.reachabilityFence(options);
-    settle();
+    checkComparator();
     return value;
   }
 
@@ -560,7 +560,7 @@ public final class Database implements AutoCloseable {
     Reference.reachabilityFence(key);
     Reference.reachabilityFence(value);
     Reference.reachabilityFence(options);
-    settle();
+    checkComparator();
     if (size > 0) {
       value.position(position + Math.min(size, room));
     }
@@ -583,7 +583,7 @@ public final class Database implements AutoCloseable {
     ready();
     byte[][] values = Native.multiGet(number, options.keyspace, options.snapshotNumber(), options.flags, array);
     Reference.reachabilityFence(options);
-    settle();
+    checkComparator();
     return Arrays.asList(values);
   }
 
@@ -595,7 +595,7 @@ public final class Database implements AutoCloseable {
   public Snapshot snapshot() {
     ready();
     Snapshot snapshot = new Snapshot(this, handle, Native.snapshotCreate(number));
-    settle();
+    checkComparator();
     return snapshot;
   }
 
@@ -625,7 +625,7 @@ public final class Database implements AutoCloseable {
                 number, read.keyspace, read.snapshotNumber(), read.flags,
                 options.prefix, options.lower, options.upper, options.keysOnly));
     Reference.reachabilityFence(options);
-    settle();
+    checkComparator();
     return iterator;
   }
 
@@ -644,7 +644,7 @@ public final class Database implements AutoCloseable {
    *
    * @param options its kind and limits
    * @return the transaction
-   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread.
+   * @throws MergedbException BUSY: another single writer did not end in time, or belongs to this thread.
    *     NOT_SUPPORTED: a virtual thread begins a single writer
    */
   public Transaction begin(TransactionOptions options) {
@@ -660,7 +660,7 @@ public final class Database implements AutoCloseable {
                 number, options.kind.ordinal(), options.durability.ordinal(), options.bytesMax, options.waitMicrosMax,
                 options.snapshot == null ? 0 : options.snapshot.number(), name));
     Reference.reachabilityFence(options);
-    settle();
+    checkComparator();
     return transaction;
   }
 
@@ -670,7 +670,7 @@ public final class Database implements AutoCloseable {
     byte[] encoded = Limits.utf8(name, "name");
     ready();
     long id = Native.keyspaceOpen(number, false, encoded, create, mayExist);
-    settle();
+    checkComparator();
     return id < 0 ? null : new Keyspace((int) id);
   }
 
@@ -686,7 +686,7 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * The keyspace of this name; it is created if there is none.
+   * The keyspace of this name; it is created if it does not exist.
    *
    * @param name 1 to 1,024 bytes in UTF-8
    * @return the keyspace
@@ -699,7 +699,7 @@ public final class Database implements AutoCloseable {
    * The keyspace of this name.
    *
    * @param name the name
-   * @return the keyspace, or null: there is none
+   * @return the keyspace, or null if it does not exist
    */
   public Keyspace findKeyspace(String name) {
     return open(name, false, true);
@@ -713,7 +713,7 @@ public final class Database implements AutoCloseable {
   public Map<String, Keyspace> keyspaces() {
     ready();
     byte[][][] lists = Native.keyspaceList(number, false);
-    settle();
+    checkComparator();
     return keyspaceMap(lists);
   }
 
@@ -731,7 +731,7 @@ public final class Database implements AutoCloseable {
     int id = Objects.requireNonNull(keyspace, "keyspace").id();
     ready();
     Native.keyspaceDrop(number, false, options.durability, options.keyspace, id, clear);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -790,7 +790,7 @@ public final class Database implements AutoCloseable {
   private void act(int what) {
     ready();
     Native.databaseDo(number, what);
-    settle();
+    checkComparator();
   }
 
   /** Waits until everything that was written before the call is in tables and durable. */
@@ -826,7 +826,7 @@ public final class Database implements AutoCloseable {
     }
     ready();
     Native.compact(number, keyspace, lower, upper);
-    settle();
+    checkComparator();
   }
 
   /**
@@ -856,7 +856,7 @@ public final class Database implements AutoCloseable {
     }
     ready();
     long[] sizes = Native.approximateSizes(number, lowers, uppers);
-    settle();
+    checkComparator();
     return sizes;
   }
 
@@ -870,7 +870,7 @@ public final class Database implements AutoCloseable {
     byte[] encoded = Limits.utf8(name, "name");
     ready();
     byte[] text = Native.property(number, encoded);
-    settle();
+    checkComparator();
     return text == null ? null : new String(text, StandardCharsets.UTF_8);
   }
 
@@ -902,7 +902,7 @@ public final class Database implements AutoCloseable {
     Callbacks progress = new Callbacks(null, null, options.progress);
     try {
       long[] n = Native.checkpoint(number, path, options.mayLink, options.verify, progress);
-      settle();
+      checkComparator();
       return new CheckpointReport(n[0], n[1], n[2], n[3], n[4], n[5]);
     } catch (MergedbException e) {
       if (progress.failure() != null && e.getCause() == null) {
@@ -922,7 +922,7 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Makes the log durable, stops background work and releases the lock. Waits for calls that other threads are in.
+   * Makes the WAL durable, stops background work and releases the lock. Waits for calls that other threads are in.
    * Nothing happens the second time.
    *
    * @throws MergedbException IO_ERROR, NO_SPACE: it is closed nevertheless, and only the promise of {@code kill -9}

@@ -88,7 +88,7 @@ public final class EntryIterator implements AutoCloseable {
       buffer = new byte[-2 - used];
       used = Native.iteratorMove(handle.number, STAY, null, 0, 0, backwards, buffer, budget);
     }
-    database.settle();
+    database.checkComparator();
     if (used < 0) {
       state = State.NOWHERE;
       return false;
@@ -145,7 +145,7 @@ public final class EntryIterator implements AutoCloseable {
   /**
    * Moves to the first key.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean seekToFirst() {
     return go(FIRST, NONE, false);
@@ -154,7 +154,7 @@ public final class EntryIterator implements AutoCloseable {
   /**
    * Moves to the last key.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean seekToLast() {
     return go(LAST, NONE, true);
@@ -164,7 +164,7 @@ public final class EntryIterator implements AutoCloseable {
    * Moves to the first key at or after this one.
    *
    * @param key a key
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean seek(byte[] key) {
     return go(SEEK, Limits.key(key), false);
@@ -174,7 +174,7 @@ public final class EntryIterator implements AutoCloseable {
    * Moves to the last key at or before this one.
    *
    * @param key a key
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean seekForPrev(byte[] key) {
     return go(SEEK_FOR_PREV, Limits.key(key), true);
@@ -183,7 +183,7 @@ public final class EntryIterator implements AutoCloseable {
   /**
    * Moves to the next key. After a move that failed: to the key behind the failed one. Nowhere: stays there.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean next() {
     return step(false);
@@ -192,7 +192,7 @@ public final class EntryIterator implements AutoCloseable {
   /**
    * Moves to the key before. After a move that failed: to the key before the failed one. Nowhere: stays there.
    *
-   * @return true: it stands at a key; false: there is none
+   * @return true if the iterator is at a key
    */
   public boolean prev() {
     return step(true);
@@ -215,7 +215,7 @@ public final class EntryIterator implements AutoCloseable {
   private void requireEntry() {
     if (state != State.AT_ENTRY) {
       throw new MergedbException(
-          MergedbException.Code.NOT_FOUND, "this EntryIterator stands at no key; move it to one first");
+          MergedbException.Code.NOT_FOUND, "this EntryIterator is not at a key; move it to a key first");
     }
   }
 
@@ -223,7 +223,7 @@ public final class EntryIterator implements AutoCloseable {
    * The key where it stands.
    *
    * @return a copy
-   * @throws MergedbException NOT_FOUND: it stands at no key
+   * @throws MergedbException NOT_FOUND: there is no current key
    */
   public byte[] key() {
     enter();
@@ -239,7 +239,7 @@ public final class EntryIterator implements AutoCloseable {
    * The value where it stands; empty if the iterator shows keys only.
    *
    * @return a copy
-   * @throws MergedbException NOT_FOUND: it stands at no key
+   * @throws MergedbException NOT_FOUND: there is no current key
    */
   public byte[] value() {
     enter();

@@ -52,7 +52,7 @@ final class Guard {
             + what
             + " is in use by "
             + (found instanceof Thread thread ? "thread \"" + thread.getName() + "\"" : "another thread")
-            + "; it is for one thread at a time");
+            + "; only one thread at a time may use it");
   }
 
   /** Runs `action` while no thread is inside; also after close. For what is closed by itself within a shared guard. */
@@ -61,7 +61,7 @@ final class Guard {
     while (!entered && holder != CLOSED) {
       if (holder == Thread.currentThread()) {
         throw new MergedbException(
-            MergedbException.Code.BUSY, "this " + what + " is in use by this very thread: close it after the call");
+            MergedbException.Code.BUSY, "this " + what + " is in use by this thread; close it after the call");
       }
       entered = HOLDER.compareAndSet(this, null, Thread.currentThread());
       if (!entered) {
@@ -87,7 +87,7 @@ final class Guard {
       }
       if (found == Thread.currentThread()) {
         throw new MergedbException(
-            MergedbException.Code.BUSY, "this " + what + " is in use by this very thread: close it after the call");
+            MergedbException.Code.BUSY, "this " + what + " is in use by this thread; close it after the call");
       }
       LockSupport.parkNanos(this, pause);
       pause = Math.min(2 * pause, PAUSE_NANOS_MAX);

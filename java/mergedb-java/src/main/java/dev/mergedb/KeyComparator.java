@@ -12,7 +12,7 @@ package dev.mergedb;
  * inside a comparison. The {@link Database} remembers the first exception and logs it. The call that met it, and
  * every later call but {@code close}, throws {@link MergedbException} with code {@link MergedbException.Code#ABORTED}
  * and that exception as its cause. A flush or a compaction that finds keys out of order writes nothing and fails with
- * {@link MergedbException.Code#CORRUPTION}; the log still has every write, so the database opens again with a
+ * {@link MergedbException.Code#CORRUPTION}; the WAL still has all writes, so the database opens again with a
  * comparator that is right. Range deletes are not supported: if a comparator throws while they are
  * compacted, some could be lost without an error.
  */

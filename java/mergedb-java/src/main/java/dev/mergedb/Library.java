@@ -47,7 +47,7 @@ final class Library {
     } catch (IOException e) {
       throw failure(
           "the native library could not be written to " + directory + ": " + e
-              + "; name another directory by -Djava.io.tmpdir, or a library by -D" + PATH_PROPERTY, e);
+              + "; set another directory with -Djava.io.tmpdir, or a library with -D" + PATH_PROPERTY, e);
     }
   }
 
@@ -74,7 +74,7 @@ final class Library {
     try (InputStream in = Library.class.getResourceAsStream(name)) {
       if (in == null) {
         throw failure("the jar has no library for " + platform + " (" + name
-                + "); build one by `./dev build java` and name it by -D" + PATH_PROPERTY,
+                + "); build one by `./dev build java` and set its path with -D" + PATH_PROPERTY,
             null);
       }
       return in.readAllBytes();
@@ -99,7 +99,7 @@ final class Library {
       write(library, directory, file);
     }
     if (!isWhole(file, library)) {
-      throw new IOException(file + " is not as it was written; expected SHA-256 " + sha256(library));
+      throw new IOException(file + " has another checksum; expected SHA-256 " + sha256(library));
     }
     return file;
   }

@@ -69,7 +69,7 @@ final class Limits {
       bytes.get(result);
       return result;
     } catch (CharacterCodingException e) {
-      throw new IllegalArgumentException(name + " is not valid Unicode: it has half of a surrogate pair", e);
+      throw new IllegalArgumentException(name + " is not valid Unicode: it has an unpaired surrogate", e);
     }
   }
 }

@@ -23,11 +23,14 @@ public final class MergedbException extends RuntimeException {
     BUSY(7),
     /** A transaction met the write of another one. Begin the transaction again. */
     CONFLICT(8),
-    /** The operation was given up: a transaction that has ended, or a callback that asked to stop or threw. */
+    /** The operation was cancelled: its transaction has ended, or a callback asked to stop or threw an exception. */
     ABORTED(9),
     /** The database is closed or closing. */
     SHUTTING_DOWN(10),
-    /** The merge operands of this key cannot be applied. Other keys are fine. A put or a delete of the key heals it. */
+    /**
+     * The merge operands of this key cannot be applied. Other keys are not affected. A put or a delete of the key
+     * removes the error.
+     */
     MERGE_FAILED(11),
     /** The object that was called is closed. */
     CLOSED(100),

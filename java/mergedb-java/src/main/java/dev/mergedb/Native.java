@@ -40,7 +40,7 @@ final class Native {
   static native void destroy(byte[] path);
 
   /** The four lists of a report, each as UTF-8 lines. */
-  static native byte[][][] care(
+  static native byte[][][] inspect(
       byte[] path, boolean repair, boolean dryRun, long[] numbers, byte[] comparatorName, Callbacks callbacks);
 
   static native void put(long db, int durability, int keyspace, byte[] key, byte[] value);
@@ -137,7 +137,7 @@ final class Native {
 
   static native boolean cursorMove(long cursor, int to, byte[] key);
 
-  /** `which`: 0 key, 1 value. Null: it stands at no key. */
+  /** `which`: 0 key, 1 value. Null: there is no current key. */
   static native byte[] cursorEntry(long cursor, int which);
 
   static native void cursorPut(long cursor, byte[] value);
@@ -145,7 +145,7 @@ final class Native {
   static native void cursorDelete(long cursor);
 
   /**
-   * `owner` is a transaction if `inTransaction`. The keyspace, or -1 if there is none of this name and `create` is
+   * `owner` is a transaction if `inTransaction`. The keyspace, or -1 if no keyspace has this name and `create` is
    * false.
    */
   static native long keyspaceOpen(long owner, boolean inTransaction, byte[] name, boolean create, boolean mayExist);
@@ -157,7 +157,7 @@ final class Native {
   static native void keyspaceDrop(
       long owner, boolean inTransaction, int durability, int optionsKeyspace, int keyspace, boolean clear);
 
-  /** 0 flush, 1 sync the log, 2 wait for compactions, 3 check. */
+  /** 0 flush, 1 sync the WAL, 2 wait for compactions, 3 check. */
   static native void databaseDo(long db, int what);
 
   static native void compact(long db, int keyspace, byte[] lower, byte[] upper);

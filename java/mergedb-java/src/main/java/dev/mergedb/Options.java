@@ -194,7 +194,7 @@ public final class Options {
   }
 
   /**
-   * Whether the log is written through a mapped buffer.
+   * Whether the WAL is written through a mapped buffer.
    *
    * @param value false: one system call a commit group
    * @return this

@@ -55,7 +55,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       byte[] value = Native.transactionGet(handle.number, keyspace, key);
-      database.settle();
+      database.checkComparator();
       return value;
     } finally {
       leave();
@@ -69,7 +69,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       Native.transactionChange(handle.number, keyspace, kind, key, value);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
@@ -79,7 +79,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       Native.transactionDo(handle.number, what);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
@@ -193,7 +193,7 @@ public final class Transaction implements AutoCloseable {
       Native.transactionMerge(
           handle.number, id, key,
           operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
-      database.settle();
+      database.checkComparator();
     } finally {
       leave();
     }
@@ -243,7 +243,7 @@ public final class Transaction implements AutoCloseable {
   /**
    * Takes back what was written since the last savepoint, and removes the savepoint.
    *
-   * @throws MergedbException INVALID_ARGUMENT: there is none
+   * @throws MergedbException INVALID_ARGUMENT: the transaction has no savepoint
    */
   public void rollbackToSavepoint() {
     act(Native.ROLLBACK_TO_SAVEPOINT);
@@ -252,7 +252,7 @@ public final class Transaction implements AutoCloseable {
   /**
    * Removes the last savepoint and keeps what was written since.
    *
-   * @throws MergedbException INVALID_ARGUMENT: there is none
+   * @throws MergedbException INVALID_ARGUMENT: the transaction has no savepoint
    */
   public void releaseSavepoint() {
     act(Native.RELEASE_SAVEPOINT);
@@ -360,7 +360,7 @@ public final class Transaction implements AutoCloseable {
   }
 
   /**
-   * The keyspace of this name; it is created if there is none.
+   * The keyspace of this name; it is created if it does not exist.
    *
    * @param name 1 to 1,024 bytes in UTF-8
    * @return the keyspace
@@ -373,7 +373,7 @@ public final class Transaction implements AutoCloseable {
    * The keyspace of this name.
    *
    * @param name the name
-   * @return the keyspace, or null: there is none
+   * @return the keyspace, or null if it does not exist
    */
   public Keyspace findKeyspace(String name) {
     return open(name, false, true);

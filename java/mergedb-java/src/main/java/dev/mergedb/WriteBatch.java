@@ -224,7 +224,7 @@ public final class WriteBatch implements AutoCloseable {
   }
 
   /**
-   * How many bytes it takes in the log.
+   * The number of bytes of the batch in the WAL.
    *
    * @return the bytes
    */

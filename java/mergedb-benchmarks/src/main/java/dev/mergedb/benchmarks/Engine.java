@@ -50,8 +50,8 @@ abstract class Engine implements AutoCloseable {
   /** Reads every entry in order, key and value, and returns the sum of their sizes. */
   abstract long scan() throws Exception;
 
-  /** Brings everything into tables, compacted. */
-  abstract void settle() throws Exception;
+  /** Writes all entries to tables and compacts them. */
+  abstract void compact() throws Exception;
 
   @Override
   public abstract void close() throws IOException;

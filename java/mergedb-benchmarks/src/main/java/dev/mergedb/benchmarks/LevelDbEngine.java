@@ -47,7 +47,7 @@ final class LevelDbEngine extends Engine {
   }
 
   @Override
-  void settle() {
+  void compact() {
     db.compactRange(null, null);
   }
 

@@ -66,7 +66,7 @@ final class MergedbEngine extends Engine {
   }
 
   @Override
-  void settle() {
+  void compact() {
     db.compactRange(null, null);
     db.waitForCompactions();
   }

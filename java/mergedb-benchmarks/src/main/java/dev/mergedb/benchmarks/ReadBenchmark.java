@@ -61,7 +61,7 @@ public class ReadBenchmark {
     for (int i = 0; i < entries; ++i) {
       store.put(Workload.key(i), value);
     }
-    store.settle();
+    store.compact();
     int reads = Math.max(KEYS_A_MULTI_GET, entries / PART);
     there = new byte[reads][];
     for (int i = 0; i < reads; ++i) {

@@ -85,7 +85,7 @@ final class RocksDbEngine extends Engine {
   }
 
   @Override
-  void settle() throws RocksDBException {
+  void compact() throws RocksDBException {
     try (FlushOptions flush = new FlushOptions().setWaitForFlush(true)) {
       db.flush(flush);
     }

@@ -26,7 +26,7 @@ class EngineTest {
       for (int i = 0; i < 100; ++i) {
         engine.put(Workload.key(i), value);
       }
-      engine.settle();
+      engine.compact();
       assertArrayEquals(value, engine.get(Workload.key(7)));
       assertNull(engine.get(Workload.key(100)));
       assertEquals(100 * 116, engine.scan());

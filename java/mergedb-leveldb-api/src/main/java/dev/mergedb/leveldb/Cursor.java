@@ -165,7 +165,7 @@ final class Cursor implements DBIterator {
 
   @Override
   public void remove() {
-    throw new UnsupportedOperationException("an iterator of LevelDB removes nothing; call DB.delete");
+    throw new UnsupportedOperationException("LevelDB iterators do not support remove; call DB.delete");
   }
 
   @Override

@@ -9,7 +9,7 @@ import org.iq80.leveldb.DBException;
 /** Errors of mergedb in LevelDB's words. */
 final class Errors {
   private static final String CLOSED = "Closed";
-  private static final String THERE_ALREADY = "a database is there already";
+  private static final String THERE_ALREADY = "a database exists already";
   private static final Pattern COMPARATORS =
       Pattern.compile("the database is ordered by \"(.*)\", the options by \"(.*)\"$", Pattern.DOTALL);
 

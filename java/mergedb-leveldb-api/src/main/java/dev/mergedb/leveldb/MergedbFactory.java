@@ -114,9 +114,9 @@ public final class MergedbFactory implements DBFactory {
         throw new LevelDbException(
             "Corruption: "
                 + e.getMessage()
-                + "; nothing was changed; mergedb convert "
+                + "; nothing was changed; run `mergedb convert "
                 + directory
-                + " --salvage takes what is whole",
+                + " --salvage` to convert all intact entries",
             false,
             e);
       }
@@ -125,7 +125,7 @@ public final class MergedbFactory implements DBFactory {
   }
 
   /**
-   * The database behind one that this factory opened, for calls that LevelDB has not: merges, keyspaces, transactions, checkpoints.
+   * The database behind one that this factory opened, for calls that LevelDB does not have: merge operands, keyspaces, transactions, checkpoints.
    * Closing one closes the other.
    *
    * @param db a database of this factory

@@ -91,7 +91,7 @@ abstract class CallPool implements AutoCloseable {
       try {
         result = executor.submit(body::get);
       } catch (RejectedExecutionException e) {
-        throw new MergedbException(MergedbException.Code.CLOSED, "pool " + name + " is closed: open the store again", false, e);
+        throw new MergedbException(MergedbException.Code.CLOSED, "pool " + name + " is closed; open the store again", false, e);
       }
       boolean wasInterrupted = false;
       try {

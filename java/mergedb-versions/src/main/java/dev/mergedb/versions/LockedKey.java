@@ -41,10 +41,10 @@ public final class LockedKey {
   void check() {
     if (!lock.isHeldByCurrentThread()) {
       throw new IllegalStateException(
-          "key " + Bytes.hex(key) + (isOpen ? ": another thread locked it: end it there" : ": it is unlocked: lock it again"));
+          "key " + Bytes.hex(key) + (isOpen ? ": another thread has locked it; end it in that thread" : ": it is unlocked; lock it again"));
     }
     if (!isOpen) {
-      throw new IllegalStateException("key " + Bytes.hex(key) + ": it is unlocked: lock it again");
+      throw new IllegalStateException("key " + Bytes.hex(key) + ": it is unlocked; lock it again");
     }
   }
 

@@ -54,7 +54,7 @@ public final class SeedImport {
     if (mark != null && !mark.isImporting()) {
       throw new MergedbException(
           MergedbException.Code.INVALID_ARGUMENT,
-          "store " + options.name + ": expected an empty target for the import of " + directory + ", found a store: choose another keyspace");
+          "store " + options.name + ": expected an empty target for the import of " + directory + ", found a store; choose another keyspace");
     }
     KeyLayout layout = new KeyLayout(options.partitioner);
     long keys = 0;

@@ -26,7 +26,7 @@ record StoreMark(boolean isPartitioned, boolean isImporting) {
         if (entries.seekToFirst()) {
           throw new MergedbException(
               MergedbException.Code.INVALID_ARGUMENT,
-              "store " + name + ": expected an empty keyspace or one of a versioned store, found other keys: choose another keyspace");
+              "store " + name + ": expected an empty keyspace or one of a versioned store, found other keys; choose another keyspace");
         }
       }
       return null;
@@ -34,7 +34,7 @@ record StoreMark(boolean isPartitioned, boolean isImporting) {
     if (bytes.length != 3 || bytes[0] != VERSION || bytes[1] < 0 || bytes[1] > 1 || bytes[2] < 0 || bytes[2] > 1) {
       throw new MergedbException(
           MergedbException.Code.NOT_SUPPORTED,
-          "store " + name + ": expected a mark of version " + VERSION + ", found " + Bytes.hex(bytes) + ": open it with a newer library");
+          "store " + name + ": expected a mark of version " + VERSION + ", found " + Bytes.hex(bytes) + "; open it with a newer library");
     }
     return new StoreMark(bytes[1] == 1, bytes[2] == 1);
   }

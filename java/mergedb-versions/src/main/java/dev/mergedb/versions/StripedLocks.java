@@ -24,7 +24,7 @@ final class StripedLocks {
   void lockAll(String store) {
     for (ReentrantLock stripe : stripes) {
       if (stripe.isHeldByCurrentThread()) {
-        throw new IllegalStateException("store " + store + ": this thread has a key locked: unlock it first");
+        throw new IllegalStateException("store " + store + ": this thread has locked a key; unlock it first");
       }
     }
     for (ReentrantLock stripe : stripes) {

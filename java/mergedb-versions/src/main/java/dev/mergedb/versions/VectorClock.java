@@ -8,8 +8,8 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * How many writes of a value each node has mastered, and when the last one was. A node that is not named has mastered none. Immutable and
- * thread-safe.
+ * The number of writes of a value that each node has mastered, and the time of the last write. A node without an
+ * entry has mastered no write. Immutable and thread-safe.
  *
  * <p>FORMAT, Voldemort's, big-endian: int16 number of entries, one byte w = bytes of a counter, then for each entry int16 node and a w-byte
  * counter, in ascending order of nodes, then an int64 timestamp. w is the number of bytes that the largest counter needs, 1 to 8; 1 if
@@ -59,7 +59,7 @@ public final class VectorClock {
     }
     int count = entries.size();
     if (count > ENTRIES_MAX) {
-      throw new IllegalArgumentException("a vector clock of " + count + " entries; at most " + ENTRIES_MAX + " are possible");
+      throw new IllegalArgumentException("a vector clock of " + count + " entries; at most " + ENTRIES_MAX + " are allowed");
     }
     short[] nodes = new short[count];
     long[] counters = new long[count];
@@ -227,7 +227,7 @@ public final class VectorClock {
       return new VectorClock(nodes, grown, time);
     }
     if (nodes.length == ENTRIES_MAX) {
-      throw new IllegalStateException("the vector clock has " + ENTRIES_MAX + " entries and takes no further node");
+      throw new IllegalStateException("the vector clock has " + ENTRIES_MAX + " entries; no further node can be added");
     }
     int insertion = -at - 1;
     short[] moreNodes = new short[nodes.length + 1];

@@ -122,7 +122,7 @@ final class VersionRecord {
 
   private static int checked(long size) {
     if (size > Integer.MAX_VALUE - 8) {
-      throw new IllegalArgumentException("a version of " + size + " bytes; at most 2,147,483,639 are possible");
+      throw new IllegalArgumentException("a version of " + size + " bytes; at most 2,147,483,639 are allowed");
     }
     return (int) size;
   }

@@ -77,15 +77,15 @@ public final class VersionedStore implements AutoCloseable {
     } else if (mark.isImporting()) {
       throw new MergedbException(
           MergedbException.Code.INVALID_ARGUMENT,
-          "store " + store.name + ": an import was interrupted: run SeedImport with the same directory again");
+          "store " + store.name + ": an import was interrupted; run SeedImport with the same directory again");
     } else if (mark.isPartitioned() != store.layout.isPartitioned()) {
       throw new MergedbException(
           MergedbException.Code.INVALID_ARGUMENT,
           "store "
               + store.name
               + (mark.isPartitioned()
-                  ? ": its keys have partition prefixes, and the options name no partitioner: give one"
-                  : ": its keys have no partition prefixes, and the options name a partitioner: leave it out"));
+                  ? ": its keys have partition prefixes, and the options have no partitioner; set one"
+                  : ": its keys have no partition prefixes, and the options have a partitioner; remove it"));
     }
     return store;
   }
@@ -521,7 +521,7 @@ public final class VersionedStore implements AutoCloseable {
     }
     if (at + 1 > KeyLayout.SLOT_MAX) {
       throw new IllegalStateException(
-          "store " + name + ": a key has " + (KeyLayout.SLOT_MAX + 1) + " concurrent versions: write one that supersedes them");
+          "store " + name + ": a key has " + (KeyLayout.SLOT_MAX + 1) + " concurrent versions; write a version that supersedes them");
     }
     siblings.add(at, new Sibling(at + 1, clock));
     return at + 1;
@@ -630,7 +630,7 @@ public final class VersionedStore implements AutoCloseable {
   private byte[] prefix(int partition) {
     if (!layout.isPartitioned()) {
       throw new UnsupportedOperationException(
-          "store " + name + " is not partitioned: scan all of it, or create it anew with a partitioner");
+          "store " + name + " is not partitioned; scan the whole store, or create a new store with a partitioner");
     }
     return KeyLayout.prefix(partition);
   }
@@ -699,7 +699,7 @@ public final class VersionedStore implements AutoCloseable {
 
   private void checkOpen() {
     if (!isOpen) {
-      throw new MergedbException(MergedbException.Code.CLOSED, "store " + name + " is closed: open it again");
+      throw new MergedbException(MergedbException.Code.CLOSED, "store " + name + " is closed; open it again");
     }
   }
 }

@@ -271,7 +271,7 @@ class RandomTest {
       for (Versioned version : store.get(key)) {
         seen = seen.merged(version.clock(), 0);
       }
-      assertEquals(mine, seen.entries().getOrDefault((short) node, 0L), "a write that was accepted is there");
+      assertEquals(mine, seen.entries().getOrDefault((short) node, 0L), "a write that was accepted exists");
       store.put(key, new Versioned(new byte[] {(byte) node}, seen.incremented(node, 0)));
       ++mine;
     }

@@ -181,7 +181,7 @@ public class MergedbStorageEngine extends AbstractStorageEngine<ByteArray, byte[
 
     @Override
     public void remove() {
-      throw new UnsupportedOperationException("iterators of mergedb remove nothing: delete the key");
+      throw new UnsupportedOperationException("iterators of mergedb do not support remove; delete the key");
     }
 
     @Override

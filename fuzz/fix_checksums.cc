@@ -1,4 +1,4 @@
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 void StoreAt(std::string* bytes, size_t at, uint32_t number) { base::StoreFixed32(bytes->data() + at, number); }
 
 // Recomputes the trailer of a part of a table, if the file contains that part.
-void ResealPart(std::string* bytes, uint64_t offset, uint64_t stored_bytes, uint64_t unique_id) {
+void FixPartChecksums(std::string* bytes, uint64_t offset, uint64_t stored_bytes, uint64_t unique_id) {
   if (stored_bytes < format::kTrailerBytes || offset > bytes->size() || stored_bytes > bytes->size() - offset) return;
   const size_t payload_bytes = stored_bytes - format::kTrailerBytes;
   char* const trailer = bytes->data() + offset + payload_bytes;
@@ -25,7 +25,7 @@ void ResealPart(std::string* bytes, uint64_t offset, uint64_t stored_bytes, uint
 }
 
 // docs/formats/table.md: index := count u32 | prefix bytes u32 | prefix | block bytes u32 * count | ...
-void ResealBlocks(std::string* bytes, const format::Footer& footer) {
+void FixBlocksChecksums(std::string* bytes, const format::Footer& footer) {
   const uint64_t index_end = std::min<uint64_t>(footer.index_offset() + footer.index_bytes, bytes->size());
   if (footer.index_offset() + 8 > index_end) return;
   const uint64_t count = base::LoadFixed32(bytes->data() + footer.index_offset());
@@ -33,14 +33,14 @@ void ResealBlocks(std::string* bytes, const format::Footer& footer) {
   uint64_t offset = 0;
   for (uint64_t block = 0; block < count && at + 4 <= index_end; ++block, at += 4) {
     const uint64_t stored_bytes = base::LoadFixed32(bytes->data() + at);
-    ResealPart(bytes, offset, stored_bytes, footer.unique_id);
+    FixPartChecksums(bytes, offset, stored_bytes, footer.unique_id);
     offset += stored_bytes;
   }
 }
 
 }  // namespace
 
-void ResealTable(std::string* bytes) {
+void FixTableChecksums(std::string* bytes) {
   if (bytes->size() < format::kFooterBytes) return;
   const size_t footer_at = bytes->size() - format::kFooterBytes;
   // docs/formats/table.md: crc at 72 over bytes 0-71 and 76-95.
@@ -49,15 +49,15 @@ void ResealTable(std::string* bytes) {
           base::Crc32cExtend(base::Crc32c(stored.substr(0, 72)), stored.data() + 76, format::kFooterBytes - 76));
   format::Footer footer;
   if (!format::DecodeFooter(stored, bytes->size(), &footer).ok()) return;
-  ResealBlocks(bytes, footer);
-  ResealPart(bytes, footer.data_bytes, footer.filter_bytes, footer.unique_id);
-  ResealPart(bytes, footer.range_tombstone_offset(), footer.range_tombstone_bytes, footer.unique_id);
-  ResealPart(bytes, footer.index_offset(), footer.index_bytes, footer.unique_id);
-  ResealPart(bytes, footer.properties_offset(), footer.properties_bytes, footer.unique_id);
+  FixBlocksChecksums(bytes, footer);
+  FixPartChecksums(bytes, footer.data_bytes, footer.filter_bytes, footer.unique_id);
+  FixPartChecksums(bytes, footer.range_tombstone_offset(), footer.range_tombstone_bytes, footer.unique_id);
+  FixPartChecksums(bytes, footer.index_offset(), footer.index_bytes, footer.unique_id);
+  FixPartChecksums(bytes, footer.properties_offset(), footer.properties_bytes, footer.unique_id);
 }
 
 // docs/formats/manifest.md: page pairs; a header of 40 bytes with its crc at 32; records of crc, length, payload.
-void ResealManifest(std::string* bytes) {
+void FixManifestChecksums(std::string* bytes) {
   std::string stream;
   for (size_t pair = 0; pair + 2 * manifest::kPageBytes <= bytes->size(); pair += 2 * manifest::kPageBytes) {
     stream.append(*bytes, pair, manifest::kPageBytes);
@@ -82,7 +82,7 @@ void ResealManifest(std::string* bytes) {
   }
 }
 
-void ResealCurrent(std::string* bytes) {
+void FixCurrentChecksums(std::string* bytes) {
   if (bytes->size() < 9) return;
   bytes->resize(bytes->size() - 9);
   // Removes the field that tells how far the MANIFEST reached, because its checksum is of the original
@@ -94,11 +94,11 @@ void ResealCurrent(std::string* bytes) {
   *bytes += crc;
 }
 
-void ResealSegmentHead(std::string* bytes) {
+void FixSegmentHeadChecksums(std::string* bytes) {
   if (bytes->size() >= 64) StoreAt(bytes, 60, base::Crc32c(std::string_view(*bytes).substr(0, 60)));
 }
 
-void ResealFrames(uint64_t salt, std::string* stream) {
+void FixFramesChecksums(uint64_t salt, std::string* stream) {
   const uint32_t salt_crc = wal::SaltCrc(salt);
   uint32_t chain = salt_crc;
   for (uint64_t at = 0; at + wal::kFrameHeaderBytes <= stream->size();) {
@@ -113,14 +113,14 @@ void ResealFrames(uint64_t salt, std::string* stream) {
   }
 }
 
-void ResealFile(const std::string& path, std::string* bytes) {
+void FixFileChecksums(const std::string& path, std::string* bytes) {
   const auto name = format::ParseFileName(path.substr(path.rfind('/') + 1));
   if (!name) return;
   switch (name->kind) {
-    case format::FileKind::kTable: return ResealTable(bytes);
-    case format::FileKind::kManifest: return ResealManifest(bytes);
-    case format::FileKind::kCurrent: return ResealCurrent(bytes);
-    case format::FileKind::kSegment: return ResealSegmentHead(bytes);
+    case format::FileKind::kTable: return FixTableChecksums(bytes);
+    case format::FileKind::kManifest: return FixManifestChecksums(bytes);
+    case format::FileKind::kCurrent: return FixCurrentChecksums(bytes);
+    case format::FileKind::kSegment: return FixSegmentHeadChecksums(bytes);
     default: return;
   }
 }

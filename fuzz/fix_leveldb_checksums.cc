@@ -1,4 +1,4 @@
-#include "fuzz/reseal_leveldb.h"
+#include "fuzz/fix_leveldb_checksums.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace mergedb::fuzz {
 
 using namespace format::leveldb;
 
-void ResealLevelDbLog(std::string* bytes) {
+void FixLevelDbLogChecksums(std::string* bytes) {
   for (size_t at = 0; at + kFragmentHeaderBytes <= bytes->size();) {
     const size_t left = kLogBlockBytes - at % kLogBlockBytes;
     if (left < kFragmentHeaderBytes) {
@@ -27,7 +27,7 @@ void ResealLevelDbLog(std::string* bytes) {
 
 namespace {
 
-void ResealBlock(std::string* bytes, const Handle& handle) {
+void FixBlockChecksums(std::string* bytes, const Handle& handle) {
   if (!CheckHandle(handle, bytes->size()).ok()) return;
   char* const block = bytes->data() + handle.offset;
   base::StoreFixed32(block + handle.bytes + 1, MaskCrc(base::Crc32c({block, handle.bytes + 1})));
@@ -35,18 +35,18 @@ void ResealBlock(std::string* bytes, const Handle& handle) {
 
 }  // namespace
 
-void ResealLevelDbTable(std::string* bytes) {
+void FixLevelDbTableChecksums(std::string* bytes) {
   const auto footer = DecodeTableFooter(*bytes);
   if (!footer) return;
-  ResealBlock(bytes, footer->metaindex);
-  ResealBlock(bytes, footer->index);
+  FixBlockChecksums(bytes, footer->metaindex);
+  FixBlockChecksums(bytes, footer->index);
   if (!CheckHandle(footer->index, bytes->size()).ok()) return;
   const auto index = OpenBlock(bytes->substr(footer->index.offset, footer->index.bytes + kBlockTrailerBytes), false);
   if (!index) return;
   const UserOrder order{kv::Order(BytewiseComparator())};
   BlockIterator it(order, *index);
   for (it.SeekToFirst(); it.Valid(); it.Next()) {
-    if (const auto handle = DecodeHandle(it.value())) ResealBlock(bytes, *handle);
+    if (const auto handle = DecodeHandle(it.value())) FixBlockChecksums(bytes, *handle);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "c/face.h"
+#include "c/interface.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -66,7 +66,7 @@ mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error)
 
 Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle) {
   *handle = HandleTable::Global().Add(kind, std::move(object));
-  if (*handle == 0) return {MERGEDB_OUT_OF_MEMORY, Status::Busy("all handles are taken")};
+  if (*handle == 0) return {MERGEDB_OUT_OF_MEMORY, Status::Busy("no handle is free")};
   return Status::Ok();
 }
 

@@ -15,8 +15,8 @@
 #include "mergedb/merge.h"
 #include "table/reader.h"
 #include "table/writer.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 #include "tests/unit/kv/iterator_contract.h"
 
 namespace mergedb::testing {
@@ -26,16 +26,16 @@ using ::testing::HasSubstr;
 
 const kv::Order kOrder(BytewiseComparator());
 
-class ValueReferencesTest : public ::testing::Test {
+class BlobIndexesTest : public ::testing::Test {
  protected:
   // One table; all values are in blob files.
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, SimulatedEnv::kPath));
     for (int i = 100; i < 200; ++i)
       ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::to_string(i) + std::string(500, 'v')));
     ASSERT_OK(db->CompactRange(nullptr, nullptr));
     ASSERT_OK(db->Close());
-    ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(world_.files.get(), World::kPath, kOrder));
+    ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(sim_.files.get(), SimulatedEnv::kPath, kOrder));
     ASSERT_EQ(loaded.version->runs().size(), 1u);
     run_ = loaded.version->runs().front();
     manifest_ = loaded.manifest;
@@ -46,8 +46,8 @@ class ValueReferencesTest : public ::testing::Test {
 
   // Replaces the table's contents; its description in the MANIFEST stays the same.
   void WriteTableAnew(const std::function<void(std::vector<OwnedEntry>*)>& change) {
-    FaultFileSystem* const files = world_.files.get();
-    const std::string path = format::TablePath(World::kPath, table_->number);
+    FaultFileSystem* const files = sim_.files.get();
+    const std::string path = format::TablePath(SimulatedEnv::kPath, table_->number);
     ASSERT_OK_AND_ASSIGN(const auto reader, table::Reader::Open(files, path, table_, kOrder, nullptr));
     std::vector<OwnedEntry> entries;
     const auto it = reader->NewScanIterator();
@@ -68,8 +68,8 @@ class ValueReferencesTest : public ::testing::Test {
 
   // Adds a VersionEdit that replaces the table's description.
   void DescribeAnew(const format::FileMeta& meta) {
-    FaultFileSystem* const files = world_.files.get();
-    const std::string path = format::ManifestPath(World::kPath, manifest_);
+    FaultFileSystem* const files = sim_.files.get();
+    const std::string path = format::ManifestPath(SimulatedEnv::kPath, manifest_);
     std::vector<std::string> records;
     ASSERT_OK_AND_ASSIGN(const auto contents, manifest::ReadMirror(files, path, [&](std::string_view record) {
                            records.emplace_back(record);
@@ -90,43 +90,43 @@ class ValueReferencesTest : public ::testing::Test {
   }
 
   Status Check() {
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     EXPECT_OK(db.status());
     return db ? (*db)->CheckIntegrity() : Status();
   }
 
-  World world_;
-  Options options_ = world_.SmallOptions();
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
   version::RunPtr run_;
   format::FileMetaPtr table_;
   kv::FileNumber manifest_{};
 };
 
-TEST_F(ValueReferencesTest, WholeOnesPass) {
+TEST_F(BlobIndexesTest, WholeOnesPass) {
   WriteTableAnew([](std::vector<OwnedEntry>*) {});
   EXPECT_OK(Check());
 }
 
-TEST_F(ValueReferencesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
+TEST_F(BlobIndexesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) { std::swap((*entries)[10].value, (*entries)[11].value); });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
-  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, SimulatedEnv::kPath));
   std::string value;
   EXPECT_OK(db->Get({}, "key100", &value));
   EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
 }
 
-TEST_F(ValueReferencesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
+TEST_F(BlobIndexesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
   format::FileMeta meta = *table_;
   --meta.values.front().bytes;
   DescribeAnew(meta);
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
 }
 
-TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
+TEST_F(BlobIndexesTest, OnesThatAreNoneFailWhoMeetsThem) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) { (*entries)[10].value = "\xff"; });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
-  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, SimulatedEnv::kPath));
   std::string value;
   EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
   EXPECT_OK(db->Get({}, "key100", &value));
@@ -141,37 +141,37 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
 }
 
 // A compaction that copied the blob index would produce a tree without the file.
-TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
+TEST_F(BlobIndexesTest, OneThatLeadsToNoFileEndsTheCompactionAtItsReleaseOrItsEnd) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) {
     char bytes[format::kBlobIndexBytesMax];
     (*entries)[10].value.assign(
         bytes, format::EncodeBlobIndex(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
   });
-  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("blob file 9999")));
   for (const int more : {1, 3'000}) {
     SCOPED_TRACE(more);
-    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, SimulatedEnv::kPath));
     for (int i = 0; i < more; ++i)
       ASSERT_OK(db->Put({}, "key" + std::to_string(100'000 + i * 7 % 80'000), std::string(500, 'w')));
     EXPECT_THAT(db->CompactRange(nullptr, nullptr),
-                StatusIs(Code::kCorruption, HasSubstr("value file 9999: a table refers to it")));
+                StatusIs(Code::kCorruption, HasSubstr("blob file 9999: a table refers to it")));
     std::string value;
-    EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+    EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("blob file 9999")));
     EXPECT_OK(db->Get({}, "key111", &value));
     EXPECT_OK(db->Get({}, "key100000", &value));
   }
 }
 
 // A check reads each table twice: the whole table, and the values of its blob indexes.
-TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
-  auto db = DB::Open(options_, World::kPath);
+TEST_F(BlobIndexesTest, NoneIsTakenForWholeThatCannotBeRead) {
+  auto db = DB::Open(options_, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   uint64_t failed = 0;
   for (uint64_t nth = 1;; ++nth) {
-    world_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
+    sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
     const Status status = (*db)->CheckIntegrity();
-    const bool was_hit = world_.files->faults_hit() > failed;
-    world_.files->ClearFaults();
+    const bool was_hit = sim_.files->faults_hit() > failed;
+    sim_.files->ClearFaults();
     if (!was_hit) break;
     ++failed;
     EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl")));
@@ -181,21 +181,21 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
 }
 
 // More tables than may be open: the check opens tables again for their blob indexes.
-TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
+TEST_F(BlobIndexesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   options_.open_tables_max = 16;
-  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, World::kPath));
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, SimulatedEnv::kPath));
   for (int i = 0; i < 40; ++i) {  // disjoint key ranges, so that no compaction rewrites them
     ASSERT_OK(db->Put({}, "table" + std::to_string(100 + i), std::string(500, 'v')));
     ASSERT_OK(db->Flush());
   }
   uint64_t tables = 0, failed = 0;
-  for (const std::string& path : world_.files->Files()) tables += path.ends_with(".tbl") ? 1 : 0;
+  for (const std::string& path : sim_.files->Files()) tables += path.ends_with(".tbl") ? 1 : 0;
   ASSERT_GT(tables, 2 * options_.open_tables_max);
   for (uint64_t nth = 1;; ++nth) {
-    world_.files->AddFault({.op = Op::kOpen, .path_contains = ".tbl", .nth = nth});
+    sim_.files->AddFault({.op = Op::kOpen, .path_contains = ".tbl", .nth = nth});
     const Status status = db->CheckIntegrity();
-    const bool was_hit = world_.files->faults_hit() > failed;
-    world_.files->ClearFaults();
+    const bool was_hit = sim_.files->faults_hit() > failed;
+    sim_.files->ClearFaults();
     if (!was_hit) break;
     ++failed;
     EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl")));
@@ -204,9 +204,9 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   EXPECT_OK(db->CheckIntegrity());
 }
 
-TEST_F(ValueReferencesTest, ADamagedBlobFileFailsTheCheck) {
-  const std::string path = format::BlobFilePath(World::kPath, table_->values.front().file);
-  ASSERT_OK(world_.files->FlipBit(path, 300, 4));
+TEST_F(BlobIndexesTest, ADamagedBlobFileFailsTheCheck) {
+  const std::string path = format::BlobFilePath(SimulatedEnv::kPath, table_->values.front().file);
+  ASSERT_OK(sim_.files->FlipBit(path, 300, 4));
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr(path)));
 }
 

@@ -1,7 +1,7 @@
 // CPU cost of a record in the WAL (reserve, copy, checksums, and the WAL writer's work), for the whole process;
 // and the number of synced appends a second of one thread.
 //
-//     log_bench EMPTY_DIRECTORY [MiB to write for each row] [MiB of WAL buffer]
+//     wal_bench EMPTY_DIRECTORY [MiB to write for each row] [MiB of WAL buffer]
 //
 // Rows: a mapped WAL buffer with direct I/O, and a WAL buffer in memory with one write() for each record.
 // Segments are released as they fill, as after flushes, so that they are recycled. Each figure is the minimum
@@ -60,12 +60,12 @@ class Bench {
     const double cpu = CpuNanos();
     const double writer = ThreadNanos();
     const double wall = WallNanos();
-    const uint64_t waits = log->counters().drain_waits.count();
+    const uint64_t waits = log->counters().wal_buffer_waits.count();
     const size_t count = Write(*log, payload, total_bytes);
     Check(log->MakeDurable());
     const auto per_record = [&](double nanos) { return nanos / static_cast<double>(count); };
     return {per_record(CpuNanos() - cpu), per_record(ThreadNanos() - writer), per_record(WallNanos() - wall),
-            log->counters().drain_waits.count() - waits};
+            log->counters().wal_buffer_waits.count() - waits};
   }
 
   double SyncedPerSecond(size_t record_bytes, bool use_mapping) {

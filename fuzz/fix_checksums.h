@@ -9,13 +9,13 @@
 
 namespace mergedb::fuzz {
 
-void ResealTable(std::string* bytes);     // footer, index, properties, filter, and the blocks in the index
-void ResealManifest(std::string* bytes);  // header and records; also copies the first copy to the second
-void ResealCurrent(std::string* bytes);
-void ResealSegmentHead(std::string* bytes);  // the first block of a segment file
+void FixTableChecksums(std::string* bytes);     // footer, index, properties, filter, and the blocks in the index
+void FixManifestChecksums(std::string* bytes);  // header and records; also copies the first copy to the second
+void FixCurrentChecksums(std::string* bytes);
+void FixSegmentHeadChecksums(std::string* bytes);  // the first block of a segment file
 // Frames from offset 0 of `stream` (the WAL's position 0), chained from the salt of the epoch.
-void ResealFrames(uint64_t salt, std::string* stream);
+void FixFramesChecksums(uint64_t salt, std::string* stream);
 // Any file; the name in `path` tells its kind.
-void ResealFile(const std::string& path, std::string* bytes);
+void FixFileChecksums(const std::string& path, std::string* bytes);
 
 }  // namespace mergedb::fuzz

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "format/file_name.h"
-#include "fuzz/reseal.h"
+#include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "testing/fault_file_system.h"
 #include "wal/frame.h"
@@ -28,7 +28,7 @@ std::string StreamOf(std::initializer_list<size_t> payloads) {
                         wal::MakeFrameHead(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
     sequence += 1 + bytes / 100;
   }
-  ResealFrames(kSalt, &stream);
+  FixFramesChecksums(kSalt, &stream);
   return stream;
 }
 
@@ -53,7 +53,7 @@ std::vector<std::string> Seeds() {
 namespace {
 
 std::string SegmentFile(const std::string& stream, size_t in_segment, Input& changes, bool is_changed,
-                        bool is_resealed) {
+                        bool has_fixed_checksums) {
   const uint64_t capacity = std::max<uint64_t>(wal::RoundUp(in_segment, wal::kBlockBytes), wal::kBlockBytes);
   std::string file(wal::kBlockBytes, '\0');
   wal::StoreSegmentHead(file.data(), {.database_id = kDatabase,
@@ -64,7 +64,7 @@ std::string SegmentFile(const std::string& stream, size_t in_segment, Input& cha
                                       .capacity = capacity});
   const uint8_t at = changes.TakeByte(), byte = changes.TakeByte();
   if (is_changed) file[at % 64] = static_cast<char>(byte);
-  if (is_changed && is_resealed) ResealSegmentHead(&file);
+  if (is_changed && has_fixed_checksums) FixSegmentHeadChecksums(&file);
   file += stream.substr(0, in_segment);
   file.resize(wal::kBlockBytes + capacity, '\0');
   return file;
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   (void)input.TakeBytes(2);
   std::string stream(input.rest());
   const size_t in_segment = std::min<size_t>(in_segment_asked, stream.size());
-  if ((flags & 1) != 0) fuzz::ResealFrames(fuzz::kSalt, &stream);
+  if ((flags & 1) != 0) fuzz::FixFramesChecksums(fuzz::kSalt, &stream);
 
   testing::FaultFileSystem files;
   FUZZ_CHECK(files.CreateDirectory("/db").ok());

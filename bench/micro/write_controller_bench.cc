@@ -1,7 +1,7 @@
 // CPU cost of a put and its flush, and of one compaction step for each entry: CPU of the whole process on an
 // idle machine. Prints one line for each figure.
 //
-//     gate_bench [value bytes = 100] [entries = 2000000] [directory]
+//     write_controller_bench [value bytes = 100] [entries = 2000000] [directory]
 //
 // Method: the write buffers are so large that the few flushed runs need no compaction. Load, then Flush: CPU /
 // entries is the cost of put + flush. Then CompactRange compacts all sorted runs in one step: CPU / entries is
@@ -50,7 +50,7 @@ void PrintKey(uint64_t number, char* key) {
 int main(int argc, char** argv) {
   const size_t value_bytes = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 100;
   const uint64_t entries = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 2'000'000;
-  const std::string path = argc > 3 ? argv[3] : "/tmp/mergedb-gate-bench";
+  const std::string path = argc > 3 ? argv[3] : "/tmp/mergedb-write-controller-bench";
   mergedb::Options options;
   options.write_buffer_bytes = size_t{64} << 20;
   options.memory_bytes = size_t{256} << 20;
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   std::printf("put                  %7.1f ns\n", put / static_cast<double>(entries));
   std::printf("put + flush          %7.1f ns\n", flushed / static_cast<double>(entries));
   if (Counter(**db, "compactions") != merges)
-    std::printf("note: %llu merges ran meanwhile\n",
+    std::printf("note: %llu compactions ran during the measurement\n",
                 static_cast<unsigned long long>(Counter(**db, "compactions") - merges));
 
   const uint64_t merged = Counter(**db, "compaction_entries_in");

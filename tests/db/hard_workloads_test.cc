@@ -10,8 +10,8 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -24,10 +24,10 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class HardShapes : public ::testing::TestWithParam<Style> {
+class HardWorkloads : public ::testing::TestWithParam<Style> {
  protected:
   void Open(size_t write_buffer_bytes = 64 << 10) {
-    options_ = world_.SmallOptions();
+    options_ = sim_.SmallOptions();
     options_.style = GetParam();
     options_.write_buffer_bytes = write_buffer_bytes;
     options_.memory_bytes = std::max<size_t>(options_.memory_bytes, 4 * write_buffer_bytes);
@@ -35,27 +35,27 @@ class HardShapes : public ::testing::TestWithParam<Style> {
   }
   void Reopen() {
     db_ = nullptr;
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
   // Runs background steps and, when due, the timers.
   void Work(int steps) {
-    for (int i = 0; i < steps; ++i) world_.executor.RunOne();
-    if (world_.clock.NowNanos() < next_timer_nanos_) return;
-    world_.executor.RunTimers();
-    next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
+    for (int i = 0; i < steps; ++i) sim_.executor.RunOne();
+    if (sim_.clock.NowNanos() < next_timer_nanos_) return;
+    sim_.executor.RunTimers();
+    next_timer_nanos_ = sim_.clock.NowNanos() + 500'000'000;
   }
   uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); }
 
-  World world_;
+  SimulatedEnv sim_;
   Options options_;
   std::unique_ptr<DB> db_;
   uint64_t next_timer_nanos_ = 0;
 };
 
 // Append at the end, delete at the front: deleted entries must cost no reads and no space.
-TEST_P(HardShapes, AQueueStaysFlat) {
+TEST_P(HardWorkloads, AQueueStaysFlat) {
   Open();
   const uint64_t length = 2'000, pops = IsFullSize() ? 10'000'000 : 60'000;
   uint64_t front = 0, most_bytes = 0, most_blocks[2] = {};  // of each half
@@ -85,7 +85,7 @@ TEST_P(HardShapes, AQueueStaysFlat) {
   EXPECT_LE(FileBytes(), kMiB) << Property(*db_, "stats");
 }
 
-TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
+TEST_P(HardWorkloads, ZipfianOverwritesStayWithinTheBound) {
   const uint64_t seed = SeedOr(41);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
@@ -108,7 +108,7 @@ TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
   EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
 }
 
-TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
+TEST_P(HardWorkloads, HoldsLargeValuesAndKeysInLittleMemory) {
   Open();
   const auto value = [](int i) { return std::string(16 * kMiB, static_cast<char>('a' + i)); };
   const auto key = [](int i) { return std::string(kMiB, 'k') + std::to_string(i); };
@@ -140,7 +140,7 @@ TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
   ASSERT_OK(db_->CheckIntegrity());
 }
 
-TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
+TEST_P(HardWorkloads, TakesALargeBatchWithinItsMemory) {
   Open(kMiB);
   const uint64_t batch_bytes = IsFullSize() ? 1'024 * kMiB : 64 * kMiB, value_bytes = 4'000;
   const uint64_t entries = batch_bytes / value_bytes;
@@ -151,12 +151,12 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
   uint64_t most = 0;
   // Only while tables are written: during a commit of the MANIFEST, reading the counters waits for the end of
   // the commit.
-  world_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
+  sim_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
     if (std::string_view(what) == "write" && path.ends_with(".tbl"))
       most = std::max(most, Counter(*db_, "memtable_bytes"));
   });
   ASSERT_OK(db_->Write({}, batch));
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   EXPECT_LE(most, 2 * kMiB) << "twice the write buffer";
   const auto count = [&] {
     uint64_t found = 0;
@@ -172,18 +172,18 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
 
 // Symptom: after a batch of few bytes that exceeds a memtable, a clean close made the next open return
 // Corruption: zeros overwrote the frames before the batch in its WAL block.
-TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
+TEST_P(HardWorkloads, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
   for (const bool is_mapped : {true, false}) {
     for (const size_t records : {size_t{200}, size_t{307}, size_t{700}, size_t{3'000}}) {
       for (const bool is_closed : {true, false}) {
         SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(records) +
                      (is_closed ? ", closed" : ", killed"));
-        World world;
-        Options options = world.SmallOptions();
+        SimulatedEnv sim;
+        Options options = sim.SmallOptions();
         options.style = GetParam();
         options.write_buffer_bytes = 64 << 10;
         options.use_mapped_wal_buffer = is_mapped;
-        auto db = DB::Open(options, World::kPath);
+        auto db = DB::Open(options, SimulatedEnv::kPath);
         ASSERT_OK(db.status());
         for (const char* before : {"before", "before it"}) ASSERT_OK((*db)->Put({}, before, std::string(100, 'x')));
         for (int i = 0; i < 2; ++i) {
@@ -192,10 +192,10 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
           ASSERT_OK((*db)->Write({}, batch));
         }
         ASSERT_OK((*db)->Put({.durability = Durability::kSynced}, "after", "y"));
-        auto after = World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+        auto after = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
         if (is_closed) {
           ASSERT_OK((*db)->Close());
-          after = World::After(world, CrashMode::kMin, CrashModel::kStrict, 1);
+          after = SimulatedEnv::After(sim, CrashMode::kMin, CrashModel::kStrict, 1);
         }
         auto reopened = after->Open();
         ASSERT_OK(reopened.status());
@@ -207,15 +207,16 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
 }
 
 // A batch without WAL is atomic too, however large.
-TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
+TEST_P(HardWorkloads, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
   Open();
   WriteBatch batch;
   constexpr uint64_t kEntries = 2'000;
   for (uint64_t i = 0; i < kEntries; ++i) batch.Put(Key(i), std::string(300, 'b'));
   uint64_t images = 0;
-  world_.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+  sim_.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
     if (op % 9 != 0) return;
-    auto after = World::After(world_, op % 2 ? CrashMode::kKill : CrashMode::kPrefixTorn, CrashModel::kJournaled, op);
+    auto after =
+        SimulatedEnv::After(sim_, op % 2 ? CrashMode::kKill : CrashMode::kPrefixTorn, CrashModel::kJournaled, op);
     auto db = after->Open();
     ASSERT_OK(db.status());
     uint64_t found = 0;
@@ -226,11 +227,11 @@ TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
   });
   ASSERT_OK(db_->Write({.durability = Durability::kNoWal}, batch));
   ASSERT_OK(db_->Flush());
-  world_.files->SetOpHook(nullptr);
+  sim_.files->SetOpHook(nullptr);
   EXPECT_GT(images, 5u);
 }
 
-TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
+TEST_P(HardWorkloads, KeepsASnapshotForTheWholeOfALongOverwrite) {
   Open();
   constexpr uint64_t kKeys = 3'000;
   for (uint64_t i = 0; i < kKeys; ++i) ASSERT_OK(db_->Put({}, Key(i), "old" + std::string(300, 'o')));
@@ -261,7 +262,7 @@ TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
 
 // Tables of a load in key order with values inside are moved, never compacted: the smallest buffers make very
 // many tables.
-TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
+TEST_P(HardWorkloads, OpensAndReadsVeryManyTablesWithFewOpen) {
   Open();
   options_.blob_value_bytes_min = 0;  // otherwise the tables of blob indexes are small and are compacted
   Reopen();
@@ -286,7 +287,7 @@ TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, HardShapes, ::testing::Values(Style::kLazy, Style::kCascade),
+INSTANTIATE_TEST_SUITE_P(Styles, HardWorkloads, ::testing::Values(Style::kLazy, Style::kCascade),
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace

@@ -1,10 +1,10 @@
 // The environment of one database in one process: files in memory that can crash, a clock that advances at each read,
 // and background work that runs when the test says so. The same seed gives the same run.
 //
-//     World world({.seed = 7});
-//     auto db = world.Open();
-//     ... world.executor.RunAll(); ...
-//     auto after = World::After(world, CrashMode::kMin, CrashModel::kStrict, seed);   // the power failed here
+//     SimulatedEnv sim({.seed = 7});
+//     auto db = sim.Open();
+//     ... sim.executor.RunAll(); ...
+//     auto after = SimulatedEnv::After(sim, CrashMode::kMin, CrashModel::kStrict, seed);   // the power failed here
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class TickingClock final : public Clock {
   std::atomic<uint64_t> slept_nanos_{0};
 };
 
-class World {
+class SimulatedEnv {
  public:
   struct Options {
     uint64_t seed = 1;
@@ -48,16 +48,17 @@ class World {
     return files;
   }
 
-  World() : World(Options{}) {}
-  explicit World(const Options& options) : World(options, std::make_unique<FaultFileSystem>(FilesOf(options))) {}
-  World(const Options& options, std::unique_ptr<FaultFileSystem> file_system)
+  SimulatedEnv() : SimulatedEnv(Options{}) {}
+  explicit SimulatedEnv(const Options& options)
+      : SimulatedEnv(options, std::make_unique<FaultFileSystem>(FilesOf(options))) {}
+  SimulatedEnv(const Options& options, std::unique_ptr<FaultFileSystem> file_system)
       : files(std::move(file_system)),
         executor({.seed = options.seed, .parallelism = options.parallelism}),
         entropy_(options.seed * 31 + 7) {}
 
-  // The world of a restart if this world stopped now.
-  static std::unique_ptr<World> After(const World& world, CrashMode mode, CrashModel model, uint64_t seed) {
-    return std::make_unique<World>(Options{.seed = seed}, world.files->Crash(mode, model, seed));
+  // The environment after a restart, if this one stopped now.
+  static std::unique_ptr<SimulatedEnv> After(const SimulatedEnv& sim, CrashMode mode, CrashModel model, uint64_t seed) {
+    return std::make_unique<SimulatedEnv>(Options{.seed = seed}, sim.files->Crash(mode, model, seed));
   }
 
   // Small buffers, so that a little data causes many flushes and compactions.

@@ -2,8 +2,9 @@
 // shared library that its users link. WHY not db_bench: it contains the engine, and a call into a shared
 // library costs some cycles on its own.
 //
-//     ninja -C build/release micro_face_native_bench micro_face_leveldb_bench
-//     build/release/bin/micro_face_native_bench DIR [NUM]; build/release/bin/micro_face_leveldb_bench DIR [NUM]
+//     ninja -C build/release micro_interface_native_bench micro_interface_leveldb_bench
+//     build/release/bin/micro_interface_native_bench DIR [NUM]
+//     build/release/bin/micro_interface_leveldb_bench DIR [NUM]
 //
 // DIR must not exist; the program removes it at the end. Keys of 16 bytes in random order, values of 100 bytes,
 // no compression, all data in the cache. Prints the best of several rounds.
@@ -17,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#ifdef MERGEDB_BENCH_FACE
+#ifdef MERGEDB_BENCH_LEVELDB_INTERFACE
 #include "leveldb/cache.h"
 #include "leveldb/db.h"
 #else
@@ -37,7 +38,7 @@ void Check(const Status& status, const char* what) {
   std::exit(1);
 }
 
-#ifdef MERGEDB_BENCH_FACE
+#ifdef MERGEDB_BENCH_LEVELDB_INTERFACE
 
 class Store {
  public:
@@ -54,7 +55,7 @@ class Store {
   void Put(std::string_view key, std::string_view value) {
     Check(db_->Put({}, leveldb::Slice(key.data(), key.size()), leveldb::Slice(value.data(), value.size())), "put");
   }
-  void Settle() { db_->CompactRange(nullptr, nullptr); }
+  void Compact() { db_->CompactRange(nullptr, nullptr); }
   void Get(std::string_view key, std::string* value) {
     Check(db_->Get({}, leveldb::Slice(key.data(), key.size()), value), "get");
   }
@@ -64,7 +65,7 @@ class Store {
   const std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<leveldb::DB> db_;
 };
-constexpr const char* kName = "LevelDB's face";
+constexpr const char* kName = "LevelDB interface";
 
 #else
 
@@ -81,7 +82,7 @@ class Store {
     db_ = std::move(*opened);
   }
   void Put(std::string_view key, std::string_view value) { Check(db_->Put({}, key, value), "put"); }
-  void Settle() { Check(db_->CompactRange(nullptr, nullptr), "compact"); }
+  void Compact() { Check(db_->CompactRange(nullptr, nullptr), "compact"); }
   void Get(std::string_view key, std::string* value) { Check(db_->Get({}, key, value), "get"); }
   std::unique_ptr<mergedb::Iterator> Scan() { return db_->NewIterator({}); }
 
@@ -122,7 +123,7 @@ void Run(const std::string& path, size_t num) {
     for (size_t i = 0; i < num; ++i) store.Put(key(random() % num), value);
   });
   for (size_t i = 0; i < num; ++i) store.Put(key(i), value);  // so that each get finds its key
-  store.Settle();
+  store.Compact();
   double get = 1e9, step = 1e9;
   std::string found;
   size_t bytes = 0;
@@ -148,7 +149,8 @@ void Run(const std::string& path, size_t num) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || std::filesystem::exists(argv[1])) {
-    std::fprintf(stderr, "usage: %s DIR [NUM]    DIR: a directory to be made, and removed at the end\n", argv[0]);
+    std::fprintf(stderr, "usage: %s DIR [NUM]    DIR: a directory that the program creates, and removes at the end\n",
+                 argv[0]);
     return 2;
   }
   Run(argv[1], argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 500'000);

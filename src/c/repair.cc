@@ -1,11 +1,12 @@
 // The C interface of verify and repair. A report is a handle, and its lists are read line by line.
+#include "mergedb/repair.h"
+
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "c/face.h"
+#include "c/interface.h"
 #include "c/options.h"
-#include "mergedb/repair.h"
 
 namespace mergedb::c {
 namespace {
@@ -45,12 +46,12 @@ mergedb_code Look(const char* path, const mergedb_repair_options* given, mergedb
   if (report != nullptr) *report = 0;
   return Call(error, [&]() -> Outcome {
     Borrowed borrowed;
-    DecodedRepair care;
-    RETURN_IF_ERROR(DecodeRepairOptions(given, &care, &borrowed));
+    DecodedRepair decoded;
+    RETURN_IF_ERROR(DecodeRepairOptions(given, &decoded, &borrowed));
     RETURN_IF_ERROR(CheckPointer(path, "path"));
     RETURN_IF_ERROR(CheckPointer(report, "report"));
     auto holder = std::make_unique<ReportHolder>();
-    RETURN_IF_ERROR(body(care, holder.get()));
+    RETURN_IF_ERROR(body(decoded, holder.get()));
     return Give(std::move(holder), report);
   });
 }
@@ -70,8 +71,8 @@ extern "C" {
 
 mergedb_code mergedb_verify(const char* path, const mergedb_repair_options* options, mergedb_report* report,
                             mergedb_error* error) {
-  return Look(path, options, report, error, [&](const DecodedRepair& care, ReportHolder* holder) -> Status {
-    ASSIGN_OR_RETURN(VerifyReport found, Verify(care.options, path, care.repair.progress));
+  return Look(path, options, report, error, [&](const DecodedRepair& decoded, ReportHolder* holder) -> Status {
+    ASSIGN_OR_RETURN(VerifyReport found, Verify(decoded.options, path, decoded.repair.progress));
     holder->damages = std::move(found.damages);
     holder->lists[MERGEDB_NOTES] = std::move(found.notes);
     holder->totals.tables = found.tables;
@@ -84,8 +85,8 @@ mergedb_code mergedb_verify(const char* path, const mergedb_repair_options* opti
 
 mergedb_code mergedb_repair(const char* path, const mergedb_repair_options* options, mergedb_report* report,
                             mergedb_error* error) {
-  return Look(path, options, report, error, [&](const DecodedRepair& care, ReportHolder* holder) -> Status {
-    ASSIGN_OR_RETURN(RepairReport done, Repair(care.options, path, care.repair));
+  return Look(path, options, report, error, [&](const DecodedRepair& decoded, ReportHolder* holder) -> Status {
+    ASSIGN_OR_RETURN(RepairReport done, Repair(decoded.options, path, decoded.repair));
     holder->damages = std::move(done.damages);
     holder->losses = std::move(done.losses);
     holder->lists[MERGEDB_ACTIONS] = std::move(done.actions);

@@ -21,29 +21,30 @@ int RunCompact(Arguments& arguments) {
 }
 
 int RunDestroy(Arguments& arguments) {
-  if (!arguments.is_sure) return Fail(kUsage, "destroy removes the whole database: say --yes if that is meant");
+  if (!arguments.is_sure) return Fail(kUsage, "destroy removes the whole database; pass --yes to confirm");
   const Status status = DB::Destroy({}, arguments.directory);
   return status.ok() ? kOk : Fail(status);
 }
 
 }  // namespace
 
-void AddRepairCommands(CLI::App& app, Context& context) {
+void AddMaintenanceCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* compact =
-      AddVerb(app, context,
-              {"compact", "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
-               "Merge a range of keys into one run, and wait",
-               "Without --keyspace the range is of the default one; without a range either, all keyspaces are merged.",
-               0, 0, RunCompact});
+  CLI::App* compact = AddVerb(
+      app, context,
+      {"compact", "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
+       "Compact a range of keys into the bottommost run, and wait for it",
+       "Without --keyspace, the range is in the default keyspace. Without --keyspace, --from and --to, all keyspaces\n"
+       "are compacted.",
+       0, 0, RunCompact});
   AddRange(compact, arguments);
   AddKeyspace(compact, arguments);
-  compact->add_flag("--hex", arguments.is_hex, "KEYs are hex");
+  compact->add_flag("--hex", arguments.is_hex, "KEY is in hex");
 
   CLI::App* destroy = AddVerb(app, context,
-                              {"destroy", "destroy DIR --yes", "Remove a database's files",
-                               "Files that are not the database's are left alone.", 0, 0, RunDestroy});
-  destroy->add_flag("--yes", arguments.is_sure, "Really");
+                              {"destroy", "destroy DIR --yes", "Remove the files of a database",
+                               "Other files in the directory stay.", 0, 0, RunDestroy});
+  destroy->add_flag("--yes", arguments.is_sure, "Confirm the removal");
 }
 
 }  // namespace mergedb::tool

@@ -27,7 +27,7 @@ namespace mergedb::c {
 // A Status, or an error that only the C interface has.
 struct Outcome {
   Outcome(Status given) : status(std::move(given)) {}  // NOLINT: implicit
-  Outcome(mergedb_code face_code, Status given) : code(face_code), status(std::move(given)) {}
+  Outcome(mergedb_code interface_code, Status given) : code(interface_code), status(std::move(given)) {}
 
   int32_t code = 0;  // a code of the C interface only; 0: the code of the status
   Status status;

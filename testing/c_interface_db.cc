@@ -1,4 +1,4 @@
-#include "testing/c_face_db.h"
+#include "testing/c_interface_db.h"
 
 #include <utility>
 #include <vector>

@@ -29,11 +29,11 @@ using ::testing::HasSubstr;
 using Shown = std::map<std::string, std::string>;
 using Image = std::unique_ptr<FaultFileSystem>;
 
-const std::string kPath = World::kPath;
+const std::string kPath = SimulatedEnv::kPath;
 
 // ---- databases to be verified and repaired ----------------------------------------------------------------
 
-Image FilesOf(const World& world) { return world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1); }
+Image FilesOf(const SimulatedEnv& sim) { return sim.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1); }
 
 std::string First(const FaultFileSystem& files, std::string_view part) {
   for (const std::string& path : files.Files()) {
@@ -61,8 +61,8 @@ const WholeDatabase& Killed() {
 
 // Tables, values, a WAL and keyspaces; nothing is compacted.
 Image WithKeyspaces() {
-  World world;
-  auto db = world.Open();
+  SimulatedEnv sim;
+  auto db = sim.Open();
   EXPECT_OK(db);
   const auto named = (*db)->CreateKeyspace("named");
   EXPECT_OK(named);
@@ -73,13 +73,13 @@ Image WithKeyspaces() {
   }
   EXPECT_OK((*db)->DeleteRange({}, "key2", "key25"));
   EXPECT_OK((*db)->Close());
-  return FilesOf(world);
+  return FilesOf(sim);
 }
 
 // Two tables of the same keys, so many that a compaction of them reports progress on its way.
 Image WithManyEntries() {
-  World world;
-  Options options = world.SmallOptions();
+  SimulatedEnv sim;
+  Options options = sim.SmallOptions();
   // one table holds all keys: a repair would compact each pair of small tables separately
   options.write_buffer_bytes = 4 << 20;
   options.memory_bytes = 16 << 20;
@@ -90,7 +90,7 @@ Image WithManyEntries() {
     EXPECT_OK((*db)->Flush());
   }
   EXPECT_OK((*db)->Close());
-  return FilesOf(world);
+  return FilesOf(sim);
 }
 
 // WAL segments and tables with the names that LevelDB's files have. The manual executor has copied the whole
@@ -165,12 +165,12 @@ const Case kCases[] = {
 };
 // clang-format on
 
-class CareErrors : public ::testing::TestWithParam<Case> {
+class VerifyAndRepairErrors : public ::testing::TestWithParam<Case> {
  protected:
   const Image before_ = GetParam().make();
 };
 
-INSTANTIATE_TEST_SUITE_P(Databases, CareErrors, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Databases, VerifyAndRepairErrors, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.name; });
 
 // ---- permitted outcomes -----------------------------------------------------------------------------------
@@ -181,9 +181,7 @@ bool Says(const Status& status, std::string_view words) {
 bool IsInjected(const Status& status) { return Says(status, "injected"); }
 // A repair reads files twice. It must report an entry that only its second read could not read, and ask to be
 // run again.
-bool FoundMoreOrLess(const Status& status) {
-  return Says(status, "could be read the second time; run the repair again");
-}
+bool FoundMoreOrLess(const Status& status) { return Says(status, "could be read a second time; run the repair again"); }
 
 // All that the database shows, of every keyspace.
 Shown ReadAll(DB& db) {
@@ -200,8 +198,8 @@ Shown ReadAll(DB& db) {
   return shown;
 }
 
-Shown OpenAndRead(World& world, const std::string& path = kPath) {
-  Options options = world.SmallOptions();
+Shown OpenAndRead(SimulatedEnv& sim, const std::string& path = kPath) {
+  Options options = sim.SmallOptions();
   options.mode = OpenMode::kMustExist;
   auto db = DB::Open(options, path);
   EXPECT_OK(db.status());
@@ -252,31 +250,31 @@ bool FindsTheSame(const VerifyReport& a, const VerifyReport& b) {
 // ---- verify -----------------------------------------------------------------------------------------------
 
 // If verify skipped an unreadable file, it would report a database as intact that it has not read.
-TEST_P(CareErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
+TEST_P(VerifyAndRepairErrors, VerifyTellsOfEveryFailedCallOrFindsAllTheSame) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
-  ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
-    const uint64_t bytes_before = world.files->Fingerprint();
-    world.files->AddFault(fault);
-    const auto report = Verify(world.SmallOptions(), kPath);
-    const bool was_hit = EndFault(world);
+  ForEachFailingCall(*before_, [&](SimulatedEnv& sim, const Fault& fault) {
+    const uint64_t bytes_before = sim.files->Fingerprint();
+    sim.files->AddFault(fault);
+    const auto report = Verify(sim.SmallOptions(), kPath);
+    const bool was_hit = EndFault(sim);
     if (!report) {
       EXPECT_TRUE(IsInjected(report.error()) || (!clean && report.error().code() == clean.error().code())) << report.error().ToString();
     } else {
       EXPECT_TRUE(!report->damages.empty() || (clean && FindsTheSame(*report, *clean)));
     }
-    EXPECT_EQ(world.files->Fingerprint(), bytes_before) << "verify changed something";
-    const auto again = Verify(world.SmallOptions(), kPath);
+    EXPECT_EQ(sim.files->Fingerprint(), bytes_before) << "verify changed something";
+    const auto again = Verify(sim.SmallOptions(), kPath);
     EXPECT_EQ(again.has_value(), clean.has_value());
     EXPECT_TRUE(!again || FindsTheSame(*again, *clean));
     return was_hit;
   });
 }
 
-TEST_P(CareErrors, VerifyGivesUpOnRequest) {
+TEST_P(VerifyAndRepairErrors, VerifyGivesUpOnRequest) {
   if (!Verify(CopyOf(*before_)->SmallOptions(), kPath)) return;  // refused before it begins
-  ForEachGivingUp(*before_, [](World& world, const Progress& progress) {
-    const auto report = Verify(world.SmallOptions(), kPath, progress);
-    if (!report) { EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("given up on request"))); }
+  ForEachGivingUp(*before_, [](SimulatedEnv& sim, const Progress& progress) {
+    const auto report = Verify(sim.SmallOptions(), kPath, progress);
+    if (!report) { EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback"))); }
     return !report.has_value();
   });
 }
@@ -285,29 +283,29 @@ TEST_P(CareErrors, VerifyGivesUpOnRequest) {
 
 // The contents after a repair without any failure.
 Shown RepairCleanly(const FaultFileSystem& before) {
-  const auto world = CopyOf(before);
-  EXPECT_OK(Repair(world->SmallOptions(), kPath).status());
-  return OpenAndRead(*world);
+  const auto sim = CopyOf(before);
+  EXPECT_OK(Repair(sim->SmallOptions(), kPath).status());
+  return OpenAndRead(*sim);
 }
 
 // A repair treats read errors as damage and reports them; every other failure is an error, after which it is
 // run again.
-TEST_P(CareErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
+TEST_P(VerifyAndRepairErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
   const Shown expected = RepairCleanly(*before_);
-  ForEachFailingCall(*before_, [&](World& world, const Fault& fault) {
-    world.files->AddFault(fault);
-    auto report = Repair(world.SmallOptions(), kPath);
-    const bool was_hit = EndFault(world);
-    ExpectNothingDeleted(*before_, *world.files);
+  ForEachFailingCall(*before_, [&](SimulatedEnv& sim, const Fault& fault) {
+    sim.files->AddFault(fault);
+    auto report = Repair(sim.SmallOptions(), kPath);
+    const bool was_hit = EndFault(sim);
+    ExpectNothingDeleted(*before_, *sim.files);
     if (report) {
-      ExpectDifferencesReported(OpenAndRead(world), expected, *report);
+      ExpectDifferencesReported(OpenAndRead(sim), expected, *report);
       return was_hit;
     }
     EXPECT_TRUE(was_hit && (IsInjected(report.error()) || FoundMoreOrLess(report.error()))) << report.error().ToString();
-    const auto again = Repair(world.SmallOptions(), kPath);
+    const auto again = Repair(sim.SmallOptions(), kPath);
     EXPECT_OK(again.status());
-    ExpectNothingDeleted(*before_, *world.files);
-    if (again) ExpectDifferencesReported(OpenAndRead(world), expected, *again);
+    ExpectNothingDeleted(*before_, *sim.files);
+    if (again) ExpectDifferencesReported(OpenAndRead(sim), expected, *again);
     return was_hit;
   });
 }
@@ -315,21 +313,21 @@ TEST_P(CareErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
 TEST(InterruptedRepair, IsNotTakenUpWithoutReadingItsMarker) {
   const Image before = Damaged(Killed(), [](FaultFileSystem& files) { EXPECT_OK(files.WriteWhole(kPath + "/REPAIR", "found:\n")); });
   for (const Op op : {Op::kOpen, Op::kRead}) {
-    const auto world = CopyOf(*before);
-    world->files->AddFault({.op = op, .path_contains = "/REPAIR"});
-    EXPECT_THAT(Repair(world->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("injected")));
+    const auto sim = CopyOf(*before);
+    sim->files->AddFault({.op = op, .path_contains = "/REPAIR"});
+    EXPECT_THAT(Repair(sim->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("injected")));
   }
 }
 
-TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
+TEST_P(VerifyAndRepairErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   const Shown expected = RepairCleanly(*before_);
-  ForEachGivingUp(*before_, [&](World& world, const Progress& progress) {
-    const auto given_up = Repair(world.SmallOptions(), kPath, {.progress = progress});
+  ForEachGivingUp(*before_, [&](SimulatedEnv& sim, const Progress& progress) {
+    const auto given_up = Repair(sim.SmallOptions(), kPath, {.progress = progress});
     if (!given_up) {
-      EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("given up on request")));
-      EXPECT_OK(Repair(world.SmallOptions(), kPath).status());
+      EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("cancelled by the progress callback")));
+      EXPECT_OK(Repair(sim.SmallOptions(), kPath).status());
     }
-    EXPECT_EQ(OpenAndRead(world), expected);
+    EXPECT_EQ(OpenAndRead(sim), expected);
     return !given_up.has_value();
   });
 }
@@ -346,7 +344,7 @@ size_t LossesOf(const FaultFileSystem& before) {
 
 // Symptom: a whole table went to lost/ because the process had too many open files. Cause: the repair treated
 // a file that it could not open as damaged.
-TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
+TEST_P(VerifyAndRepairErrors, TooFewDescriptorsAreBusyAndNoDamage) {
   const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
   const Shown expected = RepairCleanly(*before_);
   const size_t losses = LossesOf(*before_);
@@ -355,34 +353,34 @@ TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
   for (uint64_t count = 0; !is_enough && !HasFailure(); ++count) {
     SCOPED_TRACE(std::to_string(count) + " descriptors");
     ASSERT_LT(count, 40u);
-    const auto world = CopyOf(*before_);
-    world->files->SetDescriptorsMax(count);
-    const auto found = Verify(world->SmallOptions(), kPath);
+    const auto sim = CopyOf(*before_);
+    sim->files->SetDescriptorsMax(count);
+    const auto found = Verify(sim->SmallOptions(), kPath);
     const bool is_verified = found.has_value() == clean.has_value();
     if (is_verified) { EXPECT_TRUE(!found || FindsTheSame(*found, *clean)); }
     if (!is_verified) { EXPECT_THAT(found, StatusIs(Code::kBusy, HasSubstr("Too many open files"))); }
-    auto repaired = Repair(world->SmallOptions(), kPath);
+    auto repaired = Repair(sim->SmallOptions(), kPath);
     is_enough = is_verified && repaired.has_value();
-    world->files->SetDescriptorsMax(kNoLimit);
+    sim->files->SetDescriptorsMax(kNoLimit);
     if (!repaired) {
       ++refused;
       EXPECT_THAT(repaired, StatusIs(Code::kBusy, HasSubstr("Too many open files")));
-      repaired = Repair(world->SmallOptions(), kPath);
+      repaired = Repair(sim->SmallOptions(), kPath);
       ASSERT_OK(repaired.status());
     }
     EXPECT_EQ(repaired->losses.size(), losses);
-    EXPECT_EQ(OpenAndRead(*world), expected);
+    EXPECT_EQ(OpenAndRead(*sim), expected);
   }
   EXPECT_GT(refused, 1u);
 }
 
 // Symptom: verify called an intact database damaged, and repair locked it, if the process may open about as
 // many files as there are blob files. Cause: the diagnosis held all blob files open.
-TEST(CareDescriptors, ManyBlobFilesNeedFew) {
-  World world;
+TEST(RepairDescriptors, ManyBlobFilesNeedFew) {
+  SimulatedEnv sim;
   Shown expected;
   {
-    auto db = world.Open();
+    auto db = sim.Open();
     ASSERT_OK(db);
     for (int i = 0; i < 100; ++i) {
       const std::string key = "key" + std::to_string(i);
@@ -393,71 +391,71 @@ TEST(CareDescriptors, ManyBlobFilesNeedFew) {
     ASSERT_OK((*db)->Close());
   }
   uint64_t blob_files = 0;
-  for (const std::string& path : world.files->Files()) blob_files += EndsWith(path, ".val");
+  for (const std::string& path : sim.files->Files()) blob_files += EndsWith(path, ".val");
   ASSERT_GT(blob_files, 50u);
-  world.files->SetDescriptorsMax(30);
-  const auto found = Verify(world.SmallOptions(), kPath);
+  sim.files->SetDescriptorsMax(30);
+  const auto found = Verify(sim.SmallOptions(), kPath);
   ASSERT_OK(found);
   EXPECT_TRUE(found->damages.empty()) << ToText(found->damages.front());
-  RemoveAll(*world.files, "MANIFEST");
-  ASSERT_OK(Repair(world.SmallOptions(), kPath).status());
-  world.files->SetDescriptorsMax(kNoLimit);
-  EXPECT_EQ(OpenAndRead(world), expected);
+  RemoveAll(*sim.files, "MANIFEST");
+  ASSERT_OK(Repair(sim.SmallOptions(), kPath).status());
+  sim.files->SetDescriptorsMax(kNoLimit);
+  EXPECT_EQ(OpenAndRead(sim), expected);
 }
 
-TEST(CareProgress, IsAskedWithinTheMergeOfLargeTables) {
+TEST(RepairProgress, IsAskedWithinTheRewriteOfLargeTables) {
   const Image before = WithManyEntries();
   RemoveAll(*before, "MANIFEST");
   const Shown expected = RepairCleanly(*before);
   EXPECT_EQ(expected.size(), 9000u);
   EXPECT_EQ(expected.begin()->second, "new and longer");
   uint64_t given_up = 0;
-  ForEachGivingUp(*before, [&](World& world, const Progress& progress) {
-    const bool is_done = Repair(world.SmallOptions(), kPath, {.progress = progress}).has_value();
+  ForEachGivingUp(*before, [&](SimulatedEnv& sim, const Progress& progress) {
+    const bool is_done = Repair(sim.SmallOptions(), kPath, {.progress = progress}).has_value();
     given_up += !is_done;
-    if (is_done) { EXPECT_EQ(OpenAndRead(world), expected); }
+    if (is_done) { EXPECT_EQ(OpenAndRead(sim), expected); }
     return !is_done;
   });
   EXPECT_GT(given_up, 4u);
 }
 
-TEST(CareMarker, OneThatCannotBeReadIsAnErrorAndStays) {
-  const auto world = CopyOf(*kCases[8].make());
-  ASSERT_TRUE(world->files->ReadWhole(kPath + "/REPAIR").has_value());
-  world->files->AddFault({.op = Op::kRead, .path_contains = "REPAIR"});
-  EXPECT_THAT(Repair(world->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("REPAIR: read")));
-  EXPECT_THAT(world->files->ReadWhole(kPath + "/REPAIR"), IsOkAndHolds("found:\n"));
+TEST(RepairMarker, OneThatCannotBeReadIsAnErrorAndStays) {
+  const auto sim = CopyOf(*kCases[8].make());
+  ASSERT_TRUE(sim->files->ReadWhole(kPath + "/REPAIR").has_value());
+  sim->files->AddFault({.op = Op::kRead, .path_contains = "REPAIR"});
+  EXPECT_THAT(Repair(sim->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("REPAIR: read")));
+  EXPECT_THAT(sim->files->ReadWhole(kPath + "/REPAIR"), IsOkAndHolds("found:\n"));
 }
 
 class Other final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }
-  std::string_view Name() const override { return "care_errors_test.other"; }
+  std::string_view Name() const override { return "repair_errors_test.other"; }
 };
 
 // The error comes from the MANIFEST or, without a MANIFEST, from the tables.
-TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
+TEST(VerifyAndRepairOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
   const Other other;
   for (const Case& each : {kCases[0], kCases[3]}) {
     SCOPED_TRACE(each.name);
-    const auto world = CopyOf(*each.make());
-    Options options = world->SmallOptions();
+    const auto sim = CopyOf(*each.make());
+    Options options = sim->SmallOptions();
     options.comparator = &other;
-    const uint64_t before = world->files->Fingerprint();
-    EXPECT_THAT(Verify(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("care_errors_test.other")));
-    EXPECT_THAT(Repair(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("care_errors_test.other")));
-    EXPECT_EQ(world->files->Fingerprint(), before);
+    const uint64_t before = sim->files->Fingerprint();
+    EXPECT_THAT(Verify(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("repair_errors_test.other")));
+    EXPECT_THAT(Repair(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("repair_errors_test.other")));
+    EXPECT_EQ(sim->files->Fingerprint(), before);
   }
 }
 
 // To this version such a file looks like damage, but it may be the only copy of newer data.
-TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
+TEST(VerifyAndRepairOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
   const struct {
     const char* what;
     void (*make)(FaultFileSystem&);
   } cases[] = {
       // CURRENT names a later MANIFEST, which is gone
-      {"/db/MANIFEST-000001 at stream offset 40: edit field 63 at offset 0: written by a newer version",
+      {"/db/MANIFEST-000001 at stream offset 40: VersionEdit field 63 at offset 0: written by a newer version",
        [](FaultFileSystem& files) {
          ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(&files, kPath, kv::Order(BytewiseComparator())));
          const std::string path = format::ManifestPath(kPath, kv::FileNumber{1}), field_63 = "\x3f\x01x";
@@ -465,7 +463,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
          ASSERT_OK(manifest::MirrorWriter::WriteWhole(&files, path, {.database_id = loaded.database_id, .number = kv::FileNumber{1}}, field_63));
          ASSERT_OK(files.WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({kv::FileNumber{900}})));
        }},
-      {".val: value at 0: codec 9: a newer version wrote it",
+      {".val: value at 0: codec 9: written by a newer version of mergedb",
        [](FaultFileSystem& files) {
          const std::string path = First(files, ".val");
          const std::string bytes = *files.ReadWhole(path);
@@ -483,12 +481,12 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
   // clang-format on
   for (const auto& [what, make] : cases) {
     SCOPED_TRACE(what);
-    const auto world = CopyOf(Closed().image());
-    make(*world->files);
-    const uint64_t before = world->files->Fingerprint();
-    EXPECT_THAT(Verify(world->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
-    EXPECT_THAT(Repair(world->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
-    EXPECT_EQ(world->files->Fingerprint(), before);
+    const auto sim = CopyOf(Closed().image());
+    make(*sim->files);
+    const uint64_t before = sim->files->Fingerprint();
+    EXPECT_THAT(Verify(sim->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
+    EXPECT_THAT(Repair(sim->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
+    EXPECT_EQ(sim->files->Fingerprint(), before);
   }
 }
 
@@ -498,14 +496,14 @@ TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
   const Image before = WithLevelDbsNames(Killed().image());
   const Shown expected = OpenAndRead(*CopyOf(*before));
   EXPECT_EQ(expected.size(), Killed().expected().size());
-  ForEachFailingCall(*before, [&](World& world, const Fault& fault) {
-    Options options = world.SmallOptions();
+  ForEachFailingCall(*before, [&](SimulatedEnv& sim, const Fault& fault) {
+    Options options = sim.SmallOptions();
     options.mode = OpenMode::kMustExist;
-    world.files->AddFault(fault);
+    sim.files->AddFault(fault);
     const Status status = DB::Open(options, kPath).status();
-    const bool was_hit = EndFault(world);
+    const bool was_hit = EndFault(sim);
     EXPECT_TRUE(status.ok() || (was_hit && IsInjected(status))) << status.ToString();
-    EXPECT_EQ(OpenAndRead(world), expected);
+    EXPECT_EQ(OpenAndRead(sim), expected);
     return was_hit;
   });
 }
@@ -515,43 +513,43 @@ TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
 // An earlier call stopped half-way; since then one of its files was damaged, and one belongs to a state that
 // is gone.
 Image WithInterruptedCopy() {
-  const auto world = CopyOf(Closed().image());
-  auto db = world->Open();
+  const auto sim = CopyOf(Closed().image());
+  auto db = sim->Open();
   EXPECT_OK(db);
   uint64_t left = 4;
   EXPECT_THAT(
       Checkpoint(**db, "/copy", {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }}),
       StatusIs(Code::kAborted));
   EXPECT_OK((*db)->Close());
-  EXPECT_OK(world->files->FlipBit(First(*world->files, ".partial/"), 20, 1));
-  EXPECT_OK(world->files->WriteWhole("/copy.partial/000900.tbl", "of another state"));
-  return FilesOf(*world);
+  EXPECT_OK(sim->files->FlipBit(First(*sim->files, ".partial/"), 20, 1));
+  EXPECT_OK(sim->files->WriteWhole("/copy.partial/000900.tbl", "of another state"));
+  return FilesOf(*sim);
 }
 
 class CheckpointErrors : public ::testing::Test {
  protected:
   // A database with some writes only in memory.
-  std::unique_ptr<DB> Open(World& world) {
-    auto db = world.Open();
+  std::unique_ptr<DB> Open(SimulatedEnv& sim) {
+    auto db = sim.Open();
     EXPECT_OK(db.status());
     EXPECT_OK((*db)->Put({}, "zz", "in memory"));
     EXPECT_OK((*db)->Put({}, "zzz", std::string(200, 'v')));
     return std::move(*db);
   }
-  void CheckCopy(World& world, DB& db) {
-    EXPECT_EQ(OpenAndRead(world, "/copy"), ReadAll(db));
-    EXPECT_OK(world.files->IsDirectory("/copy.partial").status());
+  void CheckCopy(SimulatedEnv& sim, DB& db) {
+    EXPECT_EQ(OpenAndRead(sim, "/copy"), ReadAll(db));
+    EXPECT_OK(sim.files->IsDirectory("/copy.partial").status());
   }
   void FailEach(const FaultFileSystem& before, const CheckpointOptions& options) {
-    ForEachFailingCall(before, [&](World& world, const Fault& fault) {
-      const auto db = Open(world);
-      world.files->AddFault(fault);
+    ForEachFailingCall(before, [&](SimulatedEnv& sim, const Fault& fault) {
+      const auto db = Open(sim);
+      sim.files->AddFault(fault);
       const auto made = Checkpoint(*db, "/copy", options);
-      const bool was_hit = EndFault(world);
+      const bool was_hit = EndFault(sim);
       EXPECT_TRUE(made || IsInjected(made.error()) || made.error().IsInvalidArgument()) << made.error().ToString();
       // The rename may have succeeded if only the sync of the directory failed.
-      if (!made && !*world.files->IsDirectory("/copy")) { EXPECT_OK(Checkpoint(*db, "/copy", options).status()); }
-      CheckCopy(world, *db);
+      if (!made && !*sim.files->IsDirectory("/copy")) { EXPECT_OK(Checkpoint(*db, "/copy", options).status()); }
+      CheckCopy(sim, *db);
       return was_hit;
     });
   }
@@ -566,13 +564,13 @@ TEST_F(CheckpointErrors, AnInterruptedCopyIsGoneOnWithWhenTheCallsWorkAgain) {
 }
 
 TEST_F(CheckpointErrors, AnEmptyDirectoryInItsPlaceStaysUntilTheCallsWorkAgain) {
-  const auto world = CopyOf(Closed().image());
-  ASSERT_OK(world->files->CreateDirectory("/copy"));
-  const auto db = Open(*world);
-  world->files->AddFault({.op = Op::kList, .path_contains = "/copy"});
+  const auto sim = CopyOf(Closed().image());
+  ASSERT_OK(sim->files->CreateDirectory("/copy"));
+  const auto db = Open(*sim);
+  sim->files->AddFault({.op = Op::kList, .path_contains = "/copy"});
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr("/copy: list")));
   ASSERT_OK(Checkpoint(*db, "/copy").status());
-  CheckCopy(*world, *db);
+  CheckCopy(*sim, *db);
 }
 
 // Symptom: after a power cut the database did not open, or its copy did not: the MANIFEST named a table that
@@ -584,20 +582,20 @@ TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
     uint64_t failed = 0;
     for (uint64_t nth = 1; !HasFailure(); ++nth) {
       SCOPED_TRACE(std::string(may_link ? "linked" : "copied") + ", sync " + std::to_string(nth));
-      const auto world = CopyOf(Closed().image());
-      const auto db = Open(*world);
+      const auto sim = CopyOf(Closed().image());
+      const auto db = Open(*sim);
       for (int i = 0; i < 300; ++i)
         ASSERT_OK(db->Put({}, "new" + std::to_string(i), std::string(static_cast<size_t>(i % 4 * 500), 'n')));
-      world->executor.RunAll();  // tables that no MANIFEST names yet
-      world->files->AddFault({.op = Op::kSync, .nth = nth});
+      sim->executor.RunAll();  // tables that no MANIFEST names yet
+      sim->files->AddFault({.op = Op::kSync, .nth = nth});
       bool is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
-      const bool was_hit = EndFault(*world);
+      const bool was_hit = EndFault(*sim);
       EXPECT_EQ(is_made, !was_hit);
       for (int i = 0; i < 2 && !is_made; ++i) is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
       EXPECT_TRUE(is_made);
       ASSERT_OK(db->Flush());
-      EXPECT_EQ(world->files->sync_after_failed_sync(), 0u);
-      const auto after = World::After(*world, CrashMode::kMin, CrashModel::kStrict, nth);
+      EXPECT_EQ(sim->files->sync_after_failed_sync(), 0u);
+      const auto after = SimulatedEnv::After(*sim, CrashMode::kMin, CrashModel::kStrict, nth);
       const Shown expected = ReadAll(*db);
       EXPECT_EQ(OpenAndRead(*after), expected);
       EXPECT_EQ(OpenAndRead(*after, "/copy"), expected);
@@ -610,60 +608,60 @@ TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
 
 TEST_F(CheckpointErrors, ItGivesUpAtEveryStep) {
   for (const bool may_link : {true, false}) {
-    ForEachGivingUp(Closed().image(), [&](World& world, const Progress& progress) {
-      const auto db = Open(world);
+    ForEachGivingUp(Closed().image(), [&](SimulatedEnv& sim, const Progress& progress) {
+      const auto db = Open(sim);
       const auto given_up = Checkpoint(*db, "/copy", {.may_link = may_link, .progress = progress});
       if (!given_up) {
-        EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("what was done is in /copy.partial")));
-        EXPECT_THAT(world.files->IsDirectory("/copy"), IsOkAndHolds(false));
+        EXPECT_THAT(given_up, StatusIs(Code::kAborted, HasSubstr("the partial result is in /copy.partial")));
+        EXPECT_THAT(sim.files->IsDirectory("/copy"), IsOkAndHolds(false));
         EXPECT_OK(Checkpoint(*db, "/copy", {.may_link = may_link}).status());
       }
-      CheckCopy(world, *db);
+      CheckCopy(sim, *db);
       return !given_up.has_value();
     });
   }
 }
 
 TEST_F(CheckpointErrors, AClosedDatabaseHasNoneAndOneWhoseLogFailedHasNoneUntilItGoesOn) {
-  const auto world = CopyOf(Closed().image());
-  auto db = Open(*world);
-  world->files->AddFault({.op = Op::kSync, .sticky = true});
+  const auto sim = CopyOf(Closed().image());
+  auto db = Open(*sim);
+  sim->files->AddFault({.op = Op::kSync, .sticky = true});
   EXPECT_THAT(db->Put({.durability = Durability::kSynced}, "refused", ""), StatusIs(Code::kIOError));
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr("injected")));
-  EXPECT_THAT(world->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
-  world->files->ClearFaults();
-  world->PassTime(60);
+  EXPECT_THAT(sim->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
+  sim->files->ClearFaults();
+  sim->PassTime(60);
   ASSERT_OK(Checkpoint(*db, "/copy").status());
-  CheckCopy(*world, *db);
+  CheckCopy(*sim, *db);
   ASSERT_OK(db->Close());
   EXPECT_FALSE(Checkpoint(*db, "/other"));
-  EXPECT_THAT(world->files->IsDirectory("/other.partial"), IsOkAndHolds(false));
+  EXPECT_THAT(sim->files->IsDirectory("/other.partial"), IsOkAndHolds(false));
 }
 
 // The maximum number of memtables is full, and no flush succeeds.
 TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
-  const auto world = CopyOf(Closed().image());
-  const auto db = Open(*world);
-  world->files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  const auto sim = CopyOf(Closed().image());
+  const auto db = Open(*sim);
+  sim->files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
   Status status;
   for (int i = 0; status.ok() && i < 10'000; ++i)
     status = db->Put({}, "key" + std::to_string(i), std::string(1000, 'v'));
   EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
-  EXPECT_THAT(world->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
-  world->files->ClearFaults();
+  EXPECT_THAT(sim->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
+  sim->files->ClearFaults();
   ASSERT_OK(Checkpoint(*db, "/copy").status());
-  CheckCopy(*world, *db);
+  CheckCopy(*sim, *db);
 }
 
 // ---- options ----------------------------------------------------------------------------------------------
 
-TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
-  const auto world = CopyOf(Closed().image());
-  const auto db = world->Open();
+TEST(VerifyAndRepairOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
+  const auto sim = CopyOf(Closed().image());
+  const auto db = sim->Open();
   ASSERT_OK(db);
-  const uint64_t before = world->files->Fingerprint();
-  Options options = world->SmallOptions();
+  const uint64_t before = sim->files->Fingerprint();
+  Options options = sim->SmallOptions();
   options.block_bytes = 1;
   const struct {
     const char* name;
@@ -676,7 +674,7 @@ TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
   for (const auto& call : calls) {
     EXPECT_THAT(call.status, StatusIs(Code::kInvalidArgument, HasSubstr("options.block_bytes"))) << call.name;
   }
-  EXPECT_EQ(world->files->Fingerprint(), before);
+  EXPECT_EQ(sim->files->Fingerprint(), before);
 }
 
 // ---- bytes with valid checksums ---------------------------------------------------------------------------
@@ -704,16 +702,16 @@ void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
 }
 
 // A database after a kill, whose WAL has one commit and a forged one.
-std::unique_ptr<World> WithForgedFrame(const std::string& payload) {
-  World killed;
+std::unique_ptr<SimulatedEnv> WithForgedFrame(const std::string& payload) {
+  SimulatedEnv killed;
   Options options = killed.SmallOptions();
   options.use_mapped_wal_buffer = false;
   const auto db = DB::Open(options, kPath);
   EXPECT_OK(db);
   EXPECT_OK((*db)->Put({.durability = Durability::kSynced}, "first", "is whole"));
-  auto world = World::After(killed, CrashMode::kKill, CrashModel::kStrict, 1);
-  ForgeSecondFrame(*world->files, payload);
-  return world;
+  auto sim = SimulatedEnv::After(killed, CrashMode::kKill, CrashModel::kStrict, 1);
+  ForgeSecondFrame(*sim->files, payload);
+  return sim;
 }
 
 std::string BackwardRange() {
@@ -722,40 +720,40 @@ std::string BackwardRange() {
   return payload;
 }
 
-TEST(ForgedLog, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
+TEST(ForgedWal, AFrameThatNoProgramWroteIsRefusedToldAndRepaired) {
   const struct {
     std::string payload;
     const char* what;
-  } cases[] = {{BackwardRange(), "a range that begins after its end"}, {"\x7f", ""}};
+  } cases[] = {{BackwardRange(), "the range begins after its end"}, {"\x7f", ""}};
   for (const auto& [payload, what] : cases) {
     SCOPED_TRACE(what);
-    const auto world = WithForgedFrame(payload);
-    EXPECT_THAT(world->Open(), StatusIs(Code::kCorruption, HasSubstr(what)));
-    const auto found = Verify(world->SmallOptions(), kPath);
+    const auto sim = WithForgedFrame(payload);
+    EXPECT_THAT(sim->Open(), StatusIs(Code::kCorruption, HasSubstr(what)));
+    const auto found = Verify(sim->SmallOptions(), kPath);
     ASSERT_OK(found);
     ASSERT_EQ(found->damages.size(), 1u);
     EXPECT_THAT(found->damages[0].what, HasSubstr(what));
     EXPECT_TRUE(found->damages[0].loses_entries);
-    const auto repaired = Repair(world->SmallOptions(), kPath);
+    const auto repaired = Repair(sim->SmallOptions(), kPath);
     ASSERT_OK(repaired);
     EXPECT_FALSE(repaired->losses.empty());
-    EXPECT_EQ(OpenAndRead(*world), (Shown{{"first", "is whole"}}));
+    EXPECT_EQ(OpenAndRead(*sim), (Shown{{"first", "is whole"}}));
   }
 }
 
 // Replaces the MANIFEST by a valid one whose sequences are older than the tables.
 TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
-  World world;
+  SimulatedEnv sim;
   {
-    auto db = world.Open();
+    auto db = sim.Open();
     ASSERT_OK(db);
     ASSERT_OK((*db)->Put({}, "first", "1"));
     ASSERT_OK((*db)->Put({}, "second", "2"));
     ASSERT_OK((*db)->Flush());
     ASSERT_OK((*db)->Close());
   }
-  { ASSERT_OK(world.Open()); }  // the WAL begins anew
-  const auto loaded = manifest::Load(world.files.get(), kPath, kv::Order(BytewiseComparator()));
+  { ASSERT_OK(sim.Open()); }  // the WAL begins anew
+  const auto loaded = manifest::Load(sim.files.get(), kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
   format::VersionEdit edit = version::VersionEditFromEmpty(*loaded->version);
   edit.database_id = loaded->database_id;
@@ -769,19 +767,19 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
                                                  .sequence = 1};
   edit.last_sequence = 1;
   const std::string path = format::ManifestPath(kPath, loaded->manifest);
-  ASSERT_OK(world.files->Remove(path));
-  ASSERT_OK(manifest::MirrorWriter::WriteWhole(world.files.get(), path,
+  ASSERT_OK(sim.files->Remove(path));
+  ASSERT_OK(manifest::MirrorWriter::WriteWhole(sim.files.get(), path,
                                                {.database_id = loaded->database_id, .number = loaded->manifest},
                                                format::EncodeVersionEdit(edit)));
-  ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption,
-                                     HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
+  ASSERT_OK(sim.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
+  EXPECT_THAT(sim.Open(),
+              StatusIs(Code::kCorruption, HasSubstr("has sequence 2, but the last sequence of MANIFEST and WAL is 1")));
 }
 
 // Blob indexes without a value, in a table with valid checksums.
-TEST(ForgedReferences, AreValuesThatAreLost) {
-  World world;
-  FaultFileSystem& files = *world.files;
+TEST(ForgedBlobIndexes, AreValuesThatAreLost) {
+  SimulatedEnv sim;
+  FaultFileSystem& files = *sim.files;
   ASSERT_OK(files.CreateDirectory(kPath));
   const kv::Order order(BytewiseComparator());
   format::BlobIndex whole;
@@ -813,7 +811,7 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
     }
     ASSERT_OK(table->Finish().status());
   }
-  const auto found = Verify(world.SmallOptions(), kPath);
+  const auto found = Verify(sim.SmallOptions(), kPath);
   ASSERT_OK(found);
   for (const auto& [key, value] : rows) {
     const bool is_told =
@@ -823,8 +821,8 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
         });
     EXPECT_EQ(is_told, key != "whole") << key;
   }
-  ASSERT_OK(Repair(world.SmallOptions(), kPath).status());
-  EXPECT_EQ(OpenAndRead(world), (Shown{{"whole", std::string(100, 'v')}}));
+  ASSERT_OK(Repair(sim.SmallOptions(), kPath).status());
+  EXPECT_EQ(OpenAndRead(sim), (Shown{{"whole", std::string(100, 'v')}}));
 }
 
 }  // namespace

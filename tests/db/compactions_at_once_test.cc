@@ -13,8 +13,8 @@
 
 #include "mergedb/db.h"
 #include "testing/counters.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -25,12 +25,12 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class MergesAtOnce : public ::testing::TestWithParam<Style> {
+class CompactionsAtOnce : public ::testing::TestWithParam<Style> {
  protected:
   void SetUp() override {
-    Options options = world_.SmallOptions();
+    Options options = sim_.SmallOptions();
     options.style = GetParam();
-    auto db = DB::Open(options, World::kPath);
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -39,10 +39,10 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = std::move(value);
   }
-  // The lines after "running merges:", one for each job.
+  // The lines after "running compactions:", one for each job.
   std::multiset<std::string> RunningMerges() {
     std::multiset<std::string> jobs;
-    const std::string stats = Property(*db_, "stats"), title = "running merges:\n";
+    const std::string stats = Property(*db_, "stats"), title = "running compactions:\n";
     size_t at = stats.find(title);
     if (at == std::string::npos) return jobs;
     for (at += title.size(); at < stats.size();) {
@@ -73,23 +73,23 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
       const auto jobs = RunningMerges();
       const bool is_asked_for =
           std::any_of(jobs.begin(), jobs.end(), [](const std::string& job) { return job.starts_with("manual"); });
-      if (!is_asked_for) return world_.executor.Schedule(work);
+      if (!is_asked_for) return sim_.executor.Schedule(work);
       meanwhile();
       second = db_->CompactRange(nullptr, nullptr);
     };
-    world_.executor.Schedule(work);
+    sim_.executor.Schedule(work);
     const Status first = db_->CompactRange(nullptr, nullptr);
     return {first, second};
   }
 
-  World world_{{.seed = 31, .parallelism = 2}};
+  SimulatedEnv sim_{{.seed = 31, .parallelism = 2}};
   std::unique_ptr<DB> db_;
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
   size_t value_bytes_ = 300;
 };
 
-TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
+TEST_P(CompactionsAtOnce, LetsAnInnerCompactionOvertakeAnOuterOne) {
   value_bytes_ = 60;
   constexpr uint64_t kKeys = 150'000;
   for (uint64_t i = 0; i < kKeys; ++i) Put(i);
@@ -98,18 +98,18 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   // Writes continue while compactions run. `running` is in the order of their beginnings: a compaction that
   // ends while an earlier one still runs has overtaken it.
   constexpr uint64_t kStepNanos = 2'000'000;
-  uint64_t slept_steps = world_.clock.slept_nanos() / kStepNanos;
+  uint64_t slept_steps = sim_.clock.slept_nanos() / kStepNanos;
   uint64_t overtaken = 0, merges = Counter(*db_, "compactions");
   std::vector<std::string> running;
   for (uint64_t n = 0; n < 200'000 && overtaken < 3; ++n) {
     Put(n * 7919 % kKeys);
-    if (n % 5'000 == 0) world_.executor.RunTimers();
+    if (n % 5'000 == 0) sim_.executor.RunTimers();
     // Few steps for much data, so that compactions take long; plus the steps that fit into the time of the
     // write delay.
-    const uint64_t slept = world_.clock.slept_nanos() / kStepNanos;
+    const uint64_t slept = sim_.clock.slept_nanos() / kStepNanos;
     if (n % 100 != 0 && slept == slept_steps) continue;
-    for (; slept_steps < slept; ++slept_steps) world_.executor.RunOne();
-    world_.executor.RunOne();
+    for (; slept_steps < slept; ++slept_steps) sim_.executor.RunOne();
+    sim_.executor.RunOne();
     auto now = RunningMerges();
     std::vector<std::string> still;
     uint64_t ended = 0;
@@ -136,42 +136,42 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   ASSERT_OK(db_->CheckIntegrity());
 }
 
-TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
+TEST_P(CompactionsAtOnce, FlushesWhileALargeCompactionRuns) {
   constexpr uint64_t kKeys = 10'000;
   for (uint64_t i = 0; i < 3 * kKeys; ++i) {
     Put(i * 7919 % kKeys);
-    if (i % 64 == 0) world_.executor.RunTimers();
+    if (i % 64 == 0) sim_.executor.RunTimers();
   }
-  while (RunningMerges().empty()) Put(puts_ * 7919 % kKeys), world_.executor.RunOne();
+  while (RunningMerges().empty()) Put(puts_ * 7919 % kKeys), sim_.executor.RunOne();
   // While the compaction runs, nothing blocks a writer: memtables are flushed between its steps.
   const uint64_t flushes = Counter(*db_, "flushes"), merges = Counter(*db_, "compactions");
   uint64_t puts = 0;
   while (Counter(*db_, "compactions") == merges && puts < 5'000) {
     Put(puts++ * 31 % kKeys);
-    if (puts % 8 == 0) world_.executor.RunOne();
+    if (puts % 8 == 0) sim_.executor.RunOne();
   }
   EXPECT_GE(Counter(*db_, "flushes"), flushes + puts * value_bytes_ / (64 << 10) / 2);
   CheckContents();
 }
 
 // One full compaction at a time: a caller that waits for another one receives the error that stopped it.
-TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
+TEST_P(CompactionsAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
   const auto fill = [this] {
     for (uint64_t i = 0; i < 10'000; ++i) Put(i);
     ASSERT_OK(db_->Flush());
   };
   fill();
-  const auto failed = CompactTwiceAtOnce(
-      [this] { world_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
+  const auto failed =
+      CompactTwiceAtOnce([this] { sim_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
   EXPECT_THAT(failed.first, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
   EXPECT_THAT(failed.second, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
-  world_.files->ClearFaults();
+  sim_.files->ClearFaults();
   CheckContents();
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   CheckContents();
 
   fill();
-  const auto ended = CompactTwiceAtOnce([this] { world_.executor.Schedule([this] { EXPECT_OK(db_->Close()); }); });
+  const auto ended = CompactTwiceAtOnce([this] { sim_.executor.Schedule([this] { EXPECT_OK(db_->Close()); }); });
   EXPECT_THAT(ended.first, StatusIs(Code::kShuttingDown));
   EXPECT_THAT(ended.second, StatusIs(Code::kShuttingDown));
   SetUp();
@@ -180,7 +180,7 @@ TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd)
   CheckContents();
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, MergesAtOnce, ::testing::Values(Style::kLazy, Style::kCascade),
+INSTANTIATE_TEST_SUITE_P(Styles, CompactionsAtOnce, ::testing::Values(Style::kLazy, Style::kCascade),
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace

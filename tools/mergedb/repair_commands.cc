@@ -63,8 +63,8 @@ int RunVerify(Arguments& arguments) {
     PrintList("damages", Texts(report->damages));
     PrintList("notes", report->notes);
     Print(std::to_string(report->tables) + " tables with " + std::to_string(report->entries) + " entries, " +
-          std::to_string(report->wal_frames) + " log frames, " + PrintBytes(report->bytes) +
-          " read: " + (report->damages.empty() ? "whole\n" : std::to_string(report->damages.size()) + " damages\n"));
+          std::to_string(report->wal_frames) + " WAL frames, " + PrintBytes(report->bytes) + " read: " +
+          (report->damages.empty() ? "no damage\n" : std::to_string(report->damages.size()) + " damages\n"));
   }
   return Flush(report->damages.empty() ? kOk : kNo);
 }
@@ -84,37 +84,38 @@ int RunRepair(Arguments& arguments) {
               2);
   } else {
     PrintList("damages", Texts(report->damages));
-    PrintList(arguments.is_dry ? "would be given up" : "given up", Texts(report->losses));
-    PrintList(arguments.is_dry ? "would be done" : "done", report->actions);
+    PrintList(arguments.is_dry ? "would be lost" : "lost", Texts(report->losses));
+    PrintList(arguments.is_dry ? "actions that a repair would take" : "actions", report->actions);
     PrintList("notes", report->notes);
-    Print(report->damages.empty()  ? "whole: nothing to repair\n"
+    Print(report->damages.empty()  ? "no damage: nothing to repair\n"
           : arguments.is_dry       ? "nothing was changed\n"
           : report->losses.empty() ? "repaired; nothing was lost\n"
-                                   : "repaired; what was given up is in " + ToText(arguments.directory) + "/lost\n");
+                                   : "repaired; the damaged files are in " + ToText(arguments.directory) + "/lost\n");
   }
   return Flush(report->losses.empty() ? kOk : kNo);
 }
 
 }  // namespace
 
-void AddDamageCommands(CLI::App& app, Context& context) {
+void AddRepairCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* verify = AddVerb(
-      app, context,
-      {"verify", "verify DIR [--json] [--quiet]", "Find every damage, also where nothing opens; changes nothing",
-       "Exit code 1 if there is any. The database must not be open.", 0, 0, RunVerify});
+  CLI::App* verify = AddVerb(app, context,
+                             {"verify", "verify DIR [--json] [--quiet]",
+                              "List all damage, also if the database does not open; changes nothing",
+                              "Exit code 1 if there is damage. The database must not be open.", 0, 0, RunVerify});
   verify->add_flag("--json", arguments.is_json, "Print JSON");
-  verify->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+  verify->add_flag("--quiet", arguments.is_quiet, "Print no progress on stderr");
 
   CLI::App* repair = AddVerb(
       app, context,
-      {"repair", "repair DIR [--dry-run] [--json] [--quiet]", "Make a damaged database open with all that is whole",
-       "What is damaged is moved to DIR/lost with a report; nothing is deleted. Interrupted, run it again.\n"
-       "Exit code 1 if something was given up (with --dry-run: would be).",
+      {"repair", "repair DIR [--dry-run] [--json] [--quiet]", "Repair a damaged database: keep all intact entries",
+       "Damaged files move to DIR/lost, with a report; no file is deleted. If the repair is interrupted, run it "
+       "again.\n"
+       "Exit code 1 if entries are lost; with --dry-run, if they would be lost.",
        0, 0, RunRepair});
-  repair->add_flag("--dry-run", arguments.is_dry, "Say what would be done and lost, and do nothing");
+  repair->add_flag("--dry-run", arguments.is_dry, "Print the actions and the losses; change nothing");
   repair->add_flag("--json", arguments.is_json, "Print JSON");
-  repair->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+  repair->add_flag("--quiet", arguments.is_quiet, "Print no progress on stderr");
 }
 
 }  // namespace mergedb::tool

@@ -31,9 +31,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class Face : public testing::Test {
+class LevelDbInterface : public testing::Test {
  protected:
-  Face() { options_.create_if_missing = true; }
+  LevelDbInterface() { options_.create_if_missing = true; }
 
   Status Open() {
     db_.reset();
@@ -96,7 +96,7 @@ struct Lines : Logger {
   }
 };
 
-TEST_F(Face, WhatLevelDbWouldReadThroughIsAnError) {
+TEST_F(LevelDbInterface, WhatLevelDbWouldReadThroughIsAnError) {
   options_.comparator = nullptr;
   EXPECT_TRUE(Open().IsInvalidArgument());
   options_.comparator = BytewiseComparator();
@@ -110,7 +110,7 @@ TEST_F(Face, WhatLevelDbWouldReadThroughIsAnError) {
   EXPECT_FALSE(Env::Default()->FileExists(name_)) << "nothing was made";
 }
 
-TEST_F(Face, SizesOutOfRangeAreClipped) {
+TEST_F(LevelDbInterface, SizesOutOfRangeAreClipped) {
   for (const bool is_large : {false, true}) {
     options_.write_buffer_size = 0;
     options_.max_open_files = is_large ? 1 << 30 : -5;
@@ -148,7 +148,7 @@ struct Counting final : public Cache {
   std::atomic<bool> is_of_16_bytes{true};
 };
 
-TEST_F(Face, AProgramsOwnCacheKeepsTheBlocks) {
+TEST_F(LevelDbInterface, AProgramsOwnCacheKeepsTheBlocks) {
   Counting cache(1 << 20);
   options_.block_cache = &cache;
   ASSERT_TRUE(Open().ok());
@@ -201,7 +201,7 @@ struct FirstLetters : FilterPolicy {
   }
 };
 
-TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
+TEST_F(LevelDbInterface, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
   const FirstLetters filters;
   const IgnoringCase order;
   for (const Comparator* comparator : {BytewiseComparator(), static_cast<const Comparator*>(&order)}) {
@@ -246,7 +246,7 @@ TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
   }
 }
 
-TEST_F(Face, AnOpenThatFailsLeavesNoTrace) {
+TEST_F(LevelDbInterface, AnOpenThatFailsLeavesNoTrace) {
   options_.create_if_missing = false;
   EXPECT_TRUE(Open().IsInvalidArgument());
   EXPECT_FALSE(Env::Default()->FileExists(name_));
@@ -260,7 +260,7 @@ TEST_F(Face, AnOpenThatFailsLeavesNoTrace) {
   EXPECT_EQ(Children(name_), before);
 }
 
-TEST_F(Face, MessagesGoToLogUnlessTheProgramHasALogger) {
+TEST_F(LevelDbInterface, MessagesGoToLogUnlessTheProgramHasALogger) {
   ASSERT_TRUE(Open().ok());
   EXPECT_TRUE(Has("LOG"));
   ASSERT_TRUE(Open().ok());
@@ -277,7 +277,7 @@ TEST_F(Face, MessagesGoToLogUnlessTheProgramHasALogger) {
   db_.reset();
 }
 
-TEST_F(Face, AProgramsOwnBytewiseOrderIsUsedAndOpensWhatTheBuiltInMade) {
+TEST_F(LevelDbInterface, AProgramsOwnBytewiseOrderIsUsedAndOpensWhatTheBuiltInMade) {
   ASSERT_TRUE(Open().ok());
   ASSERT_TRUE(db_->Put({}, "a", "1").ok());
   const Bytewise own;
@@ -291,7 +291,7 @@ TEST_F(Face, AProgramsOwnBytewiseOrderIsUsedAndOpensWhatTheBuiltInMade) {
   EXPECT_EQ(Get("b"), "2");
 }
 
-TEST_F(Face, TheEndOfACompactionBelongsToIt) {
+TEST_F(LevelDbInterface, TheEndOfACompactionBelongsToIt) {
   const IgnoringCase order;
   options_.comparator = &order;
   ASSERT_TRUE(Open().ok());
@@ -304,7 +304,7 @@ TEST_F(Face, TheEndOfACompactionBelongsToIt) {
   EXPECT_EQ(Get("B"), "new");
 }
 
-TEST_F(Face, NullBatchBeginsANewMemtable) {
+TEST_F(LevelDbInterface, NullBatchBeginsANewMemtable) {
   ASSERT_TRUE(Open().ok());
   ASSERT_TRUE(db_->Put({}, "a", "1").ok());
   EXPECT_THAT(Property("leveldb.sstables"), testing::Not(HasSubstr("'a'")));
@@ -313,7 +313,7 @@ TEST_F(Face, NullBatchBeginsANewMemtable) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-TEST_F(Face, LargeBatchesAreWrittenWholeAndInOrder) {
+TEST_F(LevelDbInterface, LargeBatchesAreWrittenWholeAndInOrder) {
   ASSERT_TRUE(Open().ok());
   WriteBatch batch;
   for (int i = 0; i < 30'000; ++i)
@@ -325,7 +325,7 @@ TEST_F(Face, LargeBatchesAreWrittenWholeAndInOrder) {
   EXPECT_EQ(Get("k5"), "NotFound: ");
 }
 
-TEST_F(Face, AKeyOrValueBeyondTheLimitsIsRefused) {
+TEST_F(LevelDbInterface, AKeyOrValueBeyondTheLimitsIsRefused) {
   ASSERT_TRUE(Open().ok());
   const std::string key((size_t{8} << 20) + 1, 'k');
   EXPECT_TRUE(db_->Put({}, key, "").IsInvalidArgument());
@@ -336,7 +336,7 @@ TEST_F(Face, AKeyOrValueBeyondTheLimitsIsRefused) {
   EXPECT_EQ(Get("other"), "NotFound: ");
 }
 
-TEST_F(Face, PropertiesOfMergedbPassThrough) {
+TEST_F(LevelDbInterface, PropertiesOfMergedbPassThrough) {
   ASSERT_TRUE(Open().ok());
   EXPECT_THAT(Property("mergedb.counters"), HasSubstr("writes 0"));
   EXPECT_EQ(Property("mergedb.nothing"), "none");
@@ -347,7 +347,7 @@ TEST_F(Face, PropertiesOfMergedbPassThrough) {
 }
 
 #ifdef MERGEDB_COMMAND
-TEST_F(Face, OfADatabaseWithKeyspacesItShowsTheDefaultOne) {
+TEST_F(LevelDbInterface, OfADatabaseWithKeyspacesItShowsTheDefaultOne) {
   ASSERT_TRUE(Open().ok());
   for (const char* key : {"a", "c", "\xff\xff"}) ASSERT_TRUE(db_->Put({}, key, "of the default one").ok());
   db_.reset();
@@ -371,7 +371,7 @@ TEST_F(Face, OfADatabaseWithKeyspacesItShowsTheDefaultOne) {
 }
 #endif
 
-TEST_F(Face, LevelsAreCounted) {
+TEST_F(LevelDbInterface, LevelsAreCounted) {
   ASSERT_TRUE(Open().ok());
   for (const char* key : {"a\x01", "b"}) {
     ASSERT_TRUE(db_->Put({}, key, "1").ok());
@@ -386,7 +386,7 @@ TEST_F(Face, LevelsAreCounted) {
   EXPECT_THAT(Property("leveldb.stats"), HasSubstr("\n  6        1 "));
 }
 
-TEST_F(Face, OldReadersAndNewWritersAtOnce) {
+TEST_F(LevelDbInterface, OldReadersAndNewWritersAtOnce) {
   options_.write_buffer_size = 64 << 10;
   ASSERT_TRUE(Open().ok());
   std::atomic<bool> stop{false};
@@ -418,7 +418,7 @@ TEST_F(Face, OldReadersAndNewWritersAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(Face, DestroyLeavesWhatIsNotTheDatabases) {
+TEST_F(LevelDbInterface, DestroyLeavesWhatIsNotTheDatabases) {
   ASSERT_TRUE(Open().ok());
   ASSERT_TRUE(db_->Put({}, "a", "1").ok());
   db_->CompactRange(nullptr, nullptr);
@@ -430,7 +430,7 @@ TEST_F(Face, DestroyLeavesWhatIsNotTheDatabases) {
   EXPECT_TRUE(DestroyDB(name_, options_).ok());
 }
 
-TEST_F(Face, AnOpenThatMayNotCreateLeavesAnEmptyDirectoryEmpty) {
+TEST_F(LevelDbInterface, AnOpenThatMayNotCreateLeavesAnEmptyDirectoryEmpty) {
   options_.create_if_missing = false;
   ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
   EXPECT_TRUE(Open().IsInvalidArgument());
@@ -438,7 +438,7 @@ TEST_F(Face, AnOpenThatMayNotCreateLeavesAnEmptyDirectoryEmpty) {
 }
 
 // As in LevelDB. ceph-kvstore-tool's destructive-repair relies on it.
-TEST_F(Face, ARepairOfNoDatabaseMakesAnEmptyOne) {
+TEST_F(LevelDbInterface, ARepairOfNoDatabaseMakesAnEmptyOne) {
   options_.create_if_missing = false;
   const auto check_empty = [&](const std::string& what) {
     const Status opened = Open();
@@ -480,7 +480,7 @@ TEST_F(Face, ARepairOfNoDatabaseMakesAnEmptyOne) {
   EXPECT_FALSE(Has("lost"));
 }
 
-TEST_F(Face, ARepairThatFailsLeavesNothing) {
+TEST_F(LevelDbInterface, ARepairThatFailsLeavesNothing) {
   EXPECT_TRUE(RepairDB(name_ + "/of/none", options_).IsNotFound()) << "LevelDB does not make parents either";
   EXPECT_FALSE(Env::Default()->FileExists(name_));
   ASSERT_TRUE(WriteStringToFile(Env::Default(), "mine", name_).ok());
@@ -501,7 +501,7 @@ TEST_F(Face, ARepairThatFailsLeavesNothing) {
 
 // A database of 5,000 keys, once or twice, each time in a sorted run of its own. Damage is four bytes in the
 // middle of a table or a blob file.
-class DamagedFace : public Face {
+class DamagedLevelDbInterface : public LevelDbInterface {
  protected:
   static constexpr int kKeys = 5000;
 
@@ -567,7 +567,7 @@ class DamagedFace : public Face {
   size_t value_bytes_ = 100;
 };
 
-TEST_F(DamagedFace, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
+TEST_F(DamagedLevelDbInterface, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
   Fill(false);
   Damage(newest_table_, 200'000);
   std::vector<int> shown;
@@ -602,7 +602,7 @@ TEST_F(DamagedFace, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
   EXPECT_THAT(Get(KeyOf(hole[0] + 1)), StartsWith("Corruption: "));
 }
 
-TEST_F(DamagedFace, AnOlderVersionInThePlaceOfOneThatCannotBeReadIsNeverSilent) {
+TEST_F(DamagedLevelDbInterface, AnOlderVersionInThePlaceOfOneThatCannotBeReadIsNeverSilent) {
   Fill(true);
   Damage(newest_table_, 200'000);
   for (const bool is_forward : {true, false}) {
@@ -614,7 +614,7 @@ TEST_F(DamagedFace, AnOlderVersionInThePlaceOfOneThatCannotBeReadIsNeverSilent) 
   }
 }
 
-TEST_F(DamagedFace, AValueThatCannotBeReadIsPassedOver) {
+TEST_F(DamagedLevelDbInterface, AValueThatCannotBeReadIsPassedOver) {
   value_bytes_ = 2000;
   Fill(false);
   ASSERT_FALSE(newest_value_file_.empty());
@@ -627,7 +627,7 @@ TEST_F(DamagedFace, AValueThatCannotBeReadIsPassedOver) {
   }
 }
 
-TEST_F(DamagedFace, ATableThatCannotBeOpenedIsPassedOver) {
+TEST_F(DamagedLevelDbInterface, ATableThatCannotBeOpenedIsPassedOver) {
   Fill(false);
   uint64_t bytes = 0;
   ASSERT_TRUE(Env::Default()->GetFileSize(name_ + "/" + newest_table_, &bytes).ok());
@@ -645,7 +645,7 @@ TEST_F(DamagedFace, ATableThatCannotBeOpenedIsPassedOver) {
   }
 }
 
-TEST_F(Face, IteratorsOfATablePassOverABlockThatCannotBeRead) {
+TEST_F(LevelDbInterface, IteratorsOfATablePassOverABlockThatCannotBeRead) {
   const std::string path = directory_ / "table";
   options_.compression = kNoCompression;
   WritableFile* made = nullptr;
@@ -681,7 +681,7 @@ TEST_F(Face, IteratorsOfATablePassOverABlockThatCannotBeRead) {
   }
 }
 
-TEST_F(Face, RepairSavesWhatIsWhole) {
+TEST_F(LevelDbInterface, RepairSavesWhatIsWhole) {
   ASSERT_TRUE(Open().ok());
   ASSERT_TRUE(db_->Put({}, "a", "1").ok());
   db_->CompactRange(nullptr, nullptr);
@@ -700,7 +700,7 @@ TEST_F(Face, RepairSavesWhatIsWhole) {
   (void)Env::Default()->RemoveDir(name_ + "/lost");
 }
 
-TEST_F(Face, NullsOfCProgramsAreErrorsWhereThereIsRoomForOne) {
+TEST_F(LevelDbInterface, NullsOfCProgramsAreErrorsWhereThereIsRoomForOne) {
   char* error = nullptr;
   const auto is_refused = [&] {
     const bool is = error != nullptr && std::string(error).starts_with("Invalid argument: ");
@@ -741,7 +741,7 @@ TEST_F(Face, NullsOfCProgramsAreErrorsWhereThereIsRoomForOne) {
   EXPECT_EQ(leveldb_env_get_test_directory(nullptr), nullptr);
 }
 
-TEST_F(Face, NullsOfCProgramsWithADatabase) {
+TEST_F(LevelDbInterface, NullsOfCProgramsWithADatabase) {
   leveldb_options_t* const options = leveldb_options_create();
   leveldb_options_set_create_if_missing(options, 1);
   char* error = nullptr;
@@ -766,7 +766,7 @@ TEST_F(Face, NullsOfCProgramsWithADatabase) {
   leveldb_options_destroy(options);
 }
 
-TEST_F(Face, FilesOfTheDefaultEnvSyncTheirDirectoryForAManifest) {
+TEST_F(LevelDbInterface, FilesOfTheDefaultEnvSyncTheirDirectoryForAManifest) {
   ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
   for (const char* file : {"/MANIFEST-000001", "/other"}) {
     WritableFile* opened = nullptr;

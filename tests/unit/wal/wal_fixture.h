@@ -89,10 +89,10 @@ inline size_t CountPrefix(const Outcome& outcome) {
   return outcome.frames.size();
 }
 
-class World {
+class WalFixture {
  public:
-  World() : World(testing::FaultFileSystem::Options{}) {}
-  explicit World(const testing::FaultFileSystem::Options& options) : files(options) {
+  WalFixture() : WalFixture(testing::FaultFileSystem::Options{}) {}
+  explicit WalFixture(const testing::FaultFileSystem::Options& options) : files(options) {
     EXPECT_OK(files.CreateDirectory(kDirectory));
     EXPECT_OK(files.SyncDirectory("/"));
   }

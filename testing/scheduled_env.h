@@ -12,12 +12,12 @@
 
 namespace mergedb::testing {
 
-class ScheduledWorld {
+class ScheduledEnv {
  public:
   static inline const std::string kPath = "/db";
 
-  explicit ScheduledWorld(Scheduler& run) : ScheduledWorld(run, std::make_unique<FaultFileSystem>(FilesOf())) {}
-  ScheduledWorld(Scheduler& run, std::unique_ptr<FaultFileSystem> given)
+  explicit ScheduledEnv(Scheduler& run) : ScheduledEnv(run, std::make_unique<FaultFileSystem>(FilesOf())) {}
+  ScheduledEnv(Scheduler& run, std::unique_ptr<FaultFileSystem> given)
       : scheduler(run), files(std::move(given)), entropy_(7) {}
 
   // The smallest buffers: memtables of 32 KiB, WAL segments of 1 MiB. All values are in tables.

@@ -11,9 +11,9 @@
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
 #include "testing/counters.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
-#include "testing/world.h"
 
 namespace mergedb::testing {
 namespace {
@@ -24,12 +24,12 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class ValuesTest : public ::testing::Test {
+class BlobFilesTest : public ::testing::Test {
  protected:
   void SetUp() override { Reopen(); }
   void Reopen() {
     db_ = nullptr;
-    auto db = DB::Open(options_, World::kPath);
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -69,26 +69,26 @@ class ValuesTest : public ::testing::Test {
   }
   std::vector<std::string> ValueFiles() const {
     std::vector<std::string> paths;
-    for (const std::string& path : world_.files->Files()) {
+    for (const std::string& path : sim_.files->Files()) {
       if (path.ends_with(".val")) paths.push_back(path);
     }
     return paths;
   }
-  std::string BytesOf(const std::string& path) const { return *world_.files->ReadWhole(path); }
+  std::string BytesOf(const std::string& path) const { return *sim_.files->ReadWhole(path); }
   void Overwrite(const std::string& path, uint64_t offset, std::string_view bytes) {
-    auto file = world_.files->Open(path, {.access = Access::kReadWrite});
+    auto file = sim_.files->Open(path, {.access = Access::kReadWrite});
     ASSERT_OK(file.status());
     ASSERT_OK((*file)->WriteAt(offset, bytes));
   }
 
-  World world_;
-  Options options_ = world_.SmallOptions();
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
   std::unique_ptr<DB> db_;
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
 };
 
-TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
+TEST_F(BlobFilesTest, AnswersThroughFlushCompactionGarbageCollectionAndReopen) {
   Fill(2'000);
   for (uint64_t i = 0; i < 2'000; i += 2) Put(i);  // not all values of any blob file
   ASSERT_OK(db_->Flush());
@@ -107,7 +107,7 @@ TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
+TEST_F(BlobFilesTest, OperandsAreFoldedOntoSeparatedValues) {
   Fill(1'000);
   ASSERT_OK(db_->Flush());
   EXPECT_GT(Counter(*db_, "blob_files"), 0u);
@@ -142,7 +142,7 @@ TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
+TEST_F(BlobFilesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   Fill(2'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   const uint64_t live = Counter(*db_, "blob_bytes_live");
@@ -163,7 +163,7 @@ TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, TheOptionMayChangeFromOpenToOpen) {
+TEST_F(BlobFilesTest, TheOptionMayChangeFromOpenToOpen) {
   for (const size_t bytes_min : {0u, 500u, 64u, 0u, 1u, 5'000u}) {
     SCOPED_TRACE(bytes_min);
     options_.blob_value_bytes_min = bytes_min;
@@ -177,20 +177,20 @@ TEST_F(ValuesTest, TheOptionMayChangeFromOpenToOpen) {
   }
 }
 
-TEST_F(ValuesTest, AFewLargeValuesStayInTheTable) {
+TEST_F(BlobFilesTest, AFewLargeValuesStayInTheTable) {
   for (uint64_t i = 0; i < 2'000; ++i) ASSERT_OK(db_->Put({}, Key(i), "s"));
   ASSERT_OK(db_->Put({}, "large", std::string(300, 'l')));
   ASSERT_OK(db_->Flush());
   EXPECT_EQ(Counter(*db_, "blob_files"), 0u);
 }
 
-TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
+TEST_F(BlobFilesTest, ObsoleteBlobFilesAreRecycled) {
   options_.write_buffer_bytes = 512 << 10;
   options_.memory_bytes = 4 << 20;
   Reopen();
   for (int round = 0; round < 8; ++round) {
     Fill(3'000);
-    world_.executor.RunAll(1'000'000);
+    sim_.executor.RunAll(1'000'000);
   }
   ExpectAll();
   const auto spares_were = Counter(*db_, "files_recycled");
@@ -200,7 +200,7 @@ TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, KeysAloneReadNoBlobFile) {
+TEST_F(BlobFilesTest, KeysAloneReadNoBlobFile) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   for (const std::string& path : ValueFiles()) Overwrite(path, 0, std::string(4'096, 'x'));
@@ -214,7 +214,7 @@ TEST_F(ValuesTest, KeysAloneReadNoBlobFile) {
   EXPECT_EQ(at, expected_.end());
 }
 
-TEST_F(ValuesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
+TEST_F(BlobFilesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
   Fill(800);
   ASSERT_OK(db_->Flush());
   const auto snapshot = db_->GetSnapshot();
@@ -234,7 +234,7 @@ TEST_F(ValuesTest, SnapshotsAndIteratorsKeepTheValuesThatTheySee) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
+TEST_F(BlobFilesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
   Fill(300);
   ASSERT_OK(db_->Flush());
   auto it = db_->NewIterator();
@@ -245,7 +245,7 @@ TEST_F(ValuesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
   EXPECT_EQ(it->status().code(), Code::kShuttingDown);
 }
 
-TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
+TEST_F(BlobFilesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   Fill(1'000);
   ASSERT_OK(db_->Close());
   db_ = nullptr;
@@ -253,15 +253,15 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   ASSERT_GE(paths.size(), 2u);
   const std::string first = BytesOf(paths[0]);
 
-  ASSERT_OK(world_.files->Rename(paths[0], "/db/aside"));
-  const Status missing = DB::Open(options_, World::kPath).status();
+  ASSERT_OK(sim_.files->Rename(paths[0], "/db/aside"));
+  const Status missing = DB::Open(options_, SimulatedEnv::kPath).status();
   EXPECT_TRUE(missing.IsCorruption());
   EXPECT_NE(missing.message().find(paths[0] + ": missing"), std::string_view::npos) << missing.ToString();
-  ASSERT_OK(world_.files->Rename("/db/aside", paths[0]));
+  ASSERT_OK(sim_.files->Rename("/db/aside", paths[0]));
 
-  auto file = world_.files->Open(paths[0], {.access = Access::kReadWrite});
+  auto file = sim_.files->Open(paths[0], {.access = Access::kReadWrite});
   ASSERT_OK((*file)->Truncate(first.size() - 4'096));
-  EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsCorruption());
+  EXPECT_TRUE(DB::Open(options_, SimulatedEnv::kPath).status().IsCorruption());
   ASSERT_OK((*file)->WriteAt(0, first));
 
   // An intact blob file, of the right size or not, but the wrong one: at the latest a read of its values
@@ -269,7 +269,7 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   const std::string second = BytesOf(paths[1]);
   ASSERT_OK((*file)->Truncate(0));
   ASSERT_OK((*file)->WriteAt(0, second));
-  auto db = DB::Open(options_, World::kPath);
+  auto db = DB::Open(options_, SimulatedEnv::kPath);
   if (db) {
     EXPECT_TRUE((*db)->CheckIntegrity().IsCorruption());
     for (const auto& [key, value] : expected_) {
@@ -283,12 +283,12 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
 }
 
 // A missing file is an error of the database; it never makes a key NotFound.
-TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
+TEST_F(BlobFilesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   options_.mode = OpenMode::kReadOnly;
   Reopen();
-  for (const std::string& path : ValueFiles()) ASSERT_OK(world_.files->Remove(path));
+  for (const std::string& path : ValueFiles()) ASSERT_OK(sim_.files->Remove(path));
   size_t errors = 0;
   for (const auto& [key, value] : expected_) {
     std::string found;
@@ -305,19 +305,19 @@ TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
 }
 
 // The copy is read before it replaces the file.
-TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
+TEST_F(BlobFilesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   for (uint64_t i = 0; i < 100; ++i) Put(i);
-  world_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
+  sim_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: sync")));
   const std::vector<std::string> before = ValueFiles();
   // after the open of the file that is copied
-  world_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});
+  sim_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: open")));
   EXPECT_EQ(ValueFiles(), before) << "the copy is gone";
   ASSERT_OK(db_->Flush());
-  EXPECT_EQ(world_.files->sync_after_failed_sync(), 0u);
+  EXPECT_EQ(sim_.files->sync_after_failed_sync(), 0u);
   ExpectAll();
-  const auto after = World::After(world_, CrashMode::kMin, CrashModel::kStrict, 1);
+  const auto after = SimulatedEnv::After(sim_, CrashMode::kMin, CrashModel::kStrict, 1);
   db_ = nullptr;
   options_ = after->SmallOptions();
   Reopen();
@@ -325,27 +325,26 @@ TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   db_ = nullptr;
 }
 
-TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
+TEST_F(BlobFilesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   Fill(500);
   ASSERT_OK(db_->Close());
   const auto paths = ValueFiles();
   for (const char* name : {"/db/900000.val", "/db/90.val", "/db/values.val"}) {
-    auto file = world_.files->Open(name, {.access = Access::kCreate});
+    auto file = sim_.files->Open(name, {.access = Access::kCreate});
     ASSERT_OK((*file)->WriteAt(0, "left behind"));
   }
   Reopen();
-  const auto after = world_.files->Files();
-  EXPECT_EQ(std::count(after.begin(), after.end(), "/db/900000.val"), 0) << "a value file that no edit names";
+  const auto after = sim_.files->Files();
+  EXPECT_EQ(std::count(after.begin(), after.end(), "/db/900000.val"), 0) << "a blob file that no edit names";
   EXPECT_EQ(std::count(after.begin(), after.end(), "/db/90.val"), 1) << "not a name of ours";
   EXPECT_EQ(std::count(after.begin(), after.end(), "/db/values.val"), 1);
   ExpectAll();
   db_ = nullptr;
-  ASSERT_OK(DB::Destroy(options_, World::kPath));
-  for (const std::string& path : world_.files->Files())
-    EXPECT_FALSE(path.ends_with("0.val") && path.size() > 12) << path;
+  ASSERT_OK(DB::Destroy(options_, SimulatedEnv::kPath));
+  for (const std::string& path : sim_.files->Files()) EXPECT_FALSE(path.ends_with("0.val") && path.size() > 12) << path;
 }
 
-TEST_F(ValuesTest, ApproximateSizesCountThem) {
+TEST_F(BlobFilesTest, ApproximateSizesCountThem) {
   for (uint64_t i = 0; i < 2'000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1'000, 'v')));
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   const std::string middle = Key(1'000), end = Key(2'000);
