@@ -4,13 +4,13 @@
 
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "format/leveldb_batch.h"
-#include "format/leveldb_edit.h"
-#include "format/leveldb_log.h"
-#include "format/leveldb_name.h"
-#include "format/leveldb_table.h"
 #include "fuzz/reseal_leveldb.h"
 #include "fuzz/target.h"
+#include "leveldb/format/batch.h"
+#include "leveldb/format/edit.h"
+#include "leveldb/format/log.h"
+#include "leveldb/format/name.h"
+#include "leveldb/format/table.h"
 
 namespace mergedb::fuzz {
 

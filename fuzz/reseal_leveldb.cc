@@ -4,8 +4,8 @@
 
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "format/leveldb_log.h"
-#include "format/leveldb_table.h"
+#include "leveldb/format/log.h"
+#include "leveldb/format/table.h"
 
 namespace mergedb::fuzz {
 

@@ -14,9 +14,9 @@
 #include "base/zoo.h"
 #include "db/db_impl.h"
 #include "format/file_name.h"
-#include "legacy/convert.h"
-#include "legacy/directory.h"
-#include "legacy/rocksdb.h"
+#include "leveldb/import/convert.h"
+#include "leveldb/import/directory.h"
+#include "leveldb/import/rocksdb.h"
 #include "version/version_builder.h"
 
 namespace mergedb::db {

@@ -7,7 +7,7 @@
 
 #include "base/zoo.h"
 #include "format/file_name.h"
-#include "legacy/directory.h"
+#include "leveldb/import/directory.h"
 
 namespace mergedb::db {
 

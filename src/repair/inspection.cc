@@ -7,8 +7,8 @@
 #include "base/bytes.h"
 #include "format/batch.h"
 #include "kv/operand.h"
-#include "legacy/directory.h"
-#include "legacy/rocksdb.h"
+#include "leveldb/import/directory.h"
+#include "leveldb/import/rocksdb.h"
 #include "table/reader.h"
 
 namespace mergedb::repair {

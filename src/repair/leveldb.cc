@@ -1,12 +1,12 @@
-// The functions of include/mergedb/leveldb.h: they check options and take locks; src/legacy does the rest.
+// The functions of include/mergedb/leveldb.h: they check options and take locks; src/leveldb/import does the rest.
 #include "mergedb/leveldb.h"
 
 #include "base/bytes.h"
 #include "db/options_check.h"
 #include "format/file_name.h"
-#include "legacy/convert.h"
-#include "legacy/directory.h"
-#include "legacy/export.h"
+#include "leveldb/import/convert.h"
+#include "leveldb/import/directory.h"
+#include "leveldb/import/export.h"
 #include "repair/inspection.h"
 
 namespace mergedb {

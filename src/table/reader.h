@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "base/block_cache.h"
-#include "format/leveldb_filter.h"
 #include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
 #include "kv/skipped_errors.h"
+#include "leveldb/format/filter.h"
 #include "mergedb/env.h"
 
 namespace mergedb::table {

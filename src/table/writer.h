@@ -16,12 +16,12 @@
 #include <string>
 #include <string_view>
 
-#include "format/leveldb_filter.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
+#include "leveldb/format/filter.h"
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 
