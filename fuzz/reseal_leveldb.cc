@@ -9,7 +9,7 @@
 
 namespace mergedb::fuzz {
 
-using namespace format::leveldb;
+using namespace leveldb_format;
 
 void ResealLevelDbLog(std::string* bytes) {
   for (size_t at = 0; at + kFragmentHeaderBytes <= bytes->size();) {

@@ -46,17 +46,17 @@ Result<version::VersionPtr> TrackFiles(const Store& store, const version::Versio
 Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
   std::string found;
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory, &found));
-  if (owner == legacy::Owner::kOther) {
-    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
+  ASSIGN_OR_RETURN(const leveldb_import::Owner owner, leveldb_import::OwnerOf(files, store.directory, &found));
+  if (owner == leveldb_import::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, leveldb_import::LooksLikeLevelDb(files, store.directory));
     const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
     // If CURRENT is missing, Load's error explains it.
     if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;
     return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " +
                               store.directory + "` takes what is whole");
   }
-  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
-  if (owner == legacy::Owner::kOverwritten) {
+  if (owner == leveldb_import::Owner::kRocksDb) return leveldb_import::RocksDbRefusal(store.directory, found);
+  if (owner == leveldb_import::Owner::kOverwritten) {
     return Status::Corruption(
         store.directory +
         ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
@@ -67,7 +67,7 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
     return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
   }
   const auto converted =
-      legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
+      leveldb_import::Convert({.options = store.options, .directory = store.directory, .order = store.order});
   if (!converted && converted.error().IsCorruption() && !converted.error().outcome_unknown()) {
     return Status::Corruption(std::string(converted.error().message()) +
                               "; LevelDB's files are as they were: `mergedb convert --salvage " + store.directory +
@@ -158,7 +158,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   // Load does not recognize a RocksDB directory that has neither CURRENT nor tables.
-  if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
+  if (!loaded) RETURN_IF_ERROR(leveldb_import::RefuseRocksDb(files, path));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }
@@ -283,7 +283,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   }
   // WHY here: tables and WAL were read without error, so LevelDB's files are not needed, and the new epoch
   // may need their space. After a failure the next open removes them.
-  if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);
+  if (inventory.has_import_marker) (void)leveldb_import::RemoveSource(env.file_system, store_->directory);
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   // If the sequences are used up, writes fail, not the open.
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);
@@ -366,10 +366,10 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
   std::string found;
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path, &found));
-  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(path, found);
-  if (owner == legacy::Owner::kLevelDb) {
-    RETURN_IF_ERROR(legacy::RemoveLevelDb(files, path));
+  ASSIGN_OR_RETURN(const leveldb_import::Owner owner, leveldb_import::OwnerOf(files, path, &found));
+  if (owner == leveldb_import::Owner::kRocksDb) return leveldb_import::RocksDbRefusal(path, found);
+  if (owner == leveldb_import::Owner::kLevelDb) {
+    RETURN_IF_ERROR(leveldb_import::RemoveLevelDb(files, path));
     RETURN_IF_ERROR(files->Remove(lock_path));
     (void)files->RemoveDirectory(path);
     return {};
@@ -377,7 +377,7 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   // WHY an error ends Destroy: if the marker seemed absent, LevelDB's files would stay.
   const auto import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport)));
   if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
-  if (import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
+  if (import_marker) RETURN_IF_ERROR(leveldb_import::RemoveSource(files, path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT is removed last: an interrupted Destroy leaves a damaged database, which a second Destroy
   // removes.

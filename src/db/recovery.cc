@@ -36,14 +36,14 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
     if (std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
     const std::string path = PathWith(directory, number, ".ldb");
     bool is_ours = named.contains(number);
-    if (loaded == nullptr) { ASSIGN_OR_RETURN(is_ours, legacy::HoldsOurTable(file_system, path)); }
+    if (loaded == nullptr) { ASSIGN_OR_RETURN(is_ours, leveldb_import::HoldsOurTable(file_system, path)); }
     if (is_ours) renames.emplace_back(path, format::TablePath(directory, number));
   }
   for (const kv::FileNumber number : inventory.log_files) {
     if (std::ranges::find(inventory.segments, number) != inventory.segments.end()) continue;
     const std::string path = PathWith(directory, number, ".log");
     const auto database_id = loaded == nullptr ? std::nullopt : std::optional(loaded->database_id);
-    ASSIGN_OR_RETURN(const bool is_ours, legacy::HoldsOurSegment(file_system, path, database_id));
+    ASSIGN_OR_RETURN(const bool is_ours, leveldb_import::HoldsOurSegment(file_system, path, database_id));
     if (is_ours) renames.emplace_back(path, format::SegmentPath(directory, number));
   }
   if (renames.empty()) return false;

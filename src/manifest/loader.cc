@@ -48,8 +48,8 @@ Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directo
 
 // The file is a LevelDB table, or a LevelDB WAL that is not empty. LevelDB creates CURRENT before either.
 Result<bool> HoldsLevelDbEntries(FileSystem* file_system, const std::string& directory, const std::string& name) {
-  using format::leveldb::NameKind;
-  const auto parsed = format::leveldb::ParseName(name);
+  using leveldb_format::NameKind;
+  const auto parsed = leveldb_format::ParseName(name);
   if (!parsed) return false;
   if (parsed->kind != NameKind::kLog) return parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable;
   ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));

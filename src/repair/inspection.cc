@@ -448,12 +448,12 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   // A LevelDB CURRENT looks like a damaged one of mergedb. A CURRENT that cannot be read is damage that the
   // inspection reports.
   std::string found;
-  const auto owner = legacy::OwnerOf(file_system, directory, &found);
-  if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
-  if (owner && *owner == legacy::Owner::kLevelDb)
+  const auto owner = leveldb_import::OwnerOf(file_system, directory, &found);
+  if (owner && *owner == leveldb_import::Owner::kRocksDb) return leveldb_import::RocksDbRefusal(directory, found);
+  if (owner && *owner == leveldb_import::Owner::kLevelDb)
     return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
-  if (!owner || *owner == legacy::Owner::kOther) {
-    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
+  if (!owner || *owner == leveldb_import::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, leveldb_import::LooksLikeLevelDb(file_system, directory));
     if (is_leveldbs) {
       return Status::InvalidArgument(directory +
                                      ": CURRENT is damaged or missing, and the files are LevelDB's; "

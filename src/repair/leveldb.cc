@@ -14,28 +14,29 @@ namespace mergedb {
 Result<bool> IsLevelDb(const Options& options, const std::string& path) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(checked.env.file_system, path));
-  return owner == legacy::Owner::kLevelDb;
+  ASSIGN_OR_RETURN(const leveldb_import::Owner owner, leveldb_import::OwnerOf(checked.env.file_system, path));
+  return owner == leveldb_import::Owner::kLevelDb;
 }
 
 namespace {
 
 // InvalidArgument or NotFound unless RepairLevelDb can repair the directory.
 Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
-  if (owner == legacy::Owner::kOverwritten) {
+  ASSIGN_OR_RETURN(const leveldb_import::Owner owner, leveldb_import::OwnerOf(files, path));
+  if (owner == leveldb_import::Owner::kOverwritten) {
     return Status::InvalidArgument(
         path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
   }
-  ASSIGN_OR_RETURN(const bool is_converted, legacy::IsConverted(files, path));
+  ASSIGN_OR_RETURN(const bool is_converted, leveldb_import::IsConverted(files, path));
   if (is_converted) {
     return Status::InvalidArgument(path +
                                    ": converted already, and LevelDB's files were not removed yet: "
                                    "an open with mergedb removes them; if that fails, run `mergedb repair " +
                                    path + "`");
   }
-  ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
-  if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");
+  ASSIGN_OR_RETURN(const bool looks_like_leveldb, leveldb_import::LooksLikeLevelDb(files, path));
+  if (owner == leveldb_import::Owner::kOther && !looks_like_leveldb)
+    return Status::NotFound(path + ": no LevelDB database");
   return {};
 }
 
@@ -79,12 +80,12 @@ Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std:
   if (!export_options.keyspace) RETURN_IF_ERROR(CheckNoKeyspaces(db));
   const auto it =
       db.NewIterator({.read = {.fill_cache = false}, .keyspace = export_options.keyspace.value_or(Keyspace())});
-  return legacy::Export({.file_system = checked.env.file_system,
-                         .order = order,
-                         .directory = directory,
-                         .options = export_options,
-                         .bytes_expected = bytes_expected},
-                        *it);
+  return leveldb_import::Export({.file_system = checked.env.file_system,
+                                 .order = order,
+                                 .directory = directory,
+                                 .options = export_options,
+                                 .bytes_expected = bytes_expected},
+                                *it);
 }
 
 Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress) {
@@ -93,7 +94,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   FileSystem* const files = checked.env.file_system;
   ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
   if (!is_directory) return Status::NotFound(path + ": no such directory");
-  RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
+  RETURN_IF_ERROR(leveldb_import::RefuseRocksDb(files, path));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // before Lock, which would create LOCK in a foreign directory
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, true));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));
@@ -102,11 +103,11 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
     return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": given up on request");
   };
   ASSIGN_OR_RETURN(
-      const legacy::Converted converted,
-      legacy::Convert(
+      const leveldb_import::Converted converted,
+      leveldb_import::Convert(
           {.options = checked, .directory = path, .order = order, .saves_what_is_whole = true, .progress = advance}));
   RepairReport report;
-  for (const legacy::Loss& loss : converted.losses) {
+  for (const leveldb_import::Loss& loss : converted.losses) {
     report.damages.push_back(
         {.file = loss.name, .offset = loss.offset, .bytes = loss.bytes, .what = loss.what, .loses_entries = true});
   }

@@ -16,12 +16,12 @@
 #include <string>
 #include <string_view>
 
+#include "format/filter_block.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
-#include "leveldb/format/filter.h"
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 
@@ -32,7 +32,7 @@ struct WriterOptions {
   int bloom_bits_per_key = 10;
   // The program's own filter policy, used instead of the bloom filter, with any comparator. Null: bloom
   // filter. Must outlive the writer.
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  const format::FilterPolicy* filter_policy = nullptr;
   size_t block_bytes = 4096;
   // No prefix compression of keys, for readers that show keys in place.
   bool keeps_keys_whole = false;

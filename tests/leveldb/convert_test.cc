@@ -26,8 +26,8 @@ const std::string kPath = World::kPath;
 Files LevelDbsFiles(const FaultFileSystem& file_system) {
   Files files = ReadFiles(file_system, kPath);
   std::erase_if(files, [](const auto& each) {
-    const auto parsed = format::leveldb::ParseName(each.first);
-    return !parsed || parsed->kind == format::leveldb::NameKind::kLock;
+    const auto parsed = leveldb_format::ParseName(each.first);
+    return !parsed || parsed->kind == leveldb_format::NameKind::kLock;
   });
   return files;
 }
@@ -325,7 +325,7 @@ TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
   const uint64_t number = directory.AddLog({{{"a", 1, kv::Kind::kPut, "1"}}, {{"b", 2, kv::Kind::kPut, "2"}}});
   directory.AddLog({{{"c", 3, kv::Kind::kPut, "3"}}});
   Files files = directory.Finish();
-  files[format::leveldb::PrintName(format::leveldb::NameKind::kLog, kv::FileNumber{number})].back() ^= 1;
+  files[leveldb_format::PrintName(leveldb_format::NameKind::kLog, kv::FileNumber{number})].back() ^= 1;
   ExpectRefusal(files, Code::kCorruption, "000002.log: offset");
 }
 
@@ -487,9 +487,9 @@ LevelDbDirectory SmallDirectory() {
 
 // Checks the state on disk: LevelDB's files, byte for byte; or mergedb's, complete. Then opens it.
 void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& shown) {
-  const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+  const auto owner = leveldb_import::OwnerOf(world.files.get(), kPath);
   ASSERT_OK(owner);
-  if (*owner == legacy::Owner::kLevelDb) {
+  if (*owner == leveldb_import::Owner::kLevelDb) {
     const Files now = LevelDbsFiles(*world.files);
     for (const auto& [name, bytes] : before) {
       if (name == "LOCK") continue;
@@ -497,7 +497,7 @@ void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& show
       EXPECT_EQ(now.at(name), bytes) << name;
     }
   } else {
-    EXPECT_EQ(*owner, legacy::Owner::kOther);
+    EXPECT_EQ(*owner, leveldb_import::Owner::kOther);
   }
   auto db = world.Open();
   ASSERT_OK(db);
@@ -561,9 +561,9 @@ TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
         world.files->ClearFaults();
         if (!was_hit) break;
         if (!opened && !sticky && !has_happened && LevelDbsFiles(*world.files).contains("000002.ldb")) {
-          const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+          const auto owner = leveldb_import::OwnerOf(world.files.get(), kPath);
           ASSERT_OK(owner);
-          EXPECT_NE(*owner, legacy::Owner::kOverwritten);
+          EXPECT_NE(*owner, leveldb_import::Owner::kOverwritten);
         }
         auto again = World::After(world, CrashMode::kKill, CrashModel::kStrict, nth);
         ExpectWholeOrUntouched(*again, before, directory.shown());
@@ -587,7 +587,7 @@ TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
     if (db) break;
     was_refused = true;
     EXPECT_THAT(db, StatusIs(Code::kNoSpace)) << room;
-    if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb)
+    if (leveldb_import::OwnerOf(world.files.get(), kPath).value() != leveldb_import::Owner::kLevelDb)
       break;  // there was room for the conversion, but not for a WAL
     EXPECT_THAT(db, StatusIs(Code::kNoSpace, HasSubstr("free space"))) << room;
     EXPECT_EQ(ReadFiles(*world.files, kPath), before) << room;
@@ -631,7 +631,7 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       expect_kept(*image);
-      if (legacy::OwnerOf(image->files.get(), kPath).value() == legacy::Owner::kLevelDb) {
+      if (leveldb_import::OwnerOf(image->files.get(), kPath).value() == leveldb_import::Owner::kLevelDb) {
         ASSERT_OK(RepairLevelDb(image->SmallOptions(), kPath));
       }
       auto db = image->Open();
@@ -653,7 +653,7 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
       const bool was_hit = failing.files->faults_hit() > 0;
       failing.files->ClearFaults();
       expect_kept(failing);
-      if (legacy::OwnerOf(failing.files.get(), kPath).value() == legacy::Owner::kLevelDb) {
+      if (leveldb_import::OwnerOf(failing.files.get(), kPath).value() == leveldb_import::Owner::kLevelDb) {
         ASSERT_OK(RepairLevelDb(failing.SmallOptions(), kPath));
       }
       auto db = failing.Open();
@@ -744,9 +744,9 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
     world.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
     ASSERT_FALSE(world.Open().has_value());
     world.files->ClearFaults();
-    const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+    const auto owner = leveldb_import::OwnerOf(world.files.get(), kPath);
     ASSERT_OK(owner);
-    if (*owner == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
+    if (*owner == leveldb_import::Owner::kLevelDb) continue;  // not the sync after the rename
     bool is_opening = true;
     world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
       if (!is_opening) return;

@@ -156,7 +156,7 @@ class RepairErrors : public ::testing::Test {
   // Until the MANIFEST is mergedb's, the LevelDB repair is run again. After that, mergedb's own repair makes
   // a missing CURRENT.
   static Shown Finish(World& world) {
-    const auto is_leveldbs = legacy::LooksLikeLevelDb(world.files.get(), kPath);
+    const auto is_leveldbs = leveldb_import::LooksLikeLevelDb(world.files.get(), kPath);
     EXPECT_OK(is_leveldbs);
     if (!DB::Open(MustExist(world), kPath)) {
       const Options options = world.SmallOptions();

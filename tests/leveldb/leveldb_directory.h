@@ -19,7 +19,6 @@
 
 namespace mergedb::testing {
 
-namespace leveldb_format = ::mergedb::format::leveldb;
 using Shown = std::map<std::string, std::string>;
 using Files = std::map<std::string, std::string>;  // name -> bytes
 

@@ -3,7 +3,7 @@
 #include "base/assert.h"
 #include "base/coding.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 BatchReader::BatchReader(std::string_view batch) : rest_(batch) {
   if (batch.size() < kBatchHeaderBytes) {
@@ -60,4 +60,4 @@ void AppendOperation(std::string* out, kv::Kind kind, std::string_view key, std:
   if (kind == kv::Kind::kPut) base::AppendLengthPrefixed(out, value);
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

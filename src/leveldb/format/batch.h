@@ -14,7 +14,7 @@
 #include "kv/key.h"
 #include "mergedb/status.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 inline constexpr size_t kBatchHeaderBytes = 12;
 
@@ -46,4 +46,4 @@ void AppendBatchHeader(std::string* out, kv::Sequence first, uint32_t count);
 // `kind` is kPut or kDelete.
 void AppendOperation(std::string* out, kv::Kind kind, std::string_view key, std::string_view value);
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 // ---- building -------------------------------------------------------------------------------------------------------
 
@@ -162,4 +162,4 @@ void BlockIterator::Prev() {
   while (Valid() && next_ < before) (void)Read(next_);
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -19,7 +19,7 @@
 #include "leveldb/format/order.h"
 #include "mergedb/status.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 class BlockBuilder {
  public:
@@ -78,4 +78,4 @@ class BlockIterator {
   Status status_;
 };
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -2,7 +2,7 @@
 
 #include "base/coding.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 enum Tag : uint32_t {
@@ -180,4 +180,4 @@ bool SplitInternalKey(std::string_view internal_key, std::string_view* user_key,
   return kv::KindOf(*tag) <= kv::Kind::kPut;
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

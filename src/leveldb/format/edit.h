@@ -22,7 +22,7 @@
 #include "kv/key.h"
 #include "mergedb/result.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 inline constexpr uint32_t kLevels = 7;
 inline constexpr uint32_t kLevelsMax = 23;  // of the original MergeDB
@@ -67,4 +67,4 @@ void AppendInternalKey(std::string* out, std::string_view user_key, kv::Tag tag)
 // Returns false if the key is too short or its kind is not one of LevelDB's.
 [[nodiscard]] bool SplitInternalKey(std::string_view internal_key, std::string_view* user_key, kv::Tag* tag);
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

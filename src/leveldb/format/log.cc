@@ -5,7 +5,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 enum : uint8_t { kPreallocated = 0, kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
@@ -183,4 +183,4 @@ void LogReader::DropPartial(std::string_view why) {
   partial_.clear();
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

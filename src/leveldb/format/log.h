@@ -24,7 +24,7 @@
 
 #include "mergedb/status.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 inline constexpr size_t kLogBlockBytes = 32 << 10;
 inline constexpr size_t kFragmentHeaderBytes = 7;
@@ -94,4 +94,4 @@ class LogReader {
   Status status_;
 };
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

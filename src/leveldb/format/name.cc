@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 constexpr size_t kDigitsMin = 6;
@@ -69,4 +69,4 @@ std::optional<kv::FileNumber> DecodeCurrent(std::string_view bytes) {
 
 std::string EncodeCurrent(kv::FileNumber manifest) { return PrintName(NameKind::kManifest, manifest) + "\n"; }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

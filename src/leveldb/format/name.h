@@ -18,7 +18,7 @@
 
 #include "kv/key.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 enum class NameKind : uint8_t { kCurrent, kLock, kTextLog, kManifest, kLog, kTable, kOldTable, kTemporary };
 
@@ -34,4 +34,4 @@ std::optional<Name> ParseName(std::string_view name);
 std::optional<kv::FileNumber> DecodeCurrent(std::string_view bytes);
 std::string EncodeCurrent(kv::FileNumber manifest);
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -5,7 +5,7 @@
 #include "base/coding.h"
 #include "leveldb/format/edit.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 bool HasTag(std::string_view key) { return key.size() >= kInternalTagBytes; }
@@ -61,4 +61,4 @@ void InternalOrder::TakeIfShorter(std::string shortened, std::string* key) const
   base::AppendFixed64(key, kv::MakeTag(kv::kSequenceMax, kv::Kind::kPut));
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -11,7 +11,7 @@
 
 #include "kv/order.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 class KeyOrder {
  public:
@@ -49,4 +49,4 @@ class InternalOrder final : public KeyOrder {
   const KeyOrder& user_;
 };
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -7,7 +7,7 @@
 #include "base/crc32c.h"
 #include "leveldb/format/log.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 enum Codec : uint8_t { kStoredRaw = 0, kStoredSnappy = 1, kStoredZstd = 2 };
@@ -149,4 +149,4 @@ Result<std::string> OpenBlock(std::string stored, bool verify_checksum) {
   }
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

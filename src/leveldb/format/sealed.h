@@ -16,7 +16,7 @@
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 inline constexpr size_t kBlockTrailerBytes = 5;
 inline constexpr size_t kTableFooterBytes = 48;
@@ -53,4 +53,4 @@ size_t SealBlock(std::string_view block, const BlockCodec& codec, std::string* o
 // Returns the block in `stored`, which ends with the trailer. Corruption if it is damaged.
 Result<std::string> OpenBlock(std::string stored, bool verify_checksum);
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

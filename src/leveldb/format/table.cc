@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "leveldb/format/edit.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 constexpr std::string_view kFilterPrefix = "filter.";
@@ -22,7 +22,7 @@ TableBuilder::TableBuilder(const KeyOrder& order, const TableOptions& options, A
 }
 
 void TableBuilder::ChangeOptions(const TableOptions& options) {
-  const FilterPolicy* const filter = options_.filter;
+  const format::FilterPolicy* const filter = options_.filter;
   options_ = options;
   options_.filter = filter;
   data_.set_restart_interval(options.restart_interval);
@@ -197,4 +197,4 @@ bool TableIterator::SkipBlock(bool is_forward) {
   return index_.Valid() || !status_.ok();
 }
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

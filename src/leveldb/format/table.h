@@ -15,20 +15,20 @@
 #include <string>
 #include <string_view>
 
+#include "format/filter_block.h"
 #include "leveldb/format/block.h"
-#include "leveldb/format/filter.h"
 #include "leveldb/format/order.h"
 #include "leveldb/format/sealed.h"
 #include "mergedb/result.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 
 struct TableOptions {
   size_t block_bytes = 4096;
   size_t restart_interval = 16;
   BlockCodec codec = {};
-  const FilterPolicy* filter = nullptr;  // null: no filter
-  bool keys_have_tags = true;            // true: internal keys; the filter receives user keys
+  const format::FilterPolicy* filter = nullptr;  // null: no filter
+  bool keys_have_tags = true;                    // true: internal keys; the filter receives user keys
 };
 
 class TableBuilder {
@@ -61,7 +61,7 @@ class TableBuilder {
   const Append append_;
   Status status_;
   BlockBuilder data_, index_;
-  std::optional<FilterBlockBuilder> filter_;
+  std::optional<format::FilterBlockBuilder> filter_;
   std::string last_key_;
   std::optional<Handle> ended_;  // the data block without an index entry so far
   std::string stored_;
@@ -109,4 +109,4 @@ class TableIterator {
   Status status_;
 };
 
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

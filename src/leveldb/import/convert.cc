@@ -17,10 +17,9 @@
 #include "version/version_builder.h"
 #include "wal/wal.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
 
-namespace leveldb = format::leveldb;
 using format::FileKind;
 
 constexpr uint64_t kTableBytes = uint64_t{64} << 20;
@@ -35,9 +34,9 @@ constexpr std::string_view kSourceIsKept = "A repair of a LevelDB database is un
 std::string PrintMegabytes(uint64_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
 
 // LevelDB's files that are removed after the commit. LOG is text that users may want, so it stays.
-bool GoesAfterwards(leveldb::NameKind kind) {
-  return kind == leveldb::NameKind::kLog || kind == leveldb::NameKind::kTable || kind == leveldb::NameKind::kOldTable ||
-         kind == leveldb::NameKind::kTemporary;
+bool GoesAfterwards(leveldb_format::NameKind kind) {
+  return kind == leveldb_format::NameKind::kLog || kind == leveldb_format::NameKind::kTable ||
+         kind == leveldb_format::NameKind::kOldTable || kind == leveldb_format::NameKind::kTemporary;
 }
 
 Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
@@ -67,9 +66,9 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   if (is_kept) RETURN_IF_ERROR(file_system->CreateDirectory(lost));
   for (const std::string& name : names) {
-    const auto parsed = leveldb::ParseName(name);
+    const auto parsed = leveldb_format::ParseName(name);
     const bool is_old_manifest =
-        parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < current.manifest;
+        parsed && parsed->kind == leveldb_format::NameKind::kManifest && parsed->number < current.manifest;
     if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
     if (is_kept) {
       RETURN_IF_ERROR(MoveToLost(file_system, directory, name));
@@ -414,16 +413,16 @@ Status RemoveSource(FileSystem* file_system, const std::string& directory) {
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   for (const std::string& name : names) {
-    const auto parsed = leveldb::ParseName(name);
+    const auto parsed = leveldb_format::ParseName(name);
     const auto ours = format::ParseFileName(name);
     const bool is_half_converted = ours && (ours->kind == FileKind::kImport || ours->kind == FileKind::kTable ||
                                             ours->kind == FileKind::kCurrentTemporary);
-    const bool is_late =
-        parsed && (parsed->kind == leveldb::NameKind::kLock || parsed->kind == leveldb::NameKind::kCurrent);
+    const bool is_late = parsed && (parsed->kind == leveldb_format::NameKind::kLock ||
+                                    parsed->kind == leveldb_format::NameKind::kCurrent);
     if (is_late || (!parsed && !is_half_converted)) continue;
     RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
   }
   return file_system->Remove(format::JoinPath(directory, "CURRENT"));
 }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

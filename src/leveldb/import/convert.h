@@ -26,7 +26,7 @@
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 struct Loss {
   std::string name;  // of the file
@@ -67,4 +67,4 @@ Status RemoveSource(FileSystem* file_system, const std::string& directory);
 // still a database, although a damaged one.
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

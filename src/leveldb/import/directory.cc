@@ -14,11 +14,10 @@
 #include "manifest/loader.h"
 #include "wal/frame.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
 
-namespace leveldb = format::leveldb;
-using leveldb::NameKind;
+using leveldb_format::NameKind;
 
 constexpr size_t kCurrentBytesMax = 64;
 
@@ -30,7 +29,7 @@ Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const
   std::string bytes(kCurrentBytesMax, '\0');
   size_t got = 0;
   RETURN_IF_ERROR((*file)->ReadAt(0, bytes.size(), bytes.data(), &got));
-  return leveldb::DecodeCurrent(std::string_view(bytes).substr(0, got));
+  return leveldb_format::DecodeCurrent(std::string_view(bytes).substr(0, got));
 }
 
 bool IsMergedbsOwn(format::FileKind kind) {
@@ -38,23 +37,23 @@ bool IsMergedbsOwn(format::FileKind kind) {
          kind == format::FileKind::kSegment || kind == format::FileKind::kStaging;
 }
 
-Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& path, const kv::Order& order,
-                                    bool* is_cut_short) {
+Result<leveldb_format::State> ReadManifest(FileSystem* file_system, const std::string& path, const kv::Order& order,
+                                           bool* is_cut_short) {
   auto file = file_system->Open(path, {.access = Access::kRead});
   if (!file)
     return file.error().IsNotFound() ? Status::Corruption(path + ": missing, but CURRENT names it") : file.error();
   Status damage;
-  leveldb::LogReader reader(
+  leveldb_format::LogReader reader(
       [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return (*file)->ReadAt(offset, bytes, out, got); },
       [&](uint64_t offset, uint64_t bytes, std::string_view why) {
         if (!damage.ok()) return;
         damage = Status::Corruption(path + ": offset " + std::to_string(offset) + ", " + std::to_string(bytes) +
                                     " bytes: " + std::string(why));
       });
-  leveldb::State state;
+  leveldb_format::State state;
   std::string_view record;
   while (reader.Next(&record)) {
-    auto edit = leveldb::DecodeVersionEdit(record);
+    auto edit = leveldb_format::DecodeVersionEdit(record);
     if (!edit) return edit.error().WithContext(path + ": record at offset " + std::to_string(reader.record_offset()));
     if (edit->comparator && *edit->comparator != LevelDbNameOf(order)) {
       return Status::InvalidArgument(path + ": the database is ordered by \"" + base::Escape(*edit->comparator) +
@@ -81,7 +80,7 @@ Result<Listing> List(FileSystem* file_system, const std::string& directory) {
   for (const std::string& name : names) {
     if (const auto ours = format::ParseFileName(name))
       listing.largest_number = std::max(listing.largest_number, kv::ToInt(ours->number));
-    const auto parsed = leveldb::ParseName(name);
+    const auto parsed = leveldb_format::ParseName(name);
     if (!parsed) continue;
     // mergedb cannot continue from a number above kFileNumberMax. LevelDB counts from 1, so such a file is foreign.
     if (kv::ToInt(parsed->number) > format::kFileNumberMax) continue;
@@ -105,7 +104,7 @@ Status AddLog(FileSystem* file_system, const std::string& directory, kv::FileNum
 }  // namespace
 
 std::string LevelDbNameOf(const kv::Order& order) {
-  return order.is_bytewise() ? std::string(leveldb::kBytewiseName) : std::string(order.comparator()->Name());
+  return order.is_bytewise() ? std::string(leveldb_format::kBytewiseName) : std::string(order.comparator()->Name());
 }
 
 Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std::string* found) {
@@ -185,7 +184,7 @@ Result<Evidence> FindEvidence(FileSystem* file_system, const std::string& direct
     evidence.of_mergedb |= ours && IsMergedbsOwn(ours->kind) && !may_be_half;
   }
   for (const std::string& name : names) {
-    const auto parsed = leveldb::ParseName(name);
+    const auto parsed = leveldb_format::ParseName(name);
     // WHY no file is read beside one of mergedb's own: an unreadable file is a matter for the repair of that
     // database.
     if (evidence.of_mergedb) break;
@@ -240,9 +239,9 @@ Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& direct
 
 Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order,
                             kv::FileNumber manifest) {
-  const std::string path = format::JoinPath(directory, leveldb::PrintName(NameKind::kManifest, manifest));
+  const std::string path = format::JoinPath(directory, leveldb_format::PrintName(NameKind::kManifest, manifest));
   Source source;
-  ASSIGN_OR_RETURN(const leveldb::State state, ReadManifest(file_system, path, order, &source.is_cut_short));
+  ASSIGN_OR_RETURN(const leveldb_format::State state, ReadManifest(file_system, path, order, &source.is_cut_short));
   ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
   // LevelDB removes a log only after the edit that names a later one. If that edit is incomplete, the log still
   // exists.
@@ -260,7 +259,7 @@ Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& director
     for (auto each = files.rbegin(); each != files.rend(); ++each) {
       const auto found = listing.tables.find(each->first);
       if (found == listing.tables.end()) {
-        source.missing.push_back(leveldb::PrintName(NameKind::kTable, each->first));
+        source.missing.push_back(leveldb_format::PrintName(NameKind::kTable, each->first));
         continue;
       }
       source.tables.push_back({.name = found->second, .file = each->second, .level = level});
@@ -298,7 +297,7 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
     auto source = ReadSourceOf(file_system, directory, order, *number);
     if (!source && !source.error().IsCorruption()) return source.error();
     if (!source || !source->missing.empty()) continue;
-    *what = leveldb::PrintName(NameKind::kManifest, *number) + " is believed";
+    *what = leveldb_format::PrintName(NameKind::kManifest, *number) + " is believed";
     return source;
   }
   *what = "no MANIFEST can be believed: all tables count, and what was deleted or overwritten may show again";
@@ -314,4 +313,4 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
   return source;
 }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

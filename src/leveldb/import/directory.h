@@ -19,7 +19,7 @@
 #include "leveldb/format/edit.h"
 #include "mergedb/env.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 // Up to `bytes` bytes from the end or the beginning of the file. Empty if the path does not exist or is not a
 // regular file.
@@ -49,8 +49,8 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
 Result<bool> IsConverted(FileSystem* file_system, const std::string& directory);
 
 struct SourceTable {
-  std::string name;            // "000005.ldb"
-  format::leveldb::File file;  // size and bounds; without a MANIFEST only number and size
+  std::string name;           // "000005.ldb"
+  leveldb_format::File file;  // size and bounds; without a MANIFEST only number and size
   uint32_t level = 0;
   bool has_bounds = true;
 };
@@ -82,4 +82,4 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
 // The comparator name under which LevelDB stores this order.
 std::string LevelDbNameOf(const kv::Order& order);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

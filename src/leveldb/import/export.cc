@@ -8,16 +8,16 @@
 
 #include "format/file_name.h"
 #include "leveldb/format/edit.h"
+#include "leveldb/format/filter.h"
 #include "leveldb/format/log.h"
 #include "leveldb/format/name.h"
 #include "leveldb/format/table.h"
 #include "leveldb/import/directory.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
 
-namespace leveldb = format::leveldb;
-using leveldb::NameKind;
+using leveldb_format::NameKind;
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
 constexpr kv::FileNumber kManifest{1};
@@ -91,13 +91,13 @@ class Exporter {
 
   const Exporting& exporting_;
   FileSystem* const files_;
-  const leveldb::UserOrder user_;
-  const leveldb::InternalOrder internal_{user_};
-  const leveldb::BloomPolicy bloom_;
+  const leveldb_format::UserOrder user_;
+  const leveldb_format::InternalOrder internal_{user_};
+  const leveldb_format::BloomPolicy bloom_;
   LevelDbExport exported_;
-  std::vector<leveldb::File> tables_;
+  std::vector<leveldb_format::File> tables_;
   std::unique_ptr<FrontToBack> file_;
-  std::optional<leveldb::TableBuilder> builder_;
+  std::optional<leveldb_format::TableBuilder> builder_;
   std::string key_;  // internal
 };
 
@@ -120,7 +120,7 @@ Status Exporter::RemoveUnfinished() {
   if (std::find(names.begin(), names.end(), kMarker) == names.end()) return {};
   const auto remove = [&](bool is_current) -> Status {
     for (const std::string& name : names) {
-      const auto parsed = leveldb::ParseName(name);
+      const auto parsed = leveldb_format::ParseName(name);
       if (parsed && (parsed->kind == NameKind::kCurrent) == is_current) RETURN_IF_ERROR(files_->Remove(PathOf(name)));
     }
     return files_->SyncDirectory(exporting_.directory);
@@ -148,7 +148,7 @@ Status Exporter::WriteTables(Iterator& it) {
     }
     if (!builder_) RETURN_IF_ERROR(BeginTable());
     key_.clear();
-    leveldb::AppendInternalKey(&key_, it.key(), kv::MakeTag(kSequence, kv::Kind::kPut));
+    leveldb_format::AppendInternalKey(&key_, it.key(), kv::MakeTag(kSequence, kv::Kind::kPut));
     if (builder_->entries() == 0) tables_.back().smallest = key_;
     builder_->Add(key_, it.value());
     RETURN_IF_ERROR(builder_->status());
@@ -161,13 +161,13 @@ Status Exporter::WriteTables(Iterator& it) {
 
 Status Exporter::BeginTable() {
   const kv::FileNumber number{kv::ToInt(kManifest) + 1 + tables_.size()};
-  ASSIGN_OR_RETURN(file_, FrontToBack::Create(files_, PathOf(leveldb::PrintName(NameKind::kTable, number))));
+  ASSIGN_OR_RETURN(file_, FrontToBack::Create(files_, PathOf(leveldb_format::PrintName(NameKind::kTable, number))));
   tables_.push_back({.number = number, .bytes = 0, .smallest = "", .largest = ""});
   const auto& options = exporting_.options;
   builder_.emplace(internal_,
-                   leveldb::TableOptions{.block_bytes = options.block_bytes,
-                                         .codec = {.compression = options.compression},
-                                         .filter = options.bloom_bits_per_key > 0 ? &bloom_ : nullptr},
+                   leveldb_format::TableOptions{.block_bytes = options.block_bytes,
+                                                .codec = {.compression = options.compression},
+                                                .filter = options.bloom_bits_per_key > 0 ? &bloom_ : nullptr},
                    [this](std::string_view bytes) { return file_->Append(bytes); });
   return {};
 }
@@ -189,28 +189,28 @@ Status Exporter::FinishTable() {
 
 uint32_t Exporter::LevelOf(uint64_t bytes) const {
   uint32_t level = 1;
-  for (uint64_t room = kLevelOneBytes; bytes > room && level < leveldb::kLevels - 1; room *= 10) ++level;
+  for (uint64_t room = kLevelOneBytes; bytes > room && level < leveldb_format::kLevels - 1; room *= 10) ++level;
   return level;
 }
 
 // Writes a MANIFEST of one edit and no log, as LevelDB's own repair does.
 Status Exporter::Commit() {
-  leveldb::VersionEdit edit{.comparator = LevelDbNameOf(exporting_.order),
-                            .log = kv::FileNumber{0},
-                            .previous_log = kv::FileNumber{0},
-                            .next_file = kv::FileNumber{kv::ToInt(kManifest) + 1 + tables_.size()},
-                            .last_sequence = kSequence,
-                            .pointers = {},
-                            .removed = {},
-                            .added = {}};
-  for (leveldb::File& table : tables_) edit.added.emplace_back(LevelOf(exported_.bytes), std::move(table));
+  leveldb_format::VersionEdit edit{.comparator = LevelDbNameOf(exporting_.order),
+                                   .log = kv::FileNumber{0},
+                                   .previous_log = kv::FileNumber{0},
+                                   .next_file = kv::FileNumber{kv::ToInt(kManifest) + 1 + tables_.size()},
+                                   .last_sequence = kSequence,
+                                   .pointers = {},
+                                   .removed = {},
+                                   .added = {}};
+  for (leveldb_format::File& table : tables_) edit.added.emplace_back(LevelOf(exported_.bytes), std::move(table));
   std::string manifest;
-  leveldb::LogWriter().Append(leveldb::EncodeVersionEdit(edit), &manifest);
-  RETURN_IF_ERROR(WriteFile(leveldb::PrintName(NameKind::kManifest, kManifest), manifest));
-  const std::string temporary = leveldb::PrintName(NameKind::kTemporary, kManifest);
-  RETURN_IF_ERROR(WriteFile(temporary, leveldb::EncodeCurrent(kManifest)));
+  leveldb_format::LogWriter().Append(leveldb_format::EncodeVersionEdit(edit), &manifest);
+  RETURN_IF_ERROR(WriteFile(leveldb_format::PrintName(NameKind::kManifest, kManifest), manifest));
+  const std::string temporary = leveldb_format::PrintName(NameKind::kTemporary, kManifest);
+  RETURN_IF_ERROR(WriteFile(temporary, leveldb_format::EncodeCurrent(kManifest)));
   RETURN_IF_ERROR(files_->SyncDirectory(exporting_.directory));
-  RETURN_IF_ERROR(files_->Rename(PathOf(temporary), PathOf(leveldb::PrintName(NameKind::kCurrent))));
+  RETURN_IF_ERROR(files_->Rename(PathOf(temporary), PathOf(leveldb_format::PrintName(NameKind::kCurrent))));
   RETURN_IF_ERROR(files_->SyncDirectory(exporting_.directory));
   RETURN_IF_ERROR(files_->Remove(PathOf(kMarker)));
   return files_->SyncDirectory(exporting_.directory);
@@ -220,4 +220,4 @@ Status Exporter::Commit() {
 
 Result<LevelDbExport> Export(const Exporting& exporting, Iterator& it) { return Exporter(exporting).Run(it); }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

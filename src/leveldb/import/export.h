@@ -15,7 +15,7 @@
 #include "kv/order.h"
 #include "mergedb/leveldb.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 struct Exporting {
   FileSystem* file_system = nullptr;
@@ -27,4 +27,4 @@ struct Exporting {
 // `it` shows the entries to export.
 Result<LevelDbExport> Export(const Exporting& exporting, Iterator& it);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

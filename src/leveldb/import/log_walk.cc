@@ -11,10 +11,8 @@
 #include "table/reader.h"
 #include "table/writer.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
-
-namespace leveldb = format::leveldb;
 
 // Operations in the order of the log. The entries point into the batches.
 struct Piece {
@@ -101,7 +99,7 @@ class LogWalker {
   Status Read(const SourceLog& log) {
     const std::string path = format::JoinPath(walking_.directory, log.name);
     ASSIGN_OR_RETURN(auto file, walking_.file_system->Open(path, {.access = Access::kRead}));
-    leveldb::LogReader reader(
+    leveldb_format::LogReader reader(
         [&](uint64_t offset, size_t bytes, char* out, size_t* got) -> Status {
           RETURN_IF_ERROR(file->ReadAt(offset, bytes, out, got));
           return walking_.advance ? walking_.advance(*got) : Status();
@@ -135,7 +133,7 @@ class LogWalker {
     piece_->batches.emplace_back(record);
     const std::string& batch = piece_->batches.back();
     const size_t count_before = piece_->entries.size();
-    leveldb::BatchReader reader(batch);
+    leveldb_format::BatchReader reader(batch);
     while (reader.Next()) {
       piece_->entries.push_back({.prefix = walking_.order.Prefix(reader.key()),
                                  .key = reader.key(),
@@ -192,4 +190,4 @@ Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, cons
   return LogWalker(walking, options, walk).Run(logs);
 }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

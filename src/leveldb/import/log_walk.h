@@ -21,7 +21,7 @@
 #include "format/version_edit.h"
 #include "leveldb/import/table_walk.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 struct LogWalkOptions {
   size_t piece_bytes = size_t{64} << 20;
@@ -40,4 +40,4 @@ struct LogWalk {
 Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,
                 LogWalk* walk);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

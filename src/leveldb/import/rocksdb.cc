@@ -10,11 +10,10 @@
 #include "leveldb/format/name.h"
 #include "leveldb/import/directory.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
 
-namespace leveldb = format::leveldb;
-using leveldb::NameKind;
+using leveldb_format::NameKind;
 using Evidence = std::optional<std::string>;
 
 // A database has thousands of tables, and a MANIFEST as many edits. In a RocksDB database the first ones are
@@ -60,12 +59,12 @@ Result<bool> IsManifest(FileSystem* file_system, const std::string& path) {
   const auto file = file_system->Open(path, {.access = Access::kRead});
   if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;
   if (!file) return file.error();
-  leveldb::LogReader reader(
+  leveldb_format::LogReader reader(
       [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return (*file)->ReadAt(offset, bytes, out, got); },
       [](uint64_t, uint64_t, std::string_view) {});
   std::string_view record;
   for (int i = 0; i < kEditsMax && reader.Next(&record); ++i) {
-    if (leveldb::HasRocksDbTag(record)) return true;
+    if (leveldb_format::HasRocksDbTag(record)) return true;
   }
   RETURN_IF_ERROR(reader.status());
   return false;
@@ -87,7 +86,7 @@ Result<std::optional<std::string>> FindRocksDb(FileSystem* file_system, const st
       ASSIGN_OR_RETURN(const bool is_text_log, IsTextLog(file_system, path));
       if (is_text_log) return Evidence("LOG says so");
     }
-    const auto parsed = leveldb::ParseName(name);
+    const auto parsed = leveldb_format::ParseName(name);
     if (!parsed) continue;
     if (parsed->kind == NameKind::kOldTable && tables++ < kTablesMax) {
       ASSIGN_OR_RETURN(const bool is_table, IsTable(file_system, path));
@@ -108,4 +107,4 @@ Status RocksDbRefusal(const std::string& directory, const std::string& found) {
       "that opens it by RocksDB's library");
 }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

@@ -17,7 +17,7 @@
 
 #include "mergedb/env.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 // The evidence found; nothing if there is none. `names` lists the directory.
 Result<std::optional<std::string>> FindRocksDb(FileSystem* file_system, const std::string& directory,
@@ -26,4 +26,4 @@ Result<std::optional<std::string>> FindRocksDb(FileSystem* file_system, const st
 // NotSupported; the message holds the evidence and tells the user what to do.
 Status RocksDbRefusal(const std::string& directory, const std::string& found);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

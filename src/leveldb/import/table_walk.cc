@@ -8,10 +8,8 @@
 #include "format/file_name.h"
 #include "leveldb/format/table.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 namespace {
-
-namespace leveldb = format::leveldb;
 
 // An open table. Reads one block at a time and always verifies its checksum.
 class TableFile {
@@ -23,10 +21,10 @@ class TableFile {
     return opened;
   }
 
-  leveldb::TableIterator Iterate() {
-    return {internal_, index_, [this](const leveldb::Handle& handle) { return Read(handle); }};
+  leveldb_format::TableIterator Iterate() {
+    return {internal_, index_, [this](const leveldb_format::Handle& handle) { return Read(handle); }};
   }
-  const leveldb::Handle& last_read() const { return last_read_; }
+  const leveldb_format::Handle& last_read() const { return last_read_; }
   const std::string& path() const { return path_; }
 
  private:
@@ -41,10 +39,10 @@ class TableFile {
     // Like LevelDB, look for the footer at the file size that the MANIFEST states.
     ASSIGN_OR_RETURN(const uint64_t there, file_->Size());
     if (there < bytes_) return Status::Corruption(std::to_string(there) + " bytes, expected " + std::to_string(bytes_));
-    if (bytes_ < leveldb::kTableFooterBytes) return Status::Corruption("file is too short to be an sstable");
+    if (bytes_ < leveldb_format::kTableFooterBytes) return Status::Corruption("file is too short to be an sstable");
     ASSIGN_OR_RETURN(const std::string bytes,
-                     ReadBytes(bytes_ - leveldb::kTableFooterBytes, leveldb::kTableFooterBytes));
-    ASSIGN_OR_RETURN(const leveldb::TableFooter footer, leveldb::DecodeTableFooter(bytes));
+                     ReadBytes(bytes_ - leveldb_format::kTableFooterBytes, leveldb_format::kTableFooterBytes));
+    ASSIGN_OR_RETURN(const leveldb_format::TableFooter footer, leveldb_format::DecodeTableFooter(bytes));
     file_->WillRead(0, bytes_);
     ASSIGN_OR_RETURN(index_, Read(footer.index));
     return {};
@@ -60,12 +58,12 @@ class TableFile {
     return bytes;
   }
 
-  Result<leveldb::TableIterator::Block> Read(const leveldb::Handle& handle) {
-    RETURN_IF_ERROR(leveldb::CheckHandle(handle, bytes_));
+  Result<leveldb_format::TableIterator::Block> Read(const leveldb_format::Handle& handle) {
+    RETURN_IF_ERROR(leveldb_format::CheckHandle(handle, bytes_));
     last_read_ = handle;
-    ASSIGN_OR_RETURN(std::string stored, ReadBytes(handle.offset, handle.bytes + leveldb::kBlockTrailerBytes));
+    ASSIGN_OR_RETURN(std::string stored, ReadBytes(handle.offset, handle.bytes + leveldb_format::kBlockTrailerBytes));
     if (walking_.advance) RETURN_IF_ERROR(walking_.advance(stored.size()));
-    auto block = leveldb::OpenBlock(std::move(stored), true);
+    auto block = leveldb_format::OpenBlock(std::move(stored), true);
     if (!block) return block.error().WithContext("offset " + std::to_string(handle.offset));
     return std::make_shared<const std::string>(std::move(*block));
   }
@@ -73,11 +71,11 @@ class TableFile {
   const Walking& walking_;
   const std::string path_;
   const uint64_t bytes_;
-  const leveldb::UserOrder user_;
-  const leveldb::InternalOrder internal_{user_};
+  const leveldb_format::UserOrder user_;
+  const leveldb_format::InternalOrder internal_{user_};
   std::unique_ptr<File> file_;
-  leveldb::TableIterator::Block index_;
-  leveldb::Handle last_read_;
+  leveldb_format::TableIterator::Block index_;
+  leveldb_format::Handle last_read_;
 };
 
 // Damage of the file itself. Other errors, such as an I/O error, end the iterator even if damage is passed over.
@@ -145,7 +143,7 @@ class TableChainIterator final : public kv::Iterator {
   }
 
   // True if the caller wants damage reported and the lane continues. Otherwise `status_` is set and the lane ends.
-  bool Passes(const Status& status, const leveldb::Handle& where) {
+  bool Passes(const Status& status, const leveldb_format::Handle& where) {
     if (walking_.on_loss && IsDamage(status)) {
       walking_.on_loss(table().name, where.offset, where.bytes, status.message());
       return true;
@@ -157,7 +155,7 @@ class TableChainIterator final : public kv::Iterator {
   bool Show() {
     std::string_view key;
     kv::Tag tag = 0;
-    if (!leveldb::SplitInternalKey(it_->key(), &key, &tag)) {
+    if (!leveldb_format::SplitInternalKey(it_->key(), &key, &tag)) {
       (void)Passes(Status::Corruption(file_->path() + ": a key that is no internal key, in the block at offset " +
                                       std::to_string(file_->last_read().offset)),
                    file_->last_read());
@@ -184,7 +182,7 @@ class TableChainIterator final : public kv::Iterator {
   std::vector<const SourceTable*> tables_;
   size_t next_ = 0;
   std::unique_ptr<TableFile> file_;
-  std::optional<leveldb::TableIterator> it_;
+  std::optional<leveldb_format::TableIterator> it_;
   std::string last_key_;
   kv::Tag last_tag_ = 0;
   bool has_last_ = false;
@@ -221,8 +219,8 @@ Result<std::optional<UserBounds>> BoundsOf(const Walking& walking, const SourceT
   if (!table.has_bounds) return ReadBounds(walking, table);
   std::string_view smallest, largest;
   kv::Tag tag = 0;
-  if (!leveldb::SplitInternalKey(table.file.smallest, &smallest, &tag) ||
-      !leveldb::SplitInternalKey(table.file.largest, &largest, &tag)) {
+  if (!leveldb_format::SplitInternalKey(table.file.smallest, &smallest, &tag) ||
+      !leveldb_format::SplitInternalKey(table.file.largest, &largest, &tag)) {
     return Status::Corruption(table.name + ": the MANIFEST has no bounds of it");
   }
   return std::optional(UserBounds{.smallest = std::string(smallest), .largest = std::string(largest)});
@@ -264,4 +262,4 @@ Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walki
   return iterators;
 }
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

@@ -23,7 +23,7 @@
 #include "leveldb/import/directory.h"
 #include "mergedb/env.h"
 
-namespace mergedb::legacy {
+namespace mergedb::leveldb_import {
 
 // The environment of the iterators. It outlives them.
 struct Walking {
@@ -42,4 +42,4 @@ struct Walking {
 Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walking& walking,
                                                                      const std::vector<SourceTable>& tables);
 
-}  // namespace mergedb::legacy
+}  // namespace mergedb::leveldb_import

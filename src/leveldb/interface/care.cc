@@ -22,7 +22,7 @@ namespace leveldb {
 namespace {
 
 bool IsOurs(const std::string& name) {
-  return mergedb::format::ParseFileName(name) || mergedb::format::leveldb::ParseName(name);
+  return mergedb::format::ParseFileName(name) || mergedb::leveldb_format::ParseName(name);
 }
 
 // Puts CURRENT last: an interrupted DestroyDB leaves CURRENT, so no Open takes the directory for an empty one
@@ -95,7 +95,8 @@ Status DestroyDB(const std::string& name, const Options& options) {
   if (options.env == nullptr) return Status::InvalidArgument("options.env is null");
   return Guarded([&] {
     Borrowed borrowed(options, name);
-    const mergedb::Status refusal = mergedb::legacy::RefuseRocksDb(ToCore(options, &borrowed).env.file_system, name);
+    const mergedb::Status refusal =
+        mergedb::leveldb_import::RefuseRocksDb(ToCore(options, &borrowed).env.file_system, name);
     return refusal.IsNotSupported() ? FromCore(refusal) : Destroy(name, options.env);
   });
 }
@@ -105,7 +106,7 @@ Status RepairDB(const std::string& dbname, const Options& options) {
   return Guarded([&]() -> Status {
     Borrowed borrowed(options, dbname);
     const mergedb::Options core = ToCore(options, &borrowed);
-    const auto is_leveldbs = mergedb::legacy::LooksLikeLevelDb(core.env.file_system, dbname);
+    const auto is_leveldbs = mergedb::leveldb_import::LooksLikeLevelDb(core.env.file_system, dbname);
     const bool is_ours = !is_leveldbs || !*is_leveldbs;
     if (is_ours && mergedb::repair::CheckIsDatabase(core.env.file_system, dbname).IsNotFound()) {
       return CreateEmpty(options, core, dbname, &borrowed);

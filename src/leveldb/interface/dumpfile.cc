@@ -20,7 +20,7 @@
 namespace leveldb {
 namespace {
 
-namespace format = mergedb::format::leveldb;
+namespace format = mergedb::leveldb_format;
 namespace kv = mergedb::kv;
 
 std::string Number(uint64_t number) { return std::to_string(number); }

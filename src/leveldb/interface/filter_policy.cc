@@ -30,7 +30,7 @@ class Bloom final : public FilterPolicy {
   }
 
  private:
-  const mergedb::format::leveldb::BloomPolicy bloom_;
+  const mergedb::leveldb_format::BloomPolicy bloom_;
 };
 
 }  // namespace

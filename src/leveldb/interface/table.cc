@@ -16,7 +16,7 @@
 namespace leveldb {
 namespace {
 
-namespace format = mergedb::format::leveldb;
+namespace format = mergedb::leveldb_format;
 using Block = format::TableIterator::Block;
 template <typename T>
 using Result = mergedb::Result<T>;

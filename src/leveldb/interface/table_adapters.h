@@ -1,18 +1,18 @@
-// A program's key order and filters, in the form that the codecs of LevelDB's formats use (src/format/leveldb_*.h).
+// A program's key order and filters, in the form that the codecs of LevelDB's formats use (src/leveldb/format/).
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "format/filter_block.h"
 #include "leveldb/filter_policy.h"
-#include "leveldb/format/filter.h"
 #include "leveldb/format/order.h"
 #include "leveldb/interface/adapters.h"
 
 namespace leveldb {
 
-class OrderAdapter final : public mergedb::format::leveldb::KeyOrder {
+class OrderAdapter final : public mergedb::leveldb_format::KeyOrder {
  public:
   explicit OrderAdapter(const Comparator* target) : target_(*target) {}
   int Compare(std::string_view a, std::string_view b) const override { return target_.Compare(ToSlice(a), ToSlice(b)); }
@@ -25,7 +25,7 @@ class OrderAdapter final : public mergedb::format::leveldb::KeyOrder {
   const Comparator& target_;
 };
 
-class FilterAdapter final : public mergedb::format::leveldb::FilterPolicy {
+class FilterAdapter final : public mergedb::format::FilterPolicy {
  public:
   explicit FilterAdapter(const leveldb::FilterPolicy* target) : target_(*target) {}
   std::string_view Name() const override { return target_.Name(); }

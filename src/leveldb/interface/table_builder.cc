@@ -10,7 +10,7 @@
 namespace leveldb {
 namespace {
 
-namespace format = mergedb::format::leveldb;
+namespace format = mergedb::leveldb_format;
 
 format::BlockCodec CodecOf(const Options& options) {
   format::BlockCodec codec{.compression = mergedb::Compression::kNone};

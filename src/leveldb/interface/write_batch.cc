@@ -12,7 +12,7 @@ namespace leveldb {
 namespace {
 
 namespace base = mergedb::base;
-namespace format = mergedb::format::leveldb;
+namespace format = mergedb::leveldb_format;
 using mergedb::kv::Kind;
 
 constexpr size_t kCountAt = 8;

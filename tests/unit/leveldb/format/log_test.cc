@@ -14,7 +14,7 @@
 #include "testing/status_matchers.h"
 #include "tests/unit/leveldb/format/goldens.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 struct ReadBack {
@@ -277,4 +277,4 @@ TEST(LevelDbEdit, RefusesWhatIsCutOrUnknown) {
 }
 
 }  // namespace
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 void ExpectName(const std::string& name, NameKind kind, uint64_t number) {
@@ -54,4 +54,4 @@ TEST(LevelDbName, CurrentEndsWithANewline) {
 }
 
 }  // namespace
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format

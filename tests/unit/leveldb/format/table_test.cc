@@ -10,10 +10,11 @@
 #include "base/coding.h"
 #include "base/random.h"
 #include "leveldb/format/edit.h"
+#include "leveldb/format/filter.h"
 #include "testing/status_matchers.h"
 #include "tests/unit/leveldb/format/goldens.h"
 
-namespace mergedb::format::leveldb {
+namespace mergedb::leveldb_format {
 namespace {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
@@ -121,7 +122,7 @@ TEST(LevelDbTable, LevelDbsFilterPassesItsKeysAndFewOthers) {
   const auto handle = FindFilter(table.metaindex(), kBloom.Name());
   ASSERT_TRUE(handle);
   ASSERT_OK_AND_ASSIGN(const auto bytes, table.Read(*handle));
-  const FilterBlock filter(kBloom, *bytes);
+  const format::FilterBlock filter(kBloom, *bytes);
   Status status;
   for (const auto& [internal, value] : Walk(table, &status)) {
     const std::string_view key = std::string_view(internal).substr(0, internal.size() - kInternalTagBytes);
@@ -358,13 +359,13 @@ TEST(LevelDbFilter, HasTheSizeThatLevelDbGivesIt) {
 
 TEST(LevelDbFilter, MalformedBlocksPassEverything) {
   base::Random random(1);
-  FilterBlockBuilder builder(kBloom);
+  format::FilterBlockBuilder builder(kBloom);
   for (uint64_t offset = 0; offset < 20'000; offset += 3'000) {
     builder.StartBlock(offset);
     builder.AddKey("key" + std::to_string(offset));
   }
   const std::string whole(builder.Finish());
-  const FilterBlock filter(kBloom, whole);
+  const format::FilterBlock filter(kBloom, whole);
   for (uint64_t offset = 0; offset < 20'000; offset += 3'000)
     EXPECT_TRUE(filter.MayContain(offset, "key" + std::to_string(offset)));
   EXPECT_TRUE(filter.MayContain(1'000'000, "any")) << "beyond the last";
@@ -372,10 +373,10 @@ TEST(LevelDbFilter, MalformedBlocksPassEverything) {
     std::string bytes = whole.substr(0, random.Uniform(whole.size() + 1));
     if (!bytes.empty()) bytes[random.Uniform(bytes.size())] = static_cast<char>(random.Uniform(256));
     const std::string copy(bytes);  // exact size, for the sanitizer
-    (void)FilterBlock(kBloom, copy).MayContain(random.Uniform(30'000), "key");
+    (void)format::FilterBlock(kBloom, copy).MayContain(random.Uniform(30'000), "key");
   }
-  EXPECT_TRUE(FilterBlock(kBloom, "").MayContain(0, "key"));
+  EXPECT_TRUE(format::FilterBlock(kBloom, "").MayContain(0, "key"));
 }
 
 }  // namespace
-}  // namespace mergedb::format::leveldb
+}  // namespace mergedb::leveldb_format
