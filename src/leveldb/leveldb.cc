@@ -1,4 +1,4 @@
-// The functions of include/mergedb/leveldb.h: they check options and take locks; src/leveldb/import does the rest.
+// The functions of include/mergedb/leveldb.h: they check options and take locks; src/leveldb/import/ does the rest.
 #include "mergedb/leveldb.h"
 
 #include "base/bytes.h"
