@@ -1,11 +1,11 @@
 // Databases of another kind in the directory that a caller opens, verifies, repairs or destroys. This header is the
 // engine's only way to them; src/leveldb/import/ does the work.
 //
-//   LevelDB   Open converts the database in place; its files go after the next step of the open
+//   LevelDB   Open converts the database in place, and then removes LevelDB's files
 //   RocksDB   recognized and refused; nothing changes
 //
 // AdoptFiles is about files of mergedb that a program's own Env stored under LevelDB's names.
-// THREADS: one at a time on a directory. Tests: tests/leveldb/, tests/unit/db/recovery_test.cc.
+// THREADS: one at a time on a directory. Tests: tests/leveldb/, tests/unit/db/import_test.cc.
 #pragma once
 
 #include <string>
