@@ -4,12 +4,12 @@
 
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "format/leveldb_log.h"
-#include "format/leveldb_table.h"
+#include "leveldb/format/log.h"
+#include "leveldb/format/table.h"
 
 namespace mergedb::fuzz {
 
-using namespace format::leveldb;
+using namespace leveldb_format;
 
 void FixLevelDbLogChecksums(std::string* bytes) {
   for (size_t at = 0; at + kFragmentHeaderBytes <= bytes->size();) {

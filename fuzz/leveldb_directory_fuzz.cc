@@ -5,13 +5,14 @@
 #include <map>
 #include <set>
 
-#include "format/leveldb_batch.h"
-#include "format/leveldb_edit.h"
-#include "format/leveldb_log.h"
-#include "format/leveldb_name.h"
-#include "format/leveldb_table.h"
 #include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
+#include "leveldb/format/batch.h"
+#include "leveldb/format/edit.h"
+#include "leveldb/format/filter.h"
+#include "leveldb/format/log.h"
+#include "leveldb/format/name.h"
+#include "leveldb/format/table.h"
 #include "mergedb/leveldb.h"
 #include "testing/simulated_env.h"
 
@@ -19,7 +20,7 @@ namespace mergedb::fuzz {
 
 namespace {
 
-using namespace format::leveldb;
+using namespace leveldb_format;
 using testing::SimulatedEnv;
 using Files = std::map<std::string, std::string>;  // name -> bytes
 
@@ -63,7 +64,7 @@ Files MakeFiles(Compression compression) {
     const kv::FileNumber number{static_cast<uint64_t>(2 + round)};
     edit.added.emplace_back(
         3 * (1 - round),
-        format::leveldb::File{.number = number, .bytes = bytes.size(), .smallest = smallest, .largest = key});
+        leveldb_format::File{.number = number, .bytes = bytes.size(), .smallest = smallest, .largest = key});
     files[PrintName(NameKind::kTable, number)] = bytes;
   }
   for (const int round : {2, 3}) {

@@ -4,17 +4,18 @@
 
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "format/leveldb_batch.h"
-#include "format/leveldb_edit.h"
-#include "format/leveldb_log.h"
-#include "format/leveldb_name.h"
-#include "format/leveldb_table.h"
 #include "fuzz/fix_leveldb_checksums.h"
 #include "fuzz/target.h"
+#include "leveldb/format/batch.h"
+#include "leveldb/format/edit.h"
+#include "leveldb/format/filter.h"
+#include "leveldb/format/log.h"
+#include "leveldb/format/name.h"
+#include "leveldb/format/table.h"
 
 namespace mergedb::fuzz {
 
-using namespace format::leveldb;
+using namespace leveldb_format;
 
 // First byte: which format. Second byte: 1 if checksums are recomputed.
 std::vector<std::string> Seeds() {
@@ -120,7 +121,7 @@ void CheckStored(std::string bytes, bool has_fixed_checksums) {
 
 void CheckFilter(const std::string& bytes) {
   const BloomPolicy policy(10);
-  const FilterBlock block(policy, bytes);
+  const format::FilterBlock block(policy, bytes);
   for (uint64_t offset = 0; offset < 100'000; offset += 1'777) (void)block.MayContain(offset, "key");
   (void)policy.MayContain("key", bytes);
 }

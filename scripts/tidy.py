@@ -37,9 +37,9 @@ QUIET_LAST_FLOOR = 5
 SYNC_HEADER = "src/base/sync.h"
 
 
-# Headers of include/ outside of include/mergedb/, because programs include them by these names; and the folders
-# that may include them.
-INTERFACE_HEADERS = {"lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
+# Files and folders of include/ outside of include/mergedb/, because programs include them by these names; and the
+# layers that may include them.
+INTERFACE_HEADERS = {"leveldb": {"leveldb/interface"}, "lmdb.h": {"lmdb", "lsmdb"}, "lsmdb.h": {"lsmdb"}}
 
 
 class Report:
@@ -86,23 +86,34 @@ def layers():
     return numbers
 
 
+def layer_of(path, numbers):
+    """Returns the innermost folder of a path below src/ that is a layer; None if no folder is."""
+    folder = os.path.dirname(path)
+    while folder and folder not in numbers:
+        folder = os.path.dirname(folder)
+    return folder or None
+
+
 def check_layers(report, numbers):
     for path in sources("src"):
-        layer = path.split("/")[1]
-        if layer not in numbers:
-            report.error("T1", path, 1, f"the folder {layer} is not in src/LAYERS")
+        layer = layer_of(path.removeprefix("src/"), numbers)
+        if layer is None:
+            report.error("T1", path, 1, f"the folder {os.path.dirname(path)} is not in src/LAYERS")
             continue
         text = read(path)
         for match in INCLUDE.finditer(text):
             quote, name = match.groups()
             line = line_at(text, match.start())
-            target = name.split("/")[0]
-            if target == "mergedb":
+            target = layer_of(name, numbers)
+            if name.startswith("mergedb/"):
                 if not os.path.exists(os.path.join(ROOT, "include", name)):
                     report.error("T1", path, line, f"no public header {name}")
-            elif quote == "<" or layer in INTERFACE_HEADERS.get(name, ()):
+            elif quote == "<":
                 continue
-            elif target not in numbers:
+            elif os.path.exists(os.path.join(ROOT, "include", name)):
+                if layer not in INTERFACE_HEADERS.get(name.split("/")[0], ()):
+                    report.error("T1", path, line, f"{layer} may not include include/{name}")
+            elif target is None:
                 report.error("T1", path, line, f'"{name}" is not a path from src/ or include/')
             elif target != layer and numbers[target] >= numbers[layer]:
                 report.error("T1", path, line, f"{layer} ({numbers[layer]}) may not include {target} ({numbers[target]})")
@@ -113,7 +124,7 @@ def check_public(report):
         text = read(path)
         for match in INCLUDE.finditer(text):
             quote, name = match.groups()
-            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb", *INTERFACE_HEADERS):
+            if quote == '"' and name.split("/")[0] not in ("mergedb", *INTERFACE_HEADERS):
                 report.error("T2", path, line_at(text, match.start()), f'a public header may not include "{name}"')
             if quote == "<" and name.endswith(".h") and name not in ("stddef.h", "stdint.h", "stdarg.h", "sys/types.h"):
                 report.error("T2", path, line_at(text, match.start()), f"a public header may not include <{name}>")
@@ -121,7 +132,7 @@ def check_public(report):
 
 def check_world(report, numbers):
     for path in sources("src"):
-        layer = path.split("/")[1]
+        layer = layer_of(path.removeprefix("src/"), numbers)
         if layer == "env":
             continue
         raw = read(path)

@@ -41,7 +41,7 @@ struct TableFactory {
   std::string directory;
   const kv::Order& order;
   int bloom_bits_per_key = 10;
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;  // see table::WriterOptions
+  const format::FilterPolicy* filter_policy = nullptr;  // see table::WriterOptions
   size_t block_bytes = 4096;
   bool keeps_keys_whole = false;  // see table::WriterOptions
   std::function<kv::FileNumber()> allocate_number;

@@ -1,7 +1,7 @@
 // Open, recovery and Destroy. The order of an open:
 //
-//   LOCK -> (a LevelDB directory is converted) -> MANIFEST -> check that its tables exist -> WAL -> memtables
-//     -> (LevelDB's files are removed) -> tables -> new epoch, committed -> new WAL
+//   LOCK -> (a database of another kind is imported) -> MANIFEST -> check that its tables exist -> WAL -> memtables
+//     -> (the source of the import is removed) -> tables -> new epoch, committed -> new WAL
 //
 // INVARIANT: an open changes nothing that the database needs before the new epoch is durable. An open that
 // fails or is interrupted leaves all of that, plus at most some tables of its own, which the next open removes
@@ -13,10 +13,8 @@
 #include "base/assert.h"
 #include "base/zoo.h"
 #include "db/db_impl.h"
+#include "db/import.h"
 #include "format/file_name.h"
-#include "legacy/convert.h"
-#include "legacy/directory.h"
-#include "legacy/rocksdb.h"
 #include "version/version_builder.h"
 
 namespace mergedb::db {
@@ -40,49 +38,6 @@ Result<version::VersionPtr> TrackFiles(const Store& store, const version::Versio
     for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   for (auto& add : edit.blob_files) add.file = store.obsolete->Track(add.file);
   return version::ApplyEdit(store.order, version::Version(), edit);
-}
-
-// If CURRENT is LevelDB's, converts the database. True: it was converted; *report says what was dropped.
-Result<bool> TakeOver(const Store& store, std::string* report) {
-  FileSystem* const files = store.options.env.file_system;
-  std::string found;
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory, &found));
-  if (owner == legacy::Owner::kOther) {
-    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
-    const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
-    // If CURRENT is missing, Load's error explains it.
-    if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;
-    return Status::Corruption(current + ": damaged, and the files are LevelDB's; run `mergedb convert --salvage " +
-                              store.directory + "` to convert all intact entries");
-  }
-  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
-  if (owner == legacy::Owner::kOverwritten) {
-    return Status::Corruption(
-        store.directory +
-        ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
-  }
-  if (store.options.mode == OpenMode::kMustNotExist)
-    return Status::InvalidArgument(store.directory + ": a database exists already");
-  if (store.options.mode == OpenMode::kReadOnly) {
-    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing to convert it");
-  }
-  const auto converted =
-      legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
-  if (!converted && converted.error().IsCorruption() && !converted.error().outcome_unknown()) {
-    return Status::Corruption(std::string(converted.error().message()) +
-                              "; LevelDB's files are unchanged; run `mergedb convert --salvage " + store.directory +
-                              "` to convert all intact entries");
-  }
-  if (!converted) return converted.error();
-  *report = converted->report;
-  return true;
-}
-
-Status ConvertedIsDamaged(const Status& status, const std::string& path) {
-  return Status::Corruption(
-      std::string(status.message()) +
-      "; the database was converted from LevelDB, and LevelDB's files still exist: run `mergedb repair " + path +
-      "`; the next open then moves them to " + path + "/" + std::string(format::kLostDirectory));
 }
 
 }  // namespace
@@ -141,24 +96,24 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
   if (!is_read_only && !ZOO(kLockNotTaken)) { ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path)); }
 
-  auto loaded = manifest::Load(files, path, store->order);
+  auto loaded = manifest::Load(files, path, store->order, DescribeForeignFile);
   // WHY a retry: a writer that replaces the MANIFEST also removes the file that CURRENT named a moment ago.
   for (int i = 0; is_read_only && !loaded && loaded.error().IsCorruption() && i < 10; ++i) {
-    loaded = manifest::Load(files, path, store->order);
+    loaded = manifest::Load(files, path, store->order, DescribeForeignFile);
   }
   if (!loaded && loaded.error().IsCorruption()) {
     std::string report;
-    ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store, &report));
-    if (is_taken_over) loaded = manifest::Load(files, path, store->order);
-    if (is_taken_over && loaded) loaded->report += report;
+    ASSIGN_OR_RETURN(const bool is_imported, ImportDirectory(*store, &report));
+    if (is_imported) loaded = manifest::Load(files, path, store->order, DescribeForeignFile);
+    if (is_imported && loaded) loaded->report += report;
   }
   if (!loaded && loaded.error().IsNotFound() && !may_create && !is_read_only && makes_lock_file) {
     // While the lock is held. WHY: an open that finds no database must leave no file in the directory.
     (void)files->Remove(lock_path);
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
-  // Load does not recognize a RocksDB directory that has neither CURRENT nor tables.
-  if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
+  // Load does not recognize a database of another kind that has neither CURRENT nor tables.
+  if (!loaded) RETURN_IF_ERROR(CheckIsSupported(files, path));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database exists already");
   }
@@ -170,7 +125,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     if (is_adopted) { ASSIGN_OR_RETURN(inventory, TakeInventory(files, path)); }
     if (inventory.has_repair_marker) return InterruptedRepair(path);
     Status checked_files = CheckFiles(files, path, *loaded->version);
-    if (inventory.has_import_marker && checked_files.IsCorruption()) return ConvertedIsDamaged(checked_files, path);
+    if (inventory.has_import_marker && checked_files.IsCorruption()) return ImportedIsDamaged(checked_files, path);
     RETURN_IF_ERROR(checked_files);
     RETURN_IF_ERROR(read::OfWrite(database->Recover(*loaded, inventory), path));
   } else {
@@ -282,9 +237,9 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
-  // WHY here: tables and WAL were read without error, so LevelDB's files are not needed, and the new epoch
+  // WHY here: tables and WAL were read without error, so the source of an import is not needed, and the new epoch
   // may need their space. After a failure the next open removes them.
-  if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);
+  if (inventory.has_import_marker) (void)RemoveImportedSource(env.file_system, store_->directory);
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   // If the sequences are used up, writes fail, not the open.
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);
@@ -366,19 +321,16 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   }
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
-  std::string found;
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path, &found));
-  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(path, found);
-  if (owner == legacy::Owner::kLevelDb) {
-    RETURN_IF_ERROR(legacy::RemoveLevelDb(files, path));
+  ASSIGN_OR_RETURN(const bool is_foreign_removed, RemoveForeign(files, path));
+  if (is_foreign_removed) {
     RETURN_IF_ERROR(files->Remove(lock_path));
     (void)files->RemoveDirectory(path);
     return {};
   }
-  // WHY an error ends Destroy: if the marker seemed absent, LevelDB's files would stay.
+  // WHY an error ends Destroy: if the marker seemed absent, the source of the import would stay.
   const auto import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport)));
   if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
-  if (import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
+  if (import_marker) RETURN_IF_ERROR(RemoveImportedSource(files, path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT is removed last: an interrupted Destroy leaves a damaged database, which a second Destroy
   // removes.

@@ -19,6 +19,7 @@
 
 #include "base/zoo.h"
 #include "db/db_impl.h"
+#include "db/import.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -92,7 +93,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   for (int i = 0; i < kAttemptsMax; ++i) {
     Attempt now = Try(*store_, loaded);
     if (ZOO(kReadOnlyLooksOnce) && now.is_prefix) return ShowReadOnly(loaded, std::move(now.replayed));
-    auto again = manifest::Load(files, store_->directory, store_->order);
+    auto again = manifest::Load(files, store_->directory, store_->order, DescribeForeignFile);
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
     if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));

@@ -1,61 +1,12 @@
 #include "db/recovery.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "base/zoo.h"
 #include "format/file_name.h"
-#include "legacy/directory.h"
 
 namespace mergedb::db {
-
-namespace {
-
-// 12 for "000012.ldb".
-std::optional<kv::FileNumber> NumberBefore(const std::string& name, std::string_view ending) {
-  if (!name.ends_with(ending)) return std::nullopt;
-  const std::string table = name.substr(0, name.size() - ending.size()) + ".tbl";
-  const auto parsed = format::ParseFileName(table);
-  return parsed ? std::optional(parsed->number) : std::nullopt;
-}
-
-std::string PathWith(const std::string& directory, kv::FileNumber number, std::string_view ending) {
-  std::string path = format::TablePath(directory, number);
-  return path.replace(path.size() - ending.size(), ending.size(), ending);
-}
-
-}  // namespace
-
-Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
-                        const manifest::Loaded* loaded, bool may_rename) {
-  std::vector<std::pair<std::string, std::string>> renames;
-  const std::set<kv::FileNumber> named = loaded == nullptr ? std::set<kv::FileNumber>() : loaded->version->files();
-  for (const kv::FileNumber number : inventory.ldb_files) {
-    if (std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
-    const std::string path = PathWith(directory, number, ".ldb");
-    bool is_ours = named.contains(number);
-    if (loaded == nullptr) { ASSIGN_OR_RETURN(is_ours, legacy::HoldsOurTable(file_system, path)); }
-    if (is_ours) renames.emplace_back(path, format::TablePath(directory, number));
-  }
-  for (const kv::FileNumber number : inventory.log_files) {
-    if (std::ranges::find(inventory.segments, number) != inventory.segments.end()) continue;
-    const std::string path = PathWith(directory, number, ".log");
-    const auto database_id = loaded == nullptr ? std::nullopt : std::optional(loaded->database_id);
-    ASSIGN_OR_RETURN(const bool is_ours, legacy::HoldsOurSegment(file_system, path, database_id));
-    if (is_ours) renames.emplace_back(path, format::SegmentPath(directory, number));
-  }
-  if (renames.empty()) return false;
-  if (!may_rename) {
-    return Status::NotSupported(
-        renames[0].first +
-        ": has LevelDB's file name; open the database for writing, or repair it, to rename the file");
-  }
-  for (const auto& [source, target] : renames) RETURN_IF_ERROR(file_system->Rename(source, target));
-  RETURN_IF_ERROR(file_system->SyncDirectory(directory));
-  return true;
-}
 
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory) {
   Inventory inventory;
@@ -63,8 +14,7 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) {
-      if (const auto number = NumberBefore(name, ".ldb")) inventory.ldb_files.push_back(*number);
-      if (const auto number = NumberBefore(name, ".log")) inventory.log_files.push_back(*number);
+      inventory.other_names.push_back(name);
       continue;
     }
     inventory.largest = std::max(inventory.largest, parsed->number);

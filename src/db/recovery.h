@@ -1,6 +1,5 @@
 // Recovery: from the files on disk to the state of the database, that is the tree of the MANIFEST plus the
-// WAL. It renames files that have LevelDB's names (AdoptFiles), and writes tables if the caller flushes full
-// memtables. It changes nothing else.
+// WAL. It writes tables if the caller flushes full memtables, and changes nothing else.
 #pragma once
 
 #include <functional>
@@ -24,9 +23,7 @@ struct Inventory {
   std::vector<kv::FileNumber> blob_files;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
-  // Files "*.ldb": LevelDB's tables, or mergedb's written through an Env of LevelDB.
-  std::vector<kv::FileNumber> ldb_files;
-  std::vector<kv::FileNumber> log_files;
+  std::vector<std::string> other_names;  // names that mergedb does not give
   bool has_staging = false;
   bool has_repair_marker = false;
   bool has_import_marker = false;
@@ -34,12 +31,6 @@ struct Inventory {
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
-
-// Renames tables and WAL segments of mergedb that have LevelDB's names (docs/decisions/0020-leveldb-face.md).
-// True: some were renamed. NotSupported: some need it, but `may_rename` is false. A table is mergedb's if
-// `loaded` names it or, if `loaded` is null, by its contents. A segment is mergedb's by its contents.
-Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
-                        const manifest::Loaded* loaded, bool may_rename);
 
 // Checks that every table and blob file of the tree exists with its recorded size. Corruption lists all that
 // do not.

@@ -18,7 +18,7 @@
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "env/descriptors.h"
-#include "format/leveldb_filter.h"
+#include "format/filter_block.h"
 #include "kv/key_map.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
@@ -32,7 +32,7 @@ namespace mergedb::db {
 // its iterators.
 struct Supplies {
   base::BlockCache::Keeper* block_keeper = nullptr;
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  const format::FilterPolicy* filter_policy = nullptr;
   // Tables are mapped and read in place. New tables store whole keys, which can be read in place too.
   // REQUIRES: no compression. Ignored under OpenMode::kReadOnly.
   bool maps_tables = false;

@@ -1,5 +1,5 @@
 // FORMAT: the names in a database directory (docs/formats/files.md). Files with other names are foreign: mergedb
-// leaves them alone, except LevelDB's files in a conversion.
+// leaves them alone, except the source of an import.
 //
 //   CURRENT             names the valid MANIFEST; ends without a newline, so that LevelDB refuses the directory
 //   CURRENT.tmp         the next CURRENT, before the rename
@@ -11,7 +11,7 @@
 //   000012.spare        a recycled file: an obsolete table or blob file, to be overwritten under another number
 //   000013.val          a blob file
 //   REPAIR              a repair is running or was interrupted; Open refuses the database until a repair finishes
-//   IMPORT              a conversion from LevelDB is running or was interrupted (src/legacy/convert.h)
+//   IMPORT              an import is running or was interrupted (src/db/import.h)
 //   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.cc)
 //   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once

@@ -8,7 +8,6 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "format/file_name.h"
-#include "format/leveldb_name.h"
 #include "manifest/mirror_file.h"
 #include "manifest/mirror_layout.h"
 #include "version/invariants.h"
@@ -46,21 +45,11 @@ Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directo
   return false;
 }
 
-// The file is a LevelDB table, or a LevelDB WAL that is not empty. LevelDB creates CURRENT before either.
-Result<bool> HoldsLevelDbEntries(FileSystem* file_system, const std::string& directory, const std::string& name) {
-  using format::leveldb::NameKind;
-  const auto parsed = format::leveldb::ParseName(name);
-  if (!parsed) return false;
-  if (parsed->kind != NameKind::kLog) return parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable;
-  ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
-  return bytes > 0;
-}
-
 // There is no CURRENT: the directory is new, or its database has lost CURRENT. A new database has only a MANIFEST
 // before it has CURRENT, so a table, blob file or WAL file proves the loss.
-Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
+Status WithoutCurrent(FileSystem* file_system, const std::string& directory, ForeignFile foreign_file) {
   ASSIGN_OR_RETURN(auto names, file_system->List(directory));
-  // If IMPORT exists, check LevelDB's files before the tables that the interrupted conversion left.
+  // If IMPORT exists, check the files of the source before the tables that the interrupted import left.
   const std::string marker = format::PrintFileName(format::FileKind::kImport);
   if (std::find(names.begin(), names.end(), marker) != names.end()) {
     std::stable_partition(names.begin(), names.end(),
@@ -68,16 +57,15 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   }
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
-    ASSIGN_OR_RETURN(const bool is_leveldbs, HoldsLevelDbEntries(file_system, directory, name));
-    if (is_leveldbs) {
+    std::string foreign;
+    if (foreign_file != nullptr) { ASSIGN_OR_RETURN(foreign, foreign_file(file_system, directory, name)); }
+    if (!foreign.empty()) {
       ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
       if (is_converted) {
         return Status::Corruption(format::JoinPath(directory, "CURRENT") +
                                   ": missing, but a MANIFEST of mergedb exists; run `mergedb repair`");
       }
-      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name +
-                                " exists; run `mergedb convert --salvage " + std::string(directory) +
-                                "` to convert all intact entries");
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + foreign);
     }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
@@ -175,10 +163,12 @@ Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path) {
 }
 
 // WHY CURRENT is read again if the MANIFEST is missing: a writer beside a read-only open may have replaced both.
-Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
+Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                    ForeignFile foreign_file) {
   auto current = ReadCurrent(file_system, directory);
   for (;;) {
-    if (!current) return current.error().IsNotFound() ? WithoutCurrent(file_system, directory) : current.error();
+    if (!current)
+      return current.error().IsNotFound() ? WithoutCurrent(file_system, directory, foreign_file) : current.error();
     auto loaded = LoadManifest(file_system, directory, *current, order);
     if (loaded || !loaded.error().IsNotFound()) return loaded;
     auto again = ReadCurrent(file_system, directory);

@@ -35,9 +35,16 @@ struct Loaded {
   bool has_dropped() const { return !tail.empty(); }  // bytes after the last whole record were dropped
 };
 
+// Recognizes a file that holds entries of a database of another kind: returns what is there and what the user can do.
+// Empty: the file is no such file.
+using ForeignFile = Result<std::string> (*)(FileSystem* file_system, const std::string& directory,
+                                            const std::string& name);
+
 // NotFound: the directory holds no database: it has no CURRENT, and no table, blob file, WAL file, REPAIR or
-// LevelDB data. Corruption: the database is damaged. InvalidArgument: the database has another comparator.
-Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
+// foreign file. Corruption: the database is damaged. InvalidArgument: the database has another comparator. If
+// `foreign_file` is null, no file is foreign.
+Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                    ForeignFile foreign_file = nullptr);
 
 // The contents of CURRENT: the number of the valid MANIFEST, and a point that its records are known to pass. A
 // CURRENT that an older build wrote has no such point.
@@ -49,7 +56,7 @@ struct Current {
 };
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory);
 
-// The file begins as a MANIFEST of mergedb in either copy of its header. LevelDB's MANIFEST has the same name.
+// The file begins as a MANIFEST of mergedb in either copy of its header. Other databases use the same name.
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path);
 
 // Like Load, but reads the MANIFEST that `current` names instead of the one that the file CURRENT names.

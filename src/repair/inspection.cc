@@ -5,10 +5,9 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "db/import.h"
 #include "format/batch.h"
 #include "kv/operand.h"
-#include "legacy/directory.h"
-#include "legacy/rocksdb.h"
 #include "table/reader.h"
 
 namespace mergedb::repair {
@@ -436,30 +435,15 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
   });
-  if (!is_database) {  // its files may have LevelDB's names
+  if (!is_database) {  // its files may have names of another database
     ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));
     const Status adopted = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status();
     if (adopted.IsIOError() || adopted.IsBusy()) return adopted;
     is_database = adopted.IsNotSupported();
   }
   if (!is_database) return Status::NotFound(directory + ": no database");
-  // A LevelDB CURRENT looks like a damaged one of mergedb. A CURRENT that cannot be read is damage that the
-  // inspection reports.
-  std::string found;
-  const auto owner = legacy::OwnerOf(file_system, directory, &found);
-  if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
-  if (owner && *owner == legacy::Owner::kLevelDb)
-    return Status::InvalidArgument(directory + ": a LevelDB database; run `mergedb convert` to convert it");
-  if (!owner || *owner == legacy::Owner::kOther) {
-    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
-    if (is_leveldbs) {
-      return Status::InvalidArgument(directory +
-                                     ": CURRENT is damaged or missing, and the files are LevelDB's; run "
-                                     "`mergedb convert --salvage " +
-                                     directory + "` to convert all intact entries");
-    }
-  }
-  return {};
+  // A CURRENT that cannot be read is damage that the inspection reports.
+  return db::CheckIsNotForeign(file_system, directory);
 }
 
 Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory,

@@ -82,8 +82,8 @@ struct InspectionInput {
 };
 Result<Inspection> Inspect(const InspectionInput& input);
 
-// NotFound unless the directory exists and holds a file of a database. InvalidArgument if it is a LevelDB
-// database, NotSupported if it is a RocksDB database.
+// NotFound unless the directory exists and holds a file of a database. InvalidArgument or NotSupported if
+// it is a database of another kind (db/import.h).
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);
 // Locks the database as long as the result lives. The result is null if may_create is false and LOCK does not
 // exist or cannot be locked for another reason than Busy.

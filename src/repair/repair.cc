@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "blob/reader.h"
 #include "compaction/flush_job.h"
+#include "db/import.h"
 #include "db/lost_directory.h"
 #include "db/store.h"
 #include "env/copy_file.h"
@@ -527,8 +528,7 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   repair::Repairer repairer(checked, path, std::move(inspection), std::move(lost), repair);
   RETURN_IF_ERROR(repairer.Run());
   RepairReport report = repairer.TakeReport();
-  if (is_adopted)
-    report.actions.insert(report.actions.begin(), "tables and WAL segments with LevelDB's file names were renamed");
+  if (is_adopted) report.actions.emplace(report.actions.begin(), db::kFilesAdopted);
   return report;
 }
 

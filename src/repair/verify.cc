@@ -1,5 +1,6 @@
 // Verify: returns the result of the inspection. Also the text form of a Damage.
 #include "base/bytes.h"
+#include "db/import.h"
 #include "db/options_check.h"
 #include "db/recovery.h"
 #include "mergedb/repair.h"
@@ -32,7 +33,7 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, false));
-  // Tables with LevelDB's names would look missing.
+  // Tables with names of another database would look missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
   ASSIGN_OR_RETURN(

@@ -152,10 +152,10 @@ class ReaderImpl final : public Reader {
   // Constant after Load.
   BlockSource source_;
   format::Bloom bloom_;
-  const format::leveldb::FilterPolicy* const filter_policy_;
+  const format::FilterPolicy* const filter_policy_;
   const bool is_mapped_;
   std::string own_filter_bytes_;
-  std::optional<format::leveldb::FilterBlock> own_filter_;
+  std::optional<format::FilterBlock> own_filter_;
   kv::RangeTombstones range_tombstones_;
   format::FileMetaPtr meta_;
 };

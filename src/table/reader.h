@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/block_cache.h"
-#include "format/leveldb_filter.h"
+#include "format/filter_block.h"
 #include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
@@ -37,7 +37,7 @@ struct ReadControl {
 
 struct ReaderOptions {
   // The program's own filter policy; must outlive the reader. Null: bloom filters.
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  const format::FilterPolicy* filter_policy = nullptr;
   // Map the file if the file system can; else read it.
   bool is_mapped = false;
 };

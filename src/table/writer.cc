@@ -71,8 +71,8 @@ class WriterImpl final : public Writer {
   format::BlockBuilder block_;
   format::IndexBuilder index_;
   std::vector<uint64_t> hashes_;
-  const format::leveldb::FilterPolicy* const filter_policy_;  // null: bloom
-  std::optional<format::leveldb::FilterBlockBuilder> own_filter_;
+  const format::FilterPolicy* const filter_policy_;  // null: bloom
+  std::optional<format::FilterBlockBuilder> own_filter_;
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
   bool is_older_version_ = false;  // the previous entry hides this one

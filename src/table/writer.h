@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "format/leveldb_filter.h"
+#include "format/filter_block.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
@@ -32,7 +32,7 @@ struct WriterOptions {
   int bloom_bits_per_key = 10;
   // The program's own filter policy, used instead of the bloom filter, with any comparator. Null: bloom
   // filter. Must outlive the writer.
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  const format::FilterPolicy* filter_policy = nullptr;
   size_t block_bytes = 4096;
   // No prefix compression of keys, for readers that show keys in place.
   bool keeps_keys_whole = false;

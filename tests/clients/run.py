@@ -334,7 +334,7 @@ def main():
     parser.add_argument("client", choices=("plyvel", "levigo", "ceph", "files"))
     parser.add_argument("--dropin", default=os.path.join(ROOT, "build", "release", "dropin"), help="where libleveldb.so.1d is")
     parser.add_argument("--mergedb", default=os.path.join(ROOT, "build", "release", "bin", "mergedb"))
-    parser.add_argument("--stock", default="", help="tests/legacy/stock_leveldb.cc, built")
+    parser.add_argument("--stock", default="", help="tests/leveldb/stock_leveldb.cc, built")
     arguments = parser.parse_args()
     arguments.dropin = os.path.abspath(arguments.dropin)
     os.makedirs(HOME, exist_ok=True)

@@ -12,7 +12,7 @@
 #include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "tests/legacy/leveldb_directory.h"
+#include "tests/leveldb/leveldb_directory.h"
 
 namespace mergedb::testing {
 namespace {

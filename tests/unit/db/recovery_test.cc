@@ -5,12 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "format/batch.h"
-#include "format/table_layout.h"
 #include "testing/fault_file_system.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
-#include "wal/frame.h"
 
 namespace mergedb::db {
 namespace {
@@ -54,48 +52,6 @@ TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
   EXPECT_OK(CheckFiles(&files_, "/d", *version));
   files_.AddFault({.op = testing::Op::kSizeOf});
   EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kIOError));
-}
-
-// Recovery renames the files that a LevelDB Env has named, if they are tables of the tree or segments of this
-// database. It leaves other files alone.
-TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
-  manifest::Loaded loaded;
-  loaded.database_id = 7;
-  ASSERT_OK_AND_ASSIGN(loaded.version, testing::ParseTree(kv::Order(BytewiseComparator()),
-                                                          "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB\n"));
-  for (const char* name : {"000012.ldb", "000013.tbl", "000013.ldb", "000014.ldb", "000016.log"}) Write(name);
-  std::string segment(wal::kBlockBytes, 0);
-  wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
-  ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
-  wal::StoreSegmentHead(segment.data(), {.database_id = 8, .generation = 1, .capacity = 8192, .is_appended = true});
-  ASSERT_OK(files_.WriteWhole("/d/000017.log", segment));
-
-  ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(&files_, "/d"));
-  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, &loaded, false).status(),
-              StatusIs(Code::kNotSupported, HasSubstr("000012.ldb")));
-  ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, &loaded, true));
-  EXPECT_TRUE(is_any);
-  EXPECT_THAT(files_.Files(),
-              ::testing::UnorderedElementsAre("/d/000012.tbl", "/d/000013.tbl", "/d/000013.ldb", "/d/000014.ldb",
-                                              "/d/000015.seg", "/d/000016.log", "/d/000017.log"));
-  ASSERT_OK_AND_ASSIGN(inventory, TakeInventory(&files_, "/d"));
-  ASSERT_OK_AND_ASSIGN(const bool is_more, AdoptFiles(&files_, "/d", inventory, &loaded, false));
-  EXPECT_FALSE(is_more);
-}
-
-TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
-  for (const char* name : {"000012.ldb", "000013.ldb", "000016.log"}) Write(name);
-  ASSERT_OK(files_.WriteWhole("/d/000014.ldb", "blocks" + std::string(format::kTableMagic)));
-  std::string segment(wal::kBlockBytes, 0);
-  wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
-  ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
-  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(&files_, "/d"));
-  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, nullptr, false).status(),
-              StatusIs(Code::kNotSupported, HasSubstr("000014.ldb")));
-  ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, nullptr, true));
-  EXPECT_TRUE(is_any);
-  EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.ldb", "/d/000013.ldb", "/d/000014.tbl",
-                                                              "/d/000015.seg", "/d/000016.log"));
 }
 
 // A forged WAL: the checks of the frames fit, but their records repeat sequences or exceed the largest

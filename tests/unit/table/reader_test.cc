@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "leveldb/format/filter.h"
 #include "tests/unit/kv/iterator_contract.h"
 #include "tests/unit/table/table_rows.h"
 
@@ -289,7 +290,7 @@ TEST(Reader, ReadsABlockOnceAndThenFromTheCache) {
 // If the versions of a key continue over many blocks, the filter of each block holds the key.
 TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
   const Backwards backwards;
-  const format::leveldb::BloomPolicy policy(10);
+  const leveldb_format::BloomPolicy policy(10);
   for (const kv::Order& order : {Bytewise(), kv::Order(&backwards)}) {
     MemoryFiles files;
     auto rows = ManyRows(2000);

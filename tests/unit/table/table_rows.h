@@ -60,7 +60,7 @@ struct TableShape {
   Compression compression = Compression::kNone;
   size_t block_bytes = 4096;
   int bloom_bits_per_key = 10;
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  const format::FilterPolicy* filter_policy = nullptr;
   bool keeps_keys_whole = false;
   uint64_t bytes_expected = 1 << 20;
   uint64_t unique_id = kUniqueId;

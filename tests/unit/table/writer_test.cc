@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "leveldb/format/filter.h"
 #include "table/reader.h"
 #include "tests/unit/table/table_rows.h"
 
@@ -153,7 +154,7 @@ TEST(Writer, ReportsAFullDiskAndStaysFailed) {
 TEST(Writer, ReportsAFullDiskWhereverItsBufferEnds) {
   constexpr size_t kPiece = 1 << 20;
   const auto ranges = kv::RangeTombstones::Fragment(Bytewise(), {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
-  const format::leveldb::BloomPolicy policy(10);
+  const leveldb_format::BloomPolicy policy(10);
   for (const bool has_own_filter : {false, true}) {
     for (size_t behind = 0; behind < 5000; behind += behind < 600 ? 4 : 97) {
       SCOPED_TRACE(behind);
