@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mergedb/export.h"
 
@@ -97,6 +98,27 @@ MERGEDB_EXPORT std::optional<double> ToF64(std::string_view value);
 MERGEDB_EXPORT std::string FromU64(uint64_t number);
 MERGEDB_EXPORT std::string FromI64(int64_t number);
 MERGEDB_EXPORT std::string FromF64(double number);
+
+// ---- the built-in types as values, for programs that take the type from a user or from another language.
+
+enum class Argument : uint8_t { kBytes, kU64, kI64, kF64 };
+struct Type {
+  int id;                 // MERGEDB_ADD_U64, ... of include/mergedb/c.h; the first byte of an operand
+  std::string_view name;  // "add-u64", ..., as in the text of Print; the text is static
+  Argument argument;      // the member of Arguments that has the bytes or the number
+};
+MERGEDB_EXPORT std::vector<Type> Types();  // by ascending id
+
+struct Arguments {
+  uint64_t u64 = 0;  // also the timestamp of first and last
+  int64_t i64 = 0;
+  double f64 = 0;
+  std::string_view bytes = {};
+  AppendOptions append = {};
+};
+// The operand of a type. Make uses the arguments that the type's function above has. Without a value if no
+// built-in type has this id.
+MERGEDB_EXPORT std::optional<std::string> Make(int type, const Arguments& arguments);
 
 // "add-u64 5", "append \"x\" ...": a text for people. Never fails; bytes that are not an operand give a text
 // that says so.

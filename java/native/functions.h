@@ -24,13 +24,15 @@ JNINativeMethod Method(const char* name, const char* signature, Function* functi
 #define MERGEDB_BYTES "[B"
 #define MERGEDB_BUFFER "Ljava/nio/ByteBuffer;"
 #define MERGEDB_CALLBACKS "Ldev/mergedb/Callbacks;"
-#define MERGEDB_OPERAND "IIJJ[B[B[B"
+#define MERGEDB_OPERAND "IIJJDJ[B[B[B"
 
 // The parts of a dev.mergedb.Merge.
 struct Operand {
   jint type;
   jint keep;
-  jlong number;
+  jlong u64;
+  jlong i64;
+  jdouble f64;
   jlong cap_bytes;
   jbyteArray bytes;
   jbyteArray delimiter;

@@ -96,12 +96,14 @@ void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, ji
 }
 
 void TransactionMerge(JNIEnv* env, jclass, jlong transaction, jint keyspace, jbyteArray key, jint type, jint keep,
-                      jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+                      jlong u64, jlong i64, jdouble f64, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter,
+                      jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;
     mergedb_operand operand;
-    if (!TakeOperand(call, key, {type, keep, number, cap_bytes, bytes, delimiter, name}, &k, &text, &operand)) return;
+    if (!TakeOperand(call, key, {type, keep, u64, i64, f64, cap_bytes, bytes, delimiter, name}, &k, &text, &operand))
+      return;
     call.Done(mergedb_transaction_merge(Handle(transaction), static_cast<mergedb_keyspace>(keyspace), k.data, k.size,
                                         &operand, call.error()));
   });

@@ -79,12 +79,14 @@ void DeletePrefix(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace,
 }
 
 void Merge(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyteArray key, jint type, jint keep,
-           jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+           jlong u64, jlong i64, jdouble f64, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter,
+           jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;
     mergedb_operand operand;
-    if (!TakeOperand(call, key, {type, keep, number, cap_bytes, bytes, delimiter, name}, &k, &text, &operand)) return;
+    if (!TakeOperand(call, key, {type, keep, u64, i64, f64, cap_bytes, bytes, delimiter, name}, &k, &text, &operand))
+      return;
     call.Done(mergedb_merge(Handle(db), Options(durability, keyspace).get(), k.data, k.size, &operand, call.error()));
   });
 }
@@ -145,12 +147,13 @@ void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint k
 }
 
 void BatchMerge(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint keyspace, jbyteArray key, jint type,
-                jint keep, jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+                jint keep, jlong u64, jlong i64, jdouble f64, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter,
+                jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;
     mergedb_operand operand;
-    if (!TakeOperand(call, key, {type, keep, number, cap_bytes, bytes, delimiter, name}, &k, &text, &operand) ||
+    if (!TakeOperand(call, key, {type, keep, u64, i64, f64, cap_bytes, bytes, delimiter, name}, &k, &text, &operand) ||
         !SetKeyspace(call, batch, set_keyspace, keyspace)) {
       return;
     }
@@ -188,22 +191,9 @@ bool TakeOperand(Call& call, jbyteArray key, const Operand& given, mergedb_slice
   operand->struct_size = sizeof *operand;
   operand->type = given.type;
   operand->keep = given.keep;
-  const auto number = static_cast<uint64_t>(given.number);
-  switch (given.type) {
-    case MERGEDB_ADD_U64:
-    case MERGEDB_MAX_U64:
-    case MERGEDB_MIN_U64:
-    case MERGEDB_FIRST:
-    case MERGEDB_LAST: operand->u64 = number; break;
-    case MERGEDB_ADD_I64:
-    case MERGEDB_ADD_I64_FAILING:
-    case MERGEDB_MAX_I64:
-    case MERGEDB_MIN_I64: operand->i64 = given.number; break;
-    case MERGEDB_ADD_F64:
-    case MERGEDB_MAX_F64:
-    case MERGEDB_MIN_F64: std::memcpy(&operand->f64, &number, sizeof number); break;
-    default: break;
-  }
+  operand->u64 = static_cast<uint64_t>(given.u64);
+  operand->i64 = given.i64;
+  operand->f64 = given.f64;
   operand->bytes = bytes;
   operand->delimiter = delimiter;
   operand->cap_bytes = static_cast<uint64_t>(given.cap_bytes);

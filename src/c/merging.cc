@@ -1,5 +1,8 @@
 #include "c/merging.h"
 
+#include <optional>
+#include <utility>
+
 #include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/merge.h"
@@ -13,10 +16,6 @@ struct mergedb_merge_result {
 
 namespace mergedb::c {
 namespace {
-
-merge::Overflow OverflowOf(int32_t type) {
-  return type == MERGEDB_ADD_I64 ? merge::Overflow::kSaturate : merge::Overflow::kFail;
-}
 
 class ForeignOperator final : public MergeOperator {
  public:
@@ -62,41 +61,28 @@ Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
   RETURN_IF_ERROR(CheckBytes(given.bytes.data, given.bytes.size, "bytes"));
   RETURN_IF_ERROR(CheckBytes(given.delimiter.data, given.delimiter.size, "delimiter"));
   const std::string_view bytes = ToStringView(given.bytes);
-  switch (given.type) {
-    case MERGEDB_ADD_U64: *operand = merge::AddU64(given.u64); return {};
-    case MERGEDB_ADD_I64:
-    case MERGEDB_ADD_I64_FAILING: *operand = merge::AddI64(given.i64, OverflowOf(given.type)); return {};
-    case MERGEDB_ADD_F64: *operand = merge::AddF64(given.f64); return {};
-    case MERGEDB_MAX_U64: *operand = merge::MaxU64(given.u64); return {};
-    case MERGEDB_MAX_I64: *operand = merge::MaxI64(given.i64); return {};
-    case MERGEDB_MAX_F64: *operand = merge::MaxF64(given.f64); return {};
-    case MERGEDB_MAX_BYTES: *operand = merge::MaxBytes(bytes); return {};
-    case MERGEDB_MIN_U64: *operand = merge::MinU64(given.u64); return {};
-    case MERGEDB_MIN_I64: *operand = merge::MinI64(given.i64); return {};
-    case MERGEDB_MIN_F64: *operand = merge::MinF64(given.f64); return {};
-    case MERGEDB_MIN_BYTES: *operand = merge::MinBytes(bytes); return {};
-    case MERGEDB_AND: *operand = merge::And(bytes); return {};
-    case MERGEDB_OR: *operand = merge::Or(bytes); return {};
-    case MERGEDB_XOR: *operand = merge::Xor(bytes); return {};
-    case MERGEDB_APPEND:
-      *operand = merge::Append(
-          bytes, {.delimiter = ToStringView(given.delimiter),
-                  .cap_bytes = given.cap_bytes,
-                  .keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest});
-      return {};
-    case MERGEDB_FIRST: *operand = merge::First(given.u64, bytes); return {};
-    case MERGEDB_LAST: *operand = merge::Last(given.u64, bytes); return {};
-    case MERGEDB_JSON_PATCH: *operand = merge::JsonPatch(bytes); return {};
-    case MERGEDB_PUT_BYTES: *operand = merge::Put(bytes); return {};
-    case MERGEDB_PROGRAM:
-      RETURN_IF_ERROR(CheckPointer(given.name, "name"));
-      *operand = merge::Named(given.name, bytes);
-      return {};
-    case MERGEDB_ENCODED: operand->assign(bytes); return {};
-    default:
-      return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) +
-                                     ", expected a mergedb_operand_type, such as MERGEDB_ADD_U64");
+  if (given.type == MERGEDB_PROGRAM) {
+    RETURN_IF_ERROR(CheckPointer(given.name, "name"));
+    *operand = merge::Named(given.name, bytes);
+    return {};
   }
+  if (given.type == MERGEDB_ENCODED) {
+    operand->assign(bytes);
+    return {};
+  }
+  const merge::Keep keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest;
+  std::optional<std::string> made = merge::Make(
+      given.type, {.u64 = given.u64,
+                   .i64 = given.i64,
+                   .f64 = given.f64,
+                   .bytes = bytes,
+                   .append = {.delimiter = ToStringView(given.delimiter), .cap_bytes = given.cap_bytes, .keep = keep}});
+  if (!made) {
+    return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) +
+                                   ", expected a mergedb_operand_type, such as MERGEDB_ADD_U64");
+  }
+  *operand = std::move(*made);
+  return {};
 }
 
 std::shared_ptr<const MergeOperator> NewForeignOperator(const mergedb_merge_operator& given) {

@@ -4,8 +4,7 @@
 
 #include "base/bytes.h"
 #include "format/batch.h"
-#include "kv/json_patch.h"
-#include "kv/operand.h"
+#include "kv/merge_operators.h"
 #include "mergedb/db.h"
 
 namespace mergedb::db {
@@ -31,12 +30,10 @@ Status CheckRange(const kv::Order& order, std::string_view begin, std::string_vi
                                  base::Escape(end, 64) + "'");
 }
 
-// WHY a patch is parsed here: if it were no JSON, every later read of its key would fail.
 Status CheckMerge(std::string_view operand) {
   static_assert(kv::kMergedValueBytesMax == kValueBytesMax);
-  const Status status = kv::CheckOperand(operand);
-  if (!status.ok()) return Status::InvalidArgument(status.message());
-  return kv::TypeOf(operand) == kv::OperandType::kJsonPatch ? kv::CheckJsonPatch(operand.substr(1)) : Status();
+  const Status status = kv::CheckNewOperand(operand);
+  return status.ok() ? Status() : Status::InvalidArgument(status.message());
 }
 
 Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options) {

@@ -29,10 +29,7 @@ bool AreOneRun(std::string_view a, std::string_view b) {
 Status ApplyProgram(const ProgramOperators* operators, std::string_view key, std::span<const std::string_view> run,
                     Value* value) {
   static const ProgramOperators none;
-  if (value->family != Family::kNothing && value->family != Family::kBytes) {
-    return Status::MergeFailed(OperandName(run[0]) + " meets " + std::string(FamilyName(value->family)) +
-                               ": a clash of types");
-  }
+  if (value->family != Family::kNothing && value->family != Family::kBytes) { return Clash(run[0], value->family); }
   std::vector<std::string_view> given;
   given.reserve(run.size());
   ProgramParts parts;

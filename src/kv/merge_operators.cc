@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -14,10 +16,108 @@
 namespace mergedb::kv {
 namespace {
 
-Status Clash(std::string_view operand, const Value& value) {
-  return Status::MergeFailed(OperandName(operand) + " meets " + std::string(FamilyName(value.family)) +
-                             ": a clash of types");
+using merge::Argument;
+using merge::Arguments;
+
+// ---- bodies -----------------------------------------------------------------------------------------------
+
+uint64_t BitsOf(std::string_view operand) { return base::LoadFixed64(operand.data() + 1); }
+
+bool HasNumber(std::string_view operand) { return operand.size() == 9; }
+bool HasSum(std::string_view operand) { return operand.size() == 9 || operand.size() == 17; }
+bool HasBytes(std::string_view) { return true; }
+bool HasTimestamp(std::string_view operand) { return operand.size() >= 9; }
+bool HasForm(std::string_view operand) { return operand.size() > 1 && static_cast<uint8_t>(operand[1]) <= 1; }
+template <typename Parts, bool (*parse)(std::string_view operand, Parts* parts)>
+bool HasParts(std::string_view operand) {
+  Parts parts;
+  return parse(operand, &parts);
 }
+
+void AppendU64(const Arguments& given, std::string* operand) { base::AppendFixed64(operand, given.u64); }
+void AppendI64(const Arguments& given, std::string* operand) {
+  base::AppendFixed64(operand, static_cast<uint64_t>(given.i64));
+}
+void AppendF64(const Arguments& given, std::string* operand) {
+  base::AppendFixed64(operand, std::bit_cast<uint64_t>(given.f64));
+}
+void AppendBytes(const Arguments& given, std::string* operand) { operand->append(given.bytes); }
+void AppendStamped(const Arguments& given, std::string* operand) {
+  base::AppendFixed64(operand, given.u64);
+  operand->append(given.bytes);
+}
+void AppendPatch(const Arguments& given, std::string* operand) {
+  operand->push_back(static_cast<char>(kJsonPlain));
+  operand->append(given.bytes);
+}
+void AppendAppend(const Arguments& given, std::string* operand) {
+  using Cap = AppendParts::Cap;
+  const Cap cap = given.append.cap_bytes == 0                 ? Cap::kNone
+                  : given.append.keep == merge::Keep::kNewest ? Cap::kKeepNewest
+                                                              : Cap::kKeepOldest;
+  operand->push_back(static_cast<char>(cap));
+  if (cap != Cap::kNone) base::AppendVarint64(operand, given.append.cap_bytes);
+  base::AppendLengthPrefixed(operand, given.append.delimiter);
+  operand->append(given.bytes);
+}
+
+std::string Quote(std::string_view bytes) { return "\"" + base::Escape(bytes) + "\""; }
+
+std::string PrintU64(std::string_view operand) { return std::to_string(BitsOf(operand)); }
+std::string PrintF64(std::string_view operand) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, std::bit_cast<double>(BitsOf(operand))).ptr;
+  return {text, end};
+}
+std::string PrintBytes(std::string_view operand) { return Quote(operand.substr(1)); }
+std::string PrintStamped(std::string_view operand) {
+  return "at " + PrintU64(operand) + " " + Quote(operand.substr(9));
+}
+std::string PrintPatch(std::string_view operand) { return base::Escape(operand.substr(2)); }
+std::string PrintProgram(std::string_view operand) {
+  ProgramParts parts;
+  return ParseProgram(operand, &parts) ? Quote(parts.operand) : "?";
+}
+std::string PrintAppend(std::string_view operand) {
+  AppendParts parts;
+  if (!ParseAppend(operand, &parts)) return "?";
+  std::string text = Quote(parts.bytes);
+  if (!parts.delimiter.empty()) text += " delimiter " + Quote(parts.delimiter);
+  if (parts.cap == AppendParts::Cap::kNone) return text;
+  const bool keeps_newest = parts.cap == AppendParts::Cap::kKeepNewest;
+  return text + (keeps_newest ? " newest " : " oldest ") + std::to_string(parts.cap_bytes);
+}
+
+// A combined sum may need more than 64 bits.
+std::string PrintWide(std::string_view operand) {
+  Wide number = 0;
+  if (!ParseWide(operand.substr(1), &number)) return "?";
+  const bool is_negative = number < 0;
+  auto rest = is_negative ? -static_cast<unsigned __int128>(number) : static_cast<unsigned __int128>(number);
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+    rest /= 10;
+  } while (rest != 0);
+  return is_negative ? "-" + digits : digits;
+}
+
+// WHY a new patch is parsed: if it were no JSON, every later read of its key would fail.
+Status CheckPatch(std::string_view operand) { return CheckJsonPatch(operand.substr(1)); }
+
+constexpr Body kU64 = {Argument::kU64, "8 bytes", HasNumber, AppendU64, PrintU64};
+constexpr Body kI64 = {Argument::kI64, "8 bytes", HasNumber, AppendI64, PrintWide};
+constexpr Body kI64Sum = {Argument::kI64, "8 or 16 bytes", HasSum, AppendI64, PrintWide};
+constexpr Body kF64 = {Argument::kF64, "8 bytes", HasNumber, AppendF64, PrintF64};
+constexpr Body kBytes = {Argument::kBytes, "bytes", HasBytes, AppendBytes, PrintBytes};
+constexpr Body kAppend = {Argument::kBytes, "cap, delimiter and bytes", HasParts<AppendParts, ParseAppend>,
+                          AppendAppend, PrintAppend};
+constexpr Body kStamped = {Argument::kBytes, "a timestamp of 8 bytes", HasTimestamp, AppendStamped, PrintStamped};
+constexpr Body kJson = {Argument::kBytes, "form 0 or 1", HasForm, AppendPatch, PrintPatch, CheckPatch};
+constexpr Body kProgramBody = {Argument::kBytes, "a name of 1 to 255 bytes", HasParts<ProgramParts, ParseProgram>,
+                               nullptr, PrintProgram};
+
+// ---- effects ----------------------------------------------------------------------------------------------
 
 Status WrongSize(std::string_view operand, size_t bytes) {
   return Status::MergeFailed(OperandName(operand) + " needs a value of 8 bytes; the one there has " +
@@ -27,20 +127,6 @@ Status WrongSize(std::string_view operand, size_t bytes) {
 Status TooLarge(std::string_view operand) {
   return Status::MergeFailed(OperandName(operand) + " makes a value of more than " +
                              std::to_string(kMergedValueBytesMax) + " bytes");
-}
-
-bool IsWholeNumber(Family family) {
-  return family == Family::kU64 || family == Family::kI64 || family == Family::kI64Saturating ||
-         family == Family::kI64Failing;
-}
-
-void SetNumber(Family family, uint64_t bits, Value* value) {
-  value->family = family;
-  if (family == Family::kF64) {
-    value->real = std::bit_cast<double>(bits);
-  } else {
-    value->number = family == Family::kU64 ? static_cast<Wide>(bits) : static_cast<Wide>(static_cast<int64_t>(bits));
-  }
 }
 
 // If *value is nothing or bytes, makes it a number of `family`. *is_first: it was nothing, so the operand
@@ -56,18 +142,19 @@ Status EnterNumber(std::string_view operand, Family family, Value* value, bool* 
     SetNumber(family, base::LoadFixed64(value->bytes.data()), value);
     return {};
   }
-  return value->family == family ? Status() : Clash(operand, *value);
+  return value->family == family ? Status() : Clash(operand, value->family);
 }
 
 Status EnterBytes(std::string_view operand, Value* value, bool* is_first) {
   *is_first = value->family == Family::kNothing;
   if (*is_first) value->family = Family::kBytes;
-  return value->family == Family::kBytes ? Status() : Clash(operand, *value);
+  return value->family == Family::kBytes ? Status() : Clash(operand, value->family);
 }
 
 // max and min accept all three i64 families. A sum accepts plain i64 and its own family.
 Status EnterI64(std::string_view operand, Family family, Value* value, bool* is_first) {
-  const bool is_i64 = IsWholeNumber(value->family) && value->family != Family::kU64;
+  const bool is_i64 =
+      value->family == Family::kI64 || value->family == Family::kI64Saturating || value->family == Family::kI64Failing;
   if (is_i64 && (family == Family::kI64 || value->family == Family::kI64)) {
     *is_first = false;
     if (family != Family::kI64) value->family = family;
@@ -79,15 +166,15 @@ Status EnterI64(std::string_view operand, Family family, Value* value, bool* is_
 Status AddU64(std::string_view operand, Value* value) {
   bool is_first = false;
   RETURN_IF_ERROR(EnterNumber(operand, Family::kU64, value, &is_first));
-  const uint64_t delta = base::LoadFixed64(operand.data() + 1);
+  const uint64_t delta = BitsOf(operand);
   value->number = static_cast<Wide>(is_first ? delta : static_cast<uint64_t>(value->number) + delta);
   return {};
 }
 
+template <Family family>
 Status AddI64(std::string_view operand, Value* value) {
-  const bool saturates = TypeOf(operand) == OperandType::kAddI64Saturating;
   bool is_first = false;
-  RETURN_IF_ERROR(EnterI64(operand, saturates ? Family::kI64Saturating : Family::kI64Failing, value, &is_first));
+  RETURN_IF_ERROR(EnterI64(operand, family, value, &is_first));
   Wide delta = 0;
   ASSERT(ParseWide(operand.substr(1), &delta), "the operand was checked");
   if (is_first) value->number = 0;
@@ -98,7 +185,7 @@ Status AddI64(std::string_view operand, Value* value) {
 Status AddF64(std::string_view operand, Value* value) {
   bool is_first = false;
   RETURN_IF_ERROR(EnterNumber(operand, Family::kF64, value, &is_first));
-  const auto delta = std::bit_cast<double>(base::LoadFixed64(operand.data() + 1));
+  const auto delta = std::bit_cast<double>(BitsOf(operand));
   value->real = is_first ? delta : value->real + delta;
   return {};
 }
@@ -109,12 +196,13 @@ int64_t TotalOrder(double number) {
   return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
 }
 
-Status TakeExtremeNumber(std::string_view operand, Family family, bool is_max, Value* value) {
+template <Family family, bool is_max>
+Status TakeNumber(std::string_view operand, Value* value) {
   bool is_first = false;
   RETURN_IF_ERROR(family == Family::kI64 ? EnterI64(operand, family, value, &is_first)
                                          : EnterNumber(operand, family, value, &is_first));
   Value given;
-  SetNumber(family, base::LoadFixed64(operand.data() + 1), &given);
+  SetNumber(family, BitsOf(operand), &given);
   const bool is_larger =
       family == Family::kF64 ? TotalOrder(given.real) > TotalOrder(value->real) : given.number > value->number;
   if (!is_first && is_larger != is_max) return {};
@@ -123,7 +211,8 @@ Status TakeExtremeNumber(std::string_view operand, Family family, bool is_max, V
   return {};
 }
 
-Status TakeExtremeBytes(std::string_view operand, bool is_max, Value* value) {
+template <bool is_max>
+Status TakeBytes(std::string_view operand, Value* value) {
   bool is_first = false;
   RETURN_IF_ERROR(EnterBytes(operand, value, &is_first));
   const std::string_view given = operand.substr(1);
@@ -131,18 +220,13 @@ Status TakeExtremeBytes(std::string_view operand, bool is_max, Value* value) {
   return {};
 }
 
+template <typename Operation>
 Status ApplyBits(std::string_view operand, Value* value) {
   bool is_first = false;
   RETURN_IF_ERROR(EnterBytes(operand, value, &is_first));
   const std::string_view mask = operand.substr(1);
   const size_t shared = std::min(mask.size(), value->bytes.size());
-  const OperandType type = TypeOf(operand);
-  for (size_t i = 0; i < shared; ++i) {
-    const char was = value->bytes[i];
-    value->bytes[i] = static_cast<char>(type == OperandType::kAnd  ? was & mask[i]
-                                        : type == OperandType::kOr ? was | mask[i]
-                                                                   : was ^ mask[i]);
-  }
+  for (size_t i = 0; i < shared; ++i) value->bytes[i] = static_cast<char>(Operation()(value->bytes[i], mask[i]));
   value->bytes.append(mask.substr(shared));
   return {};
 }
@@ -161,8 +245,8 @@ Status Append(std::string_view operand, Value* value) {
   return value->bytes.size() <= kMergedValueBytesMax ? Status() : TooLarge(operand);
 }
 
+template <bool is_last>
 Status TakeStamped(std::string_view operand, Value* value) {
-  const bool is_last = TypeOf(operand) == OperandType::kLast;
   uint64_t timestamp = 0;
   std::string_view bytes;
   ASSERT(ParseStamped(operand.substr(1), &timestamp, &bytes), "the operand was checked");
@@ -174,7 +258,7 @@ Status TakeStamped(std::string_view operand, Value* value) {
     case Family::kStamped:
       if (is_last ? timestamp < value->timestamp : timestamp >= value->timestamp) return {};
       break;
-    default: return Clash(operand, *value);
+    default: return Clash(operand, value->family);
   }
   value->family = Family::kStamped;
   value->timestamp = timestamp;
@@ -182,222 +266,180 @@ Status TakeStamped(std::string_view operand, Value* value) {
   return {};
 }
 
-Status ApplyOne(std::string_view operand, Value* value) {
-  const OperandType type = TypeOf(operand);
-  switch (type) {
-    case OperandType::kAddU64: return AddU64(operand, value);
-    case OperandType::kAddI64Saturating:
-    case OperandType::kAddI64Failing: return AddI64(operand, value);
-    case OperandType::kAddF64: return AddF64(operand, value);
-    case OperandType::kMaxU64:
-    case OperandType::kMinU64: return TakeExtremeNumber(operand, Family::kU64, type == OperandType::kMaxU64, value);
-    case OperandType::kMaxI64:
-    case OperandType::kMinI64: return TakeExtremeNumber(operand, Family::kI64, type == OperandType::kMaxI64, value);
-    case OperandType::kMaxF64:
-    case OperandType::kMinF64: return TakeExtremeNumber(operand, Family::kF64, type == OperandType::kMaxF64, value);
-    case OperandType::kMaxBytes:
-    case OperandType::kMinBytes: return TakeExtremeBytes(operand, type == OperandType::kMaxBytes, value);
-    case OperandType::kAnd:
-    case OperandType::kOr:
-    case OperandType::kXor: return ApplyBits(operand, value);
-    case OperandType::kAppend: return Append(operand, value);
-    case OperandType::kFirst:
-    case OperandType::kLast: return TakeStamped(operand, value);
-    case OperandType::kPut:
-      value->family = Family::kBytes;
-      value->bytes.assign(operand.substr(1));
-      return {};
-    case OperandType::kJsonPatch:
-    case OperandType::kProgram: break;
-  }
-  return Status::NotSupported(OperandName(operand) + " needs a newer version of mergedb");
+Status Put(std::string_view operand, Value* value) {
+  value->family = Family::kBytes;
+  value->bytes.assign(operand.substr(1));
+  return {};
 }
 
-Status ApplyJson(std::span<const std::string_view> operands, Value* value) {
-  const bool is_text = value->family == Family::kBytes || value->family == Family::kJson;
-  if (!is_text && value->family != Family::kNothing) return Clash(operands[0], *value);
+template <Status (*apply)(std::string_view operand, Value* value)>
+Status Each(Run run, Value* value) {
+  for (const std::string_view operand : run) RETURN_IF_ERROR(apply(operand, value));
+  return {};
+}
+
+std::vector<std::string_view> PatchesOf(Run run) {
   std::vector<std::string_view> patches;
-  for (const std::string_view operand : operands) patches.push_back(operand.substr(1));
+  for (const std::string_view operand : run) patches.push_back(operand.substr(1));
+  return patches;
+}
+
+Status ApplyJson(Run run, Value* value) {
+  const bool is_text = value->family == Family::kBytes || value->family == Family::kJson;
+  if (!is_text && value->family != Family::kNothing) return Clash(run[0], value->family);
   std::string result;
-  RETURN_IF_ERROR(
-      ApplyJsonPatches(is_text ? std::optional<std::string_view>(value->bytes) : std::nullopt, patches, &result));
+  RETURN_IF_ERROR(ApplyJsonPatches(is_text ? std::optional<std::string_view>(value->bytes) : std::nullopt,
+                                   PatchesOf(run), &result));
   value->family = Family::kJson;
   value->bytes = std::move(result);
   return {};
 }
 
-Status BadState(Family family, size_t bytes) {
-  return Status::Corruption("a merged value of family " + std::to_string(static_cast<int>(family)) + " with " +
-                            std::to_string(bytes) + " bytes");
+// ---- combining --------------------------------------------------------------------------------------------
+
+// The operands applied to nothing make the state of one operand that has the effect of all.
+bool CombineValues(Run run, std::string* combined) {
+  Value value;
+  if (!ApplyRun(run, &value).ok()) return false;
+  combined->assign(1, run[0][0]);
+  AppendState(value, combined);
+  return true;
 }
 
-Status UnknownFamily(Family family) {
-  return Status::NotSupported("a merged value of family " + std::to_string(static_cast<int>(family)) +
-                              " needs a newer version of mergedb");
+// Appends with different caps or delimiters cannot be combined.
+bool CombineAppends(Run run, std::string* combined) {
+  AppendParts parts;
+  if (!ParseAppend(run[0], &parts)) return false;
+  const std::string_view head = run[0].substr(0, parts.head_bytes);
+  for (const std::string_view operand : run.subspan(1)) {
+    if (!ParseAppend(operand, &parts) || operand.substr(0, parts.head_bytes) != head) return false;
+  }
+  Value value;
+  if (!ApplyRun(run, &value).ok()) return false;
+  combined->assign(head).append(value.bytes);
+  return true;
 }
 
-// The operand that makes `value` of nothing. `like` has its type.
-bool EncodeOperand(std::string_view like, const Value& value, std::string* operand) {
-  operand->assign(1, like[0]);
-  switch (value.family) {
-    case Family::kU64:
-    case Family::kI64: base::AppendFixed64(operand, static_cast<uint64_t>(value.number)); return true;
-    case Family::kI64Saturating:
-    case Family::kI64Failing: AppendWide(operand, value.number); return true;
-    case Family::kF64: base::AppendFixed64(operand, std::bit_cast<uint64_t>(value.real)); return true;
-    case Family::kStamped:
-      base::AppendFixed64(operand, value.timestamp);
-      operand->append(value.bytes);
-      return true;
-    case Family::kBytes: {
-      AppendParts parts;
-      const bool is_append = TypeOf(like) == OperandType::kAppend;
-      if (is_append && !ParseAppend(like, &parts)) return false;
-      if (is_append) operand->assign(like.substr(0, parts.head_bytes));
-      operand->append(value.bytes);
-      return true;
-    }
-    case Family::kJson:
-    case Family::kNothing: break;
-  }
-  return false;
+bool CombineJson(Run run, std::string* combined) {
+  std::string body;
+  if (!CombineJsonPatches(PatchesOf(run), &body).ok()) return false;
+  combined->assign(1, run[0][0]).append(body);
+  return true;
 }
 
-// True if the operands can be combined. Appends with different caps or delimiters cannot.
-bool AreAlike(std::string_view a, std::string_view b) {
-  if (a[0] != b[0]) return false;
-  AppendParts first, second;
-  if (TypeOf(a) != OperandType::kAppend) return true;
-  if (!ParseAppend(a, &first) || !ParseAppend(b, &second)) return false;
-  return a.substr(0, first.head_bytes) == b.substr(0, second.head_bytes);
+// ---- the table --------------------------------------------------------------------------------------------
+
+using std::bit_and, std::bit_or, std::bit_xor;
+
+// Row i has id i + 1.
+constexpr MergeType kMergeTypes[] = {
+    {1, "add-u64", kU64, Each<AddU64>, CombineValues, "uint64add"},
+    {2, "add-i64", kI64Sum, Each<AddI64<Family::kI64Saturating>>, CombineValues},
+    {3, "add-i64-failing", kI64Sum, Each<AddI64<Family::kI64Failing>>, CombineValues},
+    {4, "add-f64", kF64, Each<AddF64>, CombineValues},
+    {5, "max-u64", kU64, Each<TakeNumber<Family::kU64, true>>, CombineValues},
+    {6, "max-i64", kI64, Each<TakeNumber<Family::kI64, true>>, CombineValues},
+    {7, "max-f64", kF64, Each<TakeNumber<Family::kF64, true>>, CombineValues},
+    {8, "max", kBytes, Each<TakeBytes<true>>, CombineValues, "max"},
+    {9, "min-u64", kU64, Each<TakeNumber<Family::kU64, false>>, CombineValues},
+    {10, "min-i64", kI64, Each<TakeNumber<Family::kI64, false>>, CombineValues},
+    {11, "min-f64", kF64, Each<TakeNumber<Family::kF64, false>>, CombineValues},
+    {12, "min", kBytes, Each<TakeBytes<false>>, CombineValues},
+    {13, "and", kBytes, Each<ApplyBits<bit_and<>>>, CombineValues},
+    {14, "or", kBytes, Each<ApplyBits<bit_or<>>>, CombineValues},
+    {15, "xor", kBytes, Each<ApplyBits<bit_xor<>>>, CombineValues, "bytesxor"},
+    {16, "append", kAppend, Each<Append>, CombineAppends, "stringappend", {"\0\1,", 3}},
+    {17, "first", kStamped, Each<TakeStamped<false>>, CombineValues},
+    {18, "last", kStamped, Each<TakeStamped<true>>, CombineValues},
+    {19, "json", kJson, ApplyJson, CombineJson},
+    {20, "put", kBytes, Each<Put>, CombineValues, "put"},
+};
+
+// src/kv/fold.cc applies and combines the operands of a program's operator.
+constexpr MergeType kProgram = {30, "operand type 30", kProgramBody, nullptr, nullptr};
+
+const MergeType* Find(OperandType type) {
+  const size_t index = static_cast<size_t>(type) - 1;
+  if (index < std::size(kMergeTypes)) return &kMergeTypes[index];
+  return type == OperandType::kProgram ? &kProgram : nullptr;
 }
 
-}  // namespace
-
-Status DecodeBase(const Base& base, Value* value) {
-  if (base.kind == Kind::kDelete) {
-    value->family = Family::kNothing;
-    return {};
+// A row by its name. A wrong name or a row with a wrong id does not compile.
+consteval const MergeType& Row(std::string_view name) {
+  for (size_t i = 0; i < std::size(kMergeTypes); ++i) {
+    if (kMergeTypes[i].id != i + 1) throw "a row with a wrong id";
+    if (kMergeTypes[i].name == name) return kMergeTypes[i];
   }
-  if (base.kind == Kind::kPut) {
-    value->family = Family::kBytes;
-    value->bytes.assign(base.bytes);
-    return {};
-  }
-  ASSERT(base.kind == Kind::kMerged, "a base is nothing, bytes or a merged value");
-  if (base.bytes.empty()) return BadState(Family::kNothing, 0);
-  value->family = static_cast<Family>(base.bytes[0]);
-  const std::string_view state = base.bytes.substr(1);
-  switch (value->family) {
-    case Family::kU64:
-    case Family::kI64:
-    case Family::kF64:
-      if (state.size() != 8) return BadState(value->family, state.size());
-      SetNumber(value->family, base::LoadFixed64(state.data()), value);
-      return {};
-    case Family::kI64Saturating:
-    case Family::kI64Failing:
-      return ParseWide(state, &value->number) ? Status() : BadState(value->family, state.size());
-    case Family::kJson: value->bytes.assign(state); return {};
-    case Family::kStamped: {
-      std::string_view bytes;
-      if (!ParseStamped(state, &value->timestamp, &bytes)) return BadState(value->family, state.size());
-      value->bytes.assign(bytes);
-      return {};
-    }
-    default: break;
-  }
-  return UnknownFamily(value->family);
+  throw "no such row";
 }
+static_assert(OperandType{Row("add-u64").id} == OperandType::kAddU64);
+static_assert(OperandType{Row("json").id} == OperandType::kJsonPatch);
+static_assert(OperandType{Row("put").id} == OperandType::kPut);
 
-Kind EncodeValue(const Value& value, std::string* bytes) {
-  bytes->clear();
-  if (value.family == Family::kNothing) return Kind::kDelete;
-  if (value.family == Family::kBytes) {
-    bytes->assign(value.bytes);
-    return Kind::kPut;
-  }
-  bytes->push_back(static_cast<char>(value.family));
-  switch (value.family) {
-    case Family::kI64Saturating:
-    case Family::kI64Failing: AppendWide(bytes, value.number); break;
-    case Family::kF64: base::AppendFixed64(bytes, std::bit_cast<uint64_t>(value.real)); break;
-    case Family::kStamped:
-      base::AppendFixed64(bytes, value.timestamp);
-      bytes->append(value.bytes);
-      break;
-    case Family::kJson: bytes->append(value.bytes); break;
-    default: base::AppendFixed64(bytes, static_cast<uint64_t>(value.number)); break;
-  }
-  return Kind::kMerged;
-}
-
-namespace {
-
-// A sum as a reader sees it.
-Status ShowSum(Family family, std::string_view state, std::string* scratch, std::string_view* shown) {
-  constexpr Wide kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
-  Wide sum = 0;
-  if (!ParseWide(state, &sum)) return BadState(family, state.size());
-  const Wide nearest = std::clamp(sum, kLeast, kMost);
-  if (nearest != sum && family == Family::kI64Failing) {
-    return Status::MergeFailed("add-i64-failing: the sum does not fit an int64");
-  }
-  scratch->clear();
-  base::AppendFixed64(scratch, static_cast<uint64_t>(nearest));
-  *shown = *scratch;
-  return {};
+std::string MakeOf(const MergeType& type, const Arguments& given) {
+  std::string operand(1, static_cast<char>(type.id));
+  type.body.append(given, &operand);
+  return operand;
 }
 
 }  // namespace
 
-Status ShowValue(const Base& base, std::string* scratch, std::string_view* shown) {
-  *shown = base.bytes;
-  if (base.kind == Kind::kPut) return {};
-  ASSERT(base.kind == Kind::kMerged, "nothing cannot be shown");
-  if (base.bytes.empty()) return BadState(Family::kNothing, 0);
-  const auto family = static_cast<Family>(base.bytes[0]);
-  const std::string_view state = base.bytes.substr(1);
-  *shown = state;
-  switch (family) {
-    case Family::kU64:
-    case Family::kI64:
-    case Family::kF64: return state.size() == 8 ? Status() : BadState(family, state.size());
-    case Family::kI64Saturating:
-    case Family::kI64Failing: return ShowSum(family, state, scratch, shown);
-    case Family::kJson: return {};
-    case Family::kStamped:
-      if (state.size() < 8) return BadState(family, state.size());
-      *shown = state.substr(8);
-      return {};
-    default: return UnknownFamily(family);
-  }
+std::span<const MergeType> MergeTypes() { return kMergeTypes; }
+
+const MergeType* FindRocksDbType(std::string_view name) {
+  if (name.empty()) return nullptr;
+  const auto* const found = std::ranges::find(kMergeTypes, name, &MergeType::rocksdb_name);
+  return found == std::end(kMergeTypes) ? nullptr : found;
 }
 
-Status ApplyRun(std::span<const std::string_view> operands, Value* value) {
+std::string OperandName(std::string_view operand) {
+  if (operand.empty()) return "an empty operand";
+  ProgramParts program;
+  if (TypeOf(operand) == OperandType::kProgram && ParseProgram(operand, &program)) {
+    return "operator \"" + base::Escape(program.name) + "\"";
+  }
+  const MergeType* const type = Find(TypeOf(operand));
+  return type != nullptr ? std::string(type->name) : "operand type " + std::to_string(static_cast<uint8_t>(operand[0]));
+}
+
+Status Clash(std::string_view operand, Family family) {
+  return Status::MergeFailed(OperandName(operand) + " meets " + std::string(FamilyName(family)) + ": a clash of types");
+}
+
+Status CheckOperand(std::string_view operand) {
+  if (operand.empty()) return Status::InvalidArgument("an empty operand; use the functions of include/mergedb/merge.h");
+  const MergeType* const type = Find(TypeOf(operand));
+  if (type == nullptr) {
+    return Status::NotSupported(OperandName(operand) +
+                                " is unknown to this version; use the functions of include/mergedb/merge.h");
+  }
+  if (type->body.is_valid(operand)) return {};
+  return Status::InvalidArgument(OperandName(operand) + ": expected " + std::string(type->body.expected) + ", found " +
+                                 std::to_string(operand.size() - 1) + " bytes");
+}
+
+Status CheckNewOperand(std::string_view operand) {
+  RETURN_IF_ERROR(CheckOperand(operand));
+  const auto check = Find(TypeOf(operand))->body.check_new;
+  return check == nullptr ? Status() : check(operand);
+}
+
+Status ApplyRun(Run operands, Value* value) {
   for (const std::string_view operand : operands) {
     const Status status = CheckOperand(operand);
     if (!status.ok()) return status.IsNotSupported() ? status : Status::MergeFailed(status.message());
   }
-  if (TypeOf(operands[0]) == OperandType::kJsonPatch) return ApplyJson(operands, value);
-  for (const std::string_view operand : operands) RETURN_IF_ERROR(ApplyOne(operand, value));
-  return {};
+  const MergeType* const type = Find(TypeOf(operands[0]));
+  if (type->apply != nullptr) return type->apply(operands, value);
+  return Status::NotSupported(OperandName(operands[0]) + " is not built in");
 }
 
-bool CombineRun(std::span<const std::string_view> operands, std::string* combined) {
+bool CombineRun(Run operands, std::string* combined) {
   for (const std::string_view operand : operands) {
-    if (operand.empty() || !AreAlike(operands[0], operand)) return false;
+    if (operand.empty() || operand[0] != operands[0][0]) return false;
   }
-  if (TypeOf(operands[0]) == OperandType::kJsonPatch) {
-    std::vector<std::string_view> patches;
-    for (const std::string_view operand : operands) patches.push_back(operand.substr(1));
-    std::string body;
-    if (!CombineJsonPatches(patches, &body).ok()) return false;
-    combined->assign(1, operands[0][0]).append(body);
-    return true;
-  }
-  Value value;
-  return ApplyRun(operands, &value).ok() && EncodeOperand(operands[0], value, combined);
+  const MergeType* const type = Find(TypeOf(operands[0]));
+  return type != nullptr && type->combine != nullptr && type->combine(operands, combined);
 }
 
 bool Counter::Take(std::string_view operand) {
@@ -427,7 +469,69 @@ bool AddToCounter(const Base& below, std::string_view operand, Counter* made) {
 }
 
 bool StaysSmall(OperandType type) {
-  return type >= OperandType::kAddU64 && type <= OperandType::kMinF64 && type != OperandType::kMaxBytes;
+  const MergeType* const found = Find(type);
+  return found != nullptr && found->body.argument != Argument::kBytes;
 }
 
 }  // namespace mergedb::kv
+
+namespace mergedb::merge {
+
+using kv::MakeOf, kv::Row;
+
+std::string AddU64(uint64_t delta) { return MakeOf(Row("add-u64"), {.u64 = delta}); }
+std::string AddI64(int64_t delta, Overflow overflow) {
+  return MakeOf(overflow == Overflow::kSaturate ? Row("add-i64") : Row("add-i64-failing"), {.i64 = delta});
+}
+std::string AddF64(double delta) { return MakeOf(Row("add-f64"), {.f64 = delta}); }
+std::string MaxU64(uint64_t value) { return MakeOf(Row("max-u64"), {.u64 = value}); }
+std::string MaxI64(int64_t value) { return MakeOf(Row("max-i64"), {.i64 = value}); }
+std::string MaxF64(double value) { return MakeOf(Row("max-f64"), {.f64 = value}); }
+std::string MinU64(uint64_t value) { return MakeOf(Row("min-u64"), {.u64 = value}); }
+std::string MinI64(int64_t value) { return MakeOf(Row("min-i64"), {.i64 = value}); }
+std::string MinF64(double value) { return MakeOf(Row("min-f64"), {.f64 = value}); }
+std::string MaxBytes(std::string_view value) { return MakeOf(Row("max"), {.bytes = value}); }
+std::string MinBytes(std::string_view value) { return MakeOf(Row("min"), {.bytes = value}); }
+std::string And(std::string_view mask) { return MakeOf(Row("and"), {.bytes = mask}); }
+std::string Or(std::string_view mask) { return MakeOf(Row("or"), {.bytes = mask}); }
+std::string Xor(std::string_view mask) { return MakeOf(Row("xor"), {.bytes = mask}); }
+std::string Append(std::string_view bytes, const AppendOptions& options) {
+  return MakeOf(Row("append"), {.bytes = bytes, .append = options});
+}
+std::string Put(std::string_view value) { return MakeOf(Row("put"), {.bytes = value}); }
+std::string First(uint64_t timestamp, std::string_view value) {
+  return MakeOf(Row("first"), {.u64 = timestamp, .bytes = value});
+}
+std::string Last(uint64_t timestamp, std::string_view value) {
+  return MakeOf(Row("last"), {.u64 = timestamp, .bytes = value});
+}
+std::string JsonPatch(std::string_view patch) { return MakeOf(Row("json"), {.bytes = patch}); }
+
+std::string Named(std::string_view name, std::string_view operand) {
+  // WHY built-in types under RocksDB's names: the encodings are the same. Merge refuses a uint64add of another size.
+  if (const kv::MergeType* const type = kv::FindRocksDbType(name); type != nullptr) {
+    return std::string(1, static_cast<char>(type->id)).append(type->rocksdb_head).append(operand);
+  }
+  // WHY length 0 for a name that is too long: Merge refuses the operand.
+  const size_t name_bytes = name.size() <= kv::kOperatorNameBytesMax ? name.size() : 0;
+  const char head[] = {static_cast<char>(kv::OperandType::kProgram), static_cast<char>(name_bytes)};
+  return std::string(head, sizeof head).append(name.substr(0, name_bytes)).append(operand);
+}
+
+std::vector<Type> Types() {
+  std::vector<Type> types;
+  for (const kv::MergeType& type : kv::kMergeTypes) types.push_back({type.id, type.name, type.body.argument});
+  return types;
+}
+
+std::optional<std::string> Make(int type, const Arguments& arguments) {
+  if (type < 1 || static_cast<size_t>(type) > std::size(kv::kMergeTypes)) return std::nullopt;
+  return MakeOf(kv::kMergeTypes[type - 1], arguments);
+}
+
+std::string Print(std::string_view operand) {
+  if (!kv::CheckOperand(operand).ok()) return "no operand: " + base::ToHex(operand.substr(0, 32));
+  return kv::OperandName(operand) + " " + kv::Find(kv::TypeOf(operand))->body.print(operand);
+}
+
+}  // namespace mergedb::merge

@@ -16,8 +16,8 @@
 //
 // The effect of an operand on nothing is its own body (of append: its bytes; not for JSON and programs). So
 // operands of one type, applied to nothing, give an operand of this type again.
-// Bytes from disk are checked here before they are used. Tests: tests/unit/kv/operand_test.cc, and the
-// vectors in tests/golden/merge/, which other languages can use.
+// CheckOperand (kv/merge_operators.h) checks bytes from disk before they are used. Tests:
+// tests/unit/kv/operand_test.cc, and the vectors in tests/golden/merge/, which other languages can use.
 #pragma once
 
 #include <cstddef>
@@ -25,35 +25,15 @@
 #include <string>
 #include <string_view>
 
-#include "mergedb/status.h"
-
 namespace mergedb::kv {
 
-// FORMAT: the values are stored and never change. Types from 32 on are refused, so that a text does not pass
-// for an operand.
+// FORMAT: the first byte of an operand: the id of its row in the table of src/kv/merge_operators.cc. These are the ids
+// that other code names. Ids from 32 on are refused, so that a text does not pass for an operand.
 enum class OperandType : uint8_t {
   kAddU64 = 1,
-  kAddI64Saturating = 2,
-  kAddI64Failing = 3,
-  kAddF64 = 4,
-  kMaxU64 = 5,
-  kMaxI64 = 6,
-  kMaxF64 = 7,
-  kMaxBytes = 8,
-  kMinU64 = 9,
-  kMinI64 = 10,
-  kMinF64 = 11,
-  kMinBytes = 12,
-  kAnd = 13,
-  kOr = 14,
-  kXor = 15,
-  kAppend = 16,
-  kFirst = 17,
-  kLast = 18,
   kJsonPatch = 19,
   kPut = 20,
-  // 21-29 are reserved for sets and sketches.
-  kProgram = 30,
+  kProgram = 30,  // 21-29 are reserved for sets and sketches
 };
 
 // The type of the value that an operator meets. The first two are never stored.
@@ -72,13 +52,7 @@ enum class Family : uint8_t {
 inline constexpr size_t kMergedValueBytesMax = size_t{1} << 30;
 inline constexpr size_t kOperatorNameBytesMax = 255;
 
-// "add-u64"; "operand type 27" if this version does not know the type.
-std::string OperandName(std::string_view operand);
 std::string_view FamilyName(Family family);  // "u64", "bytes", ...
-
-// OK if this version can apply `operand`. NotSupported: a newer version has this type. InvalidArgument: the
-// operand breaks the format. Does not parse JSON.
-Status CheckOperand(std::string_view operand);
 
 // The parts of an operand. REQUIRES: it is not empty. False: it breaks the format.
 inline OperandType TypeOf(std::string_view operand) { return static_cast<OperandType>(operand[0]); }

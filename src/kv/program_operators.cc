@@ -1,10 +1,9 @@
 #include "kv/program_operators.h"
 
-#include <algorithm>
-#include <array>
 #include <exception>
 
 #include "base/bytes.h"
+#include "kv/merge_operators.h"
 
 namespace mergedb {
 
@@ -32,8 +31,6 @@ bool AssociativeMergeOperator::Combine(std::string_view key, std::string_view ol
 namespace kv {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOurNames = {"uint64add", "stringappend", "max", "put", "bytesxor"};
-
 std::string Title(std::string_view name) { return "operator \"" + base::Escape(name) + "\""; }
 
 // Runs `call` and turns an exception into a Status.
@@ -58,7 +55,7 @@ Status ProgramOperators::Check(const Pointers& operators) {
       return Status::InvalidArgument(field + " has a name of " + std::to_string(name.size()) +
                                      " bytes; 1 to 255 are allowed");
     }
-    if (std::ranges::find(kOurNames, name) != kOurNames.end()) {
+    if (FindRocksDbType(name) != nullptr) {
       return Status::InvalidArgument(field + " has the name \"" + std::string(name) +
                                      "\", the name of a built-in operator");
     }

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "mergedb/c.h"
+#include "mergedb/merge.h"
 #include "testing/temp_directory.h"
 
 namespace mergedb {
@@ -135,8 +136,24 @@ TEST_F(CommandTest, MergesAndShowsTypedValues) {
   EXPECT_NE(clash.err.find("MergeFailed: key \"log\": add-u64 needs a value of 8 bytes"), std::string::npos)
       << clash.err;
   EXPECT_EQ(Run("$M merge $D k x --type add-u64").exit, 2);
-  EXPECT_NE(Run("$M merge $D k x --type nonsense").err.find("append"), std::string::npos);
   EXPECT_EQ(Run("$M merge $D k '{' --type json").exit, 3);
+}
+
+TEST_F(CommandTest, MergeListsExactlyTheBuiltInTypes) {
+  std::string names;
+  for (const merge::Type& type : merge::Types()) names.append(names.empty() ? "" : ", ").append(type.name);
+  const Outcome help = Run("$M merge --help | tr '\\n' ' ' | tr -s ' '");  // help may break lines
+  EXPECT_NE(help.out.find("TYPE: " + names + ". "), std::string::npos) << help.out;
+  const Outcome none = Run("$M merge $D k x"), unknown = Run("$M merge $D k x --type nonsense");
+  EXPECT_EQ(none.exit, 2);
+  EXPECT_NE(none.err.find("--type: is required; one of: " + names + "\n"), std::string::npos) << none.err;
+  EXPECT_NE(unknown.err.find("--type: unknown type \"nonsense\"; one of: " + names + "\n"), std::string::npos)
+      << unknown.err;
+  for (const merge::Type& type : merge::Types()) {
+    const std::string name(type.name);
+    EXPECT_EQ(Run("$M merge $D " + name + " " + (name == "json" ? "{}" : "7") + " --type " + name).exit, 0) << name;
+    EXPECT_EQ(Run("$M get $D " + name).exit, 0) << name;
+  }
 }
 
 // Keys whose merge operands cannot be applied.

@@ -1,7 +1,6 @@
 // The verb merge, which applies an operand to a key; and --as, which prints merged values as numbers or JSON.
-#include <bit>
+#include <algorithm>
 #include <charconv>
-#include <map>
 
 #include "command.h"
 #include "mergedb/merge.h"
@@ -19,77 +18,34 @@ Number TakeNumber(const std::string& name, const std::string& word) {
   throw CLI::ValidationError(name, "\"" + word + "\" is not a number of this type");
 }
 
-// Makes an operand from the words of the command line.
-using Make = std::string (*)(const Arguments& arguments, const std::string& word);
-
-template <auto make>
-std::string OfU64(const Arguments& arguments, const std::string& word) {
-  return make(TakeNumber<uint64_t>(arguments.type, word));
-}
-template <auto make>
-std::string OfI64(const Arguments& arguments, const std::string& word) {
-  return make(TakeNumber<int64_t>(arguments.type, word));
-}
-template <auto make>
-std::string OfF64(const Arguments& arguments, const std::string& word) {
-  return make(TakeNumber<double>(arguments.type, word));
-}
-template <auto make>
-std::string OfBytes(const Arguments& arguments, const std::string& word) {
-  return make(TakeBytes(arguments, word));
-}
-template <auto make>
-std::string OfTime(const Arguments& arguments, const std::string& word) {
-  return make(arguments.timestamp, TakeBytes(arguments, word));
-}
-template <merge::Overflow overflow>
-std::string AddI64(const Arguments& arguments, const std::string& word) {
-  return merge::AddI64(TakeNumber<int64_t>(arguments.type, word), overflow);
-}
-std::string Append(const Arguments& arguments, const std::string& word) {
-  const std::string delimiter = TakeBytes(arguments, arguments.delimiter);
-  return merge::Append(TakeBytes(arguments, word),
-                       {.delimiter = delimiter,
-                        .cap_bytes = arguments.cap_bytes,
-                        .keep = arguments.keeps_oldest ? merge::Keep::kOldest : merge::Keep::kNewest});
-}
-
-const std::map<std::string, Make>& Types() {
-  static const std::map<std::string, Make> types = {
-      {"add-u64", OfU64<merge::AddU64>},
-      {"add-i64", AddI64<merge::Overflow::kSaturate>},
-      {"add-i64-failing", AddI64<merge::Overflow::kFail>},
-      {"add-f64", OfF64<merge::AddF64>},
-      {"max-u64", OfU64<merge::MaxU64>},
-      {"max-i64", OfI64<merge::MaxI64>},
-      {"max-f64", OfF64<merge::MaxF64>},
-      {"max", OfBytes<merge::MaxBytes>},
-      {"min-u64", OfU64<merge::MinU64>},
-      {"min-i64", OfI64<merge::MinI64>},
-      {"min-f64", OfF64<merge::MinF64>},
-      {"min", OfBytes<merge::MinBytes>},
-      {"and", OfBytes<merge::And>},
-      {"or", OfBytes<merge::Or>},
-      {"xor", OfBytes<merge::Xor>},
-      {"append", Append},
-      {"first", OfTime<merge::First>},
-      {"last", OfTime<merge::Last>},
-      {"json", OfBytes<merge::JsonPatch>},
-      {"put", OfBytes<merge::Put>},
-  };
-  return types;
+std::string TypeNames() {
+  std::string names;
+  for (const merge::Type& type : merge::Types()) names.append(names.empty() ? "" : ", ").append(type.name);
+  return names;
 }
 
 std::string OperandOf(const Arguments& arguments) {
   const std::string& word = arguments.words[1];
   if (!arguments.operator_name.empty()) return merge::Named(arguments.operator_name, TakeBytes(arguments, word));
-  const auto make = Types().find(arguments.type);
-  if (make != Types().end()) return make->second(arguments, word);
-  std::string known;
-  for (const auto& [name, unused] : Types()) known += " " + name;
-  throw CLI::ValidationError(
-      "--type",
-      (arguments.type.empty() ? "is required" : "unknown type \"" + arguments.type + "\"") + "; one of:" + known);
+  const std::vector<merge::Type> types = merge::Types();
+  const auto type = std::ranges::find(types, arguments.type, &merge::Type::name);
+  if (type == types.end()) {
+    const std::string problem = arguments.type.empty() ? "is required" : "unknown type \"" + arguments.type + "\"";
+    throw CLI::ValidationError("--type", problem + "; one of: " + TypeNames());
+  }
+  const std::string delimiter = TakeBytes(arguments, arguments.delimiter);
+  std::string bytes;
+  merge::Arguments made = {.u64 = arguments.timestamp,
+                           .append = {.delimiter = delimiter,
+                                      .cap_bytes = arguments.cap_bytes,
+                                      .keep = arguments.keeps_oldest ? merge::Keep::kOldest : merge::Keep::kNewest}};
+  switch (type->argument) {
+    case merge::Argument::kU64: made.u64 = TakeNumber<uint64_t>(arguments.type, word); break;
+    case merge::Argument::kI64: made.i64 = TakeNumber<int64_t>(arguments.type, word); break;
+    case merge::Argument::kF64: made.f64 = TakeNumber<double>(arguments.type, word); break;
+    case merge::Argument::kBytes: made.bytes = bytes = TakeBytes(arguments, word); break;
+  }
+  return *merge::Make(type->id, made);
 }
 
 int RunMerge(Arguments& arguments) {
@@ -135,10 +91,13 @@ void AddMergeCommand(CLI::App& app, Context& context) {
       AddVerb(app, context,
               {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
                "Write a merge operand for a key, without reading its value; create the database if it does not exist",
-               "Example: mergedb merge DIR visits 1 --type add-u64; mergedb get DIR visits --as u64\n"
-               "TYPE: add-u64 add-i64 add-i64-failing add-f64, max- and min- of u64 i64 f64, max min (of bytes), "
-               "and or xor, append, first last, json, put.",
-               2, 2, RunMerge});
+               "", 2, 2, RunMerge});
+  verb->footer(
+      "Example: mergedb merge DIR visits 1 --type add-u64; mergedb get DIR visits --as u64\n"
+      "TYPE: " +
+      TypeNames() +
+      ".\n"
+      "OPERAND is a number if the name of the type contains u64, i64 or f64; otherwise it is a string of bytes.");
   verb->add_option("--type", arguments.type, "The type of the operand");
   AddKeyspace(verb, arguments);
   verb->add_option(

@@ -39,52 +39,42 @@ inline std::string RandomJson(base::Random& random, int depth) {
   return text + "}";
 }
 
-inline constexpr int kOperandShapes = 24;  // the shapes of RandomOperand
+// The shapes of RandomOperand: shape i < kAppendShapes is the type with id i + 1. Three appends with options and an
+// operator that no program has follow.
+inline const int kAppendShapes = static_cast<int>(merge::Types().size());
+inline const int kOperandShapes = kAppendShapes + 4;
 
 // `shape` chooses the type of the operand and the parameters that two operands must share to be combined.
 inline std::string RandomOperand(base::Random& random, int shape) {
   const int64_t number = RandomNumber(random);
   const auto real = static_cast<double>(static_cast<int64_t>(random.Uniform(2000)) - 1000);  // their sums are exact
-  const std::string bytes = RandomBytes(random, 9);
-  switch (shape) {
-    case 0: return merge::AddU64(static_cast<uint64_t>(number));
-    case 1: return merge::AddI64(number);
-    case 2: return merge::AddI64(number, merge::Overflow::kFail);
-    case 3: return merge::AddF64(real);
-    case 4: return merge::MaxU64(static_cast<uint64_t>(number));
-    case 5: return merge::MaxI64(number);
-    case 6: return merge::MaxF64(random.OneIn(9) ? -0.0 : real);
-    case 7: return merge::MaxBytes(bytes);
-    case 8: return merge::MinU64(static_cast<uint64_t>(number));
-    case 9: return merge::MinI64(number);
-    case 10: return merge::MinF64(random.OneIn(9) ? 0.0 : real);
-    case 11: return merge::MinBytes(bytes);
-    case 12: return merge::And(bytes);
-    case 13: return merge::Or(bytes);
-    case 14: return merge::Xor(bytes);
-    case 15: return merge::Append(bytes);
-    case 16: return merge::Append(bytes, {.delimiter = ","});
-    case 17: return merge::Append(bytes, {.delimiter = "--", .cap_bytes = 11});
-    case 18: return merge::Append(bytes, {.delimiter = ";", .cap_bytes = 7, .keep = merge::Keep::kOldest});
-    case 19: return merge::First(random.Uniform(6), bytes);
-    case 20: return merge::Last(random.Uniform(6), bytes);
-    case 21: return merge::JsonPatch(RandomJson(random, 3));
-    case 22: return merge::Put(bytes);
-    default: return merge::Named("test.absent", bytes);
+  std::string bytes = RandomBytes(random, 9);
+  if (shape == kAppendShapes) return merge::Append(bytes, {.delimiter = ","});
+  if (shape == kAppendShapes + 1) return merge::Append(bytes, {.delimiter = "--", .cap_bytes = 11});
+  if (shape == kAppendShapes + 2) {
+    return merge::Append(bytes, {.delimiter = ";", .cap_bytes = 7, .keep = merge::Keep::kOldest});
   }
+  if (shape > kAppendShapes + 2) return merge::Named("test.absent", bytes);
+  const merge::Type type = merge::Types()[static_cast<size_t>(shape)];
+  if (type.name == "json") bytes = RandomJson(random, 3);
+  const bool is_timestamp = type.argument == merge::Argument::kBytes;
+  return *merge::Make(type.id, {.u64 = is_timestamp ? random.Uniform(6) : static_cast<uint64_t>(number),
+                                .i64 = number,
+                                .f64 = random.OneIn(9) ? -0.0 : real,
+                                .bytes = bytes});
 }
 
 // Operands for one key: mostly of one shape or of shapes for the same kind of value, sometimes of any shape.
 inline std::vector<std::string> RandomOperands(base::Random& random, size_t count) {
   static const std::vector<std::vector<int>> families = {
-      {0, 4, 8}, {1, 5, 9}, {2, 5, 9}, {3, 6, 10}, {7, 11, 12, 13, 14}, {15, 16, 17, 18}, {19, 20}, {21}, {22, 15, 7}};
+      {0, 4, 8}, {1, 5, 9}, {2, 5, 9}, {3, 6, 10}, {7, 11, 12, 13, 14}, {15, 20, 21, 22}, {16, 17}, {18}, {19, 15, 7}};
   const std::vector<int>& family = families[random.Uniform(families.size())];
   const bool is_pure = random.OneIn(2);
   const int chosen = family[random.Uniform(family.size())];
   std::vector<std::string> operands;
   for (size_t i = 0; i < count; ++i) {
     int shape = is_pure ? chosen : family[random.Uniform(family.size())];
-    if (random.OneIn(40)) shape = static_cast<int>(random.Uniform(kOperandShapes));
+    if (random.OneIn(40)) shape = static_cast<int>(random.Uniform(static_cast<uint64_t>(kOperandShapes)));
     operands.push_back(RandomOperand(random, shape));
   }
   return operands;

@@ -447,7 +447,8 @@ public final class Database implements AutoCloseable {
     ready();
     Native.merge(
         number, options.durability, options.keyspace, key,
-        operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
+        operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
+        operand.delimiter, operand.name);
     checkComparator();
   }
 

@@ -21,30 +21,44 @@ public final class Merge {
   private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final byte[] NONE = {};
 
+  // The members of mergedb_operand (include/mergedb/c.h). A type is a MERGEDB_... constant of that header.
   final int type;
   final int keep;
-  final long number;
+  final long u64;
+  final long i64;
+  final double f64;
   final long capBytes;
   final byte[] bytes;
   final byte[] delimiter;
   final byte[] name;
 
-  private Merge(int type, int keep, long number, long capBytes, byte[] bytes, byte[] delimiter, byte[] name) {
+  private Merge(int type, int keep, long u64, long i64, double f64, long capBytes, byte[] bytes, byte[] delimiter,
+      byte[] name) {
     this.type = type;
     this.keep = keep;
-    this.number = number;
+    this.u64 = u64;
+    this.i64 = i64;
+    this.f64 = f64;
     this.capBytes = capBytes;
     this.bytes = bytes;
     this.delimiter = delimiter;
     this.name = name;
   }
 
-  private static Merge ofNumber(int type, long number) {
-    return new Merge(type, 0, number, 0, NONE, NONE, null);
+  private static Merge ofU64(int type, long number) {
+    return new Merge(type, 0, number, 0, 0, 0, NONE, NONE, null);
   }
 
-  private static Merge ofBytes(int type, long number, byte[] bytes) {
-    return new Merge(type, 0, number, 0, Limits.value(bytes).clone(), NONE, null);
+  private static Merge ofI64(int type, long number) {
+    return new Merge(type, 0, 0, number, 0, 0, NONE, NONE, null);
+  }
+
+  private static Merge ofF64(int type, double number) {
+    return new Merge(type, 0, 0, 0, number, 0, NONE, NONE, null);
+  }
+
+  private static Merge ofBytes(int type, long timestamp, byte[] bytes) {
+    return new Merge(type, 0, timestamp, 0, 0, 0, Limits.value(bytes).clone(), NONE, null);
   }
 
   /**
@@ -54,7 +68,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge addU64(long delta) {
-    return ofNumber(1, delta);
+    return ofU64(1, delta);
   }
 
   /**
@@ -64,7 +78,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge addI64(long delta) {
-    return ofNumber(2, delta);
+    return ofI64(2, delta);
   }
 
   /**
@@ -74,7 +88,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge addI64Failing(long delta) {
-    return ofNumber(3, delta);
+    return ofI64(3, delta);
   }
 
   /**
@@ -84,7 +98,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge addF64(double delta) {
-    return ofNumber(4, Double.doubleToRawLongBits(delta));
+    return ofF64(4, delta);
   }
 
   /**
@@ -94,7 +108,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge maxU64(long value) {
-    return ofNumber(5, value);
+    return ofU64(5, value);
   }
 
   /**
@@ -104,7 +118,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge maxI64(long value) {
-    return ofNumber(6, value);
+    return ofI64(6, value);
   }
 
   /**
@@ -114,7 +128,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge maxF64(double value) {
-    return ofNumber(7, Double.doubleToRawLongBits(value));
+    return ofF64(7, value);
   }
 
   /**
@@ -134,7 +148,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge minU64(long value) {
-    return ofNumber(9, value);
+    return ofU64(9, value);
   }
 
   /**
@@ -144,7 +158,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge minI64(long value) {
-    return ofNumber(10, value);
+    return ofI64(10, value);
   }
 
   /**
@@ -154,7 +168,7 @@ public final class Merge {
    * @return the operand
    */
   public static Merge minF64(double value) {
-    return ofNumber(11, Double.doubleToRawLongBits(value));
+    return ofF64(11, value);
   }
 
   /**
@@ -220,7 +234,7 @@ public final class Merge {
   public static Merge append(byte[] value, byte[] delimiter, long capBytes, Keep keep) {
     Objects.requireNonNull(delimiter, "delimiter");
     Objects.requireNonNull(keep, "keep");
-    return new Merge(16, keep.ordinal(), 0, Limits.notNegative(capBytes, "capBytes"), Limits.value(value).clone(),
+    return new Merge(16, keep.ordinal(), 0, 0, 0, Limits.notNegative(capBytes, "capBytes"), Limits.value(value).clone(),
         delimiter.clone(), null);
   }
 
@@ -279,7 +293,7 @@ public final class Merge {
       throw new IllegalArgumentException(
           "the operator name has " + encoded.length + " bytes; it must have 1 to 255 and no NUL");
     }
-    return new Merge(30, 0, 0, 0, Limits.value(value).clone(), NONE, encoded);
+    return new Merge(30, 0, 0, 0, 0, 0, Limits.value(value).clone(), NONE, encoded);
   }
 
   private static long toLong(byte[] value) {

@@ -62,7 +62,8 @@ final class Native {
 
   static native void merge(
       long db, int durability, int keyspace, byte[] key,
-      int type, int keep, long number, long capBytes, byte[] bytes, byte[] delimiter, byte[] name);
+      int type, int keep, long u64, long i64, double f64, long capBytes, byte[] bytes, byte[] delimiter,
+      byte[] name);
 
   static native void addU64(long db, int durability, int keyspace, byte[] key, long delta);
 
@@ -89,7 +90,8 @@ final class Native {
 
   static native void batchMerge(
       long batch, boolean setKeyspace, int keyspace, byte[] key,
-      int type, int keep, long number, long capBytes, byte[] bytes, byte[] delimiter, byte[] name);
+      int type, int keep, long u64, long i64, double f64, long capBytes, byte[] bytes, byte[] delimiter,
+      byte[] name);
 
   static native void batchAppend(long batch, long source);
 
@@ -125,7 +127,8 @@ final class Native {
 
   static native void transactionMerge(
       long transaction, int keyspace, byte[] key,
-      int type, int keep, long number, long capBytes, byte[] bytes, byte[] delimiter, byte[] name);
+      int type, int keep, long u64, long i64, double f64, long capBytes, byte[] bytes, byte[] delimiter,
+      byte[] name);
 
   /** The key, or null; the keyspace goes into keyspace[0]. */
   static native byte[] transactionConflict(long transaction, int[] keyspace);

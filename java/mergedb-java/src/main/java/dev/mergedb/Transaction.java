@@ -192,7 +192,8 @@ public final class Transaction implements AutoCloseable {
     try {
       Native.transactionMerge(
           handle.number, id, key,
-          operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
+          operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
+          operand.delimiter, operand.name);
       database.checkComparator();
     } finally {
       leave();

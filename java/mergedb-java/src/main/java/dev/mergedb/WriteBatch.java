@@ -132,7 +132,8 @@ public final class WriteBatch implements AutoCloseable {
       isKeyspaceKnown = false;
       Native.batchMerge(
           handle.number, set, id, key,
-          operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
+          operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
+          operand.delimiter, operand.name);
       this.keyspace = id;
       isKeyspaceKnown = true;
     } finally {
