@@ -10,7 +10,7 @@ namespace mergedb::jni {
 
 namespace {
 
-constexpr jint kTrustDisk = 1;   // dev.mergedb.ReadOptions
+constexpr jint kTrustDisk = 1;  // dev.mergedb.ReadOptions
 constexpr jint kLeaveCache = 2;
 
 // The options of a read; null where all of them are defaults.

@@ -46,8 +46,12 @@ void TransactionDo(JNIEnv* env, jclass, jlong transaction, jint what) {
       case TransactionCall::kCommit: call.Done(mergedb_transaction_commit(handle, call.error())); return;
       case TransactionCall::kRollback: call.Done(mergedb_transaction_rollback(handle, call.error())); return;
       case TransactionCall::kSetSavepoint: call.Done(mergedb_transaction_set_savepoint(handle, call.error())); return;
-      case TransactionCall::kRollbackToSavepoint: call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error())); return;
-      case TransactionCall::kReleaseSavepoint: call.Done(mergedb_transaction_release_savepoint(handle, call.error())); return;
+      case TransactionCall::kRollbackToSavepoint:
+        call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error()));
+        return;
+      case TransactionCall::kReleaseSavepoint:
+        call.Done(mergedb_transaction_release_savepoint(handle, call.error()));
+        return;
     }
     call.ThrowArgument("there is no call %d", what);
   });
