@@ -24,7 +24,7 @@ namespace {
 constexpr uint64_t kNever = UINT64_MAX;
 // A thread that could run but did not for this many points runs next: threads that only wake each other must not stop
 // it forever.
-constexpr uint64_t kPatiencePoints = 5'000;
+constexpr uint64_t kWaitPointsMax = 5'000;
 constexpr uint64_t kAdvancesMax = 20'000;  // in a row: the run has only timers
 
 class Semaphore {
@@ -307,7 +307,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     for (Thread* thread : order) {
       if (thread->blocked != Thread::Blocked::kNo) {
         thread->could_run_at = points;
-      } else if (points - thread->could_run_at > kPatiencePoints) {
+      } else if (points - thread->could_run_at > kWaitPointsMax) {
         return thread;
       }
     }

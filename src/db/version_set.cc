@@ -113,7 +113,7 @@ Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vec
     ASSIGN_OR_RETURN(next, NextVersion(edit));
   }
   base::Lock lock(mutex_);
-  ASSERT(!immutables_.empty(), "a flush is of the oldest sealed memtable");
+  ASSERT(!immutables_.empty(), "a flush is of the oldest immutable memtable");
   if (next != nullptr) {
     version_ = std::move(next);
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};

@@ -7,9 +7,9 @@ namespace mergedb::picker {
 namespace {
 
 // The progress of a backlog from the share where it starts to count (0) to its maximum (1 and more).
-double Progress(uint64_t backlog, uint64_t debt_max, double start) {
-  if (debt_max == 0) return backlog == 0 ? 0.0 : 1.0;
-  const double share = static_cast<double>(backlog) / static_cast<double>(debt_max);
+double Progress(uint64_t backlog, uint64_t backlog_max, double start) {
+  if (backlog_max == 0) return backlog == 0 ? 0.0 : 1.0;
+  const double share = static_cast<double>(backlog) / static_cast<double>(backlog_max);
   return std::max(0.0, (share - start) / (1.0 - start));
 }
 

@@ -551,7 +551,7 @@ TEST(UserIterator, TellsOfAMoveThatPassesOverVeryMuch) {
   EXPECT_GT(*scans[1].upper, "q102900");
 }
 
-TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
+TEST(UserIterator, TellsOfATombstoneHeavyScanThatEndsAtABoundOrAtTheEnd) {
   std::vector<TombstoneScan> scans;
   const auto on_tombstone_scan = [&](TombstoneScan scan) { scans.push_back(std::move(scan)); };
   VisibleOf(QueueOf(3'000), {.upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToFirst();
@@ -562,7 +562,7 @@ TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
   EXPECT_EQ(scans[1].lower, "q100010");
 }
 
-TEST(UserIterator, SaysNothingOfShortWades) {
+TEST(UserIterator, SaysNothingOfShortTombstoneScans) {
   const auto fail = [](TombstoneScan) { FAIL(); };
   const auto visible = VisibleOf(QueueOf(500), {.on_tombstone_scan = fail});
   visible->SeekToFirst();

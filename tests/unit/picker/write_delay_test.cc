@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kPauseMicros = 10'000;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 
-Backlog LowDebt() {
+Backlog LowBacklog() {
   return {.staged_bytes = 2 * kMebi,
           .staging_bytes_max = 16 * kMebi,
           .unflushed_bytes = 20 * kMebi,
@@ -33,14 +33,14 @@ uint64_t MaxOf(const Backlog& backlog, int which) {
   return maxima[which];
 }
 
-TEST(Pace, IsNothingWithoutDebt) {
+TEST(DelayNanos, IsNothingWithoutABacklog) {
   EXPECT_EQ(DelayNanos({}, 1 << 20, kPauseMicros), 0u);
-  EXPECT_EQ(DelayNanos(LowDebt(), 1 << 20, kPauseMicros), 0u);
+  EXPECT_EQ(DelayNanos(LowBacklog(), 1 << 20, kPauseMicros), 0u);
 }
 
-TEST(Pace, IsWholeWhenADebtReachesItsMaximum) {
+TEST(DelayNanos, IsWholeWhenABacklogReachesItsMaximum) {
   for (int which = 0; which < 4; ++which) {
-    Backlog backlog = LowDebt();
+    Backlog backlog = LowBacklog();
     *FieldOf(backlog, which) = MaxOf(backlog, which);
     EXPECT_EQ(DelayNanos(backlog, 1, kPauseMicros), kPauseMicros * 1000) << which;
     *FieldOf(backlog, which) = UINT64_MAX;
@@ -48,17 +48,17 @@ TEST(Pace, IsWholeWhenADebtReachesItsMaximum) {
   }
 }
 
-TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
+TEST(DelayNanos, NeverFallsAndNeverJumpsAsABacklogGrows) {
   for (int which = 0; which < 4; ++which) {
-    Backlog backlog = LowDebt();
-    const uint64_t debt_max = 100'000;
+    Backlog backlog = LowBacklog();
+    const uint64_t backlog_max = 100'000;
     (which == 0   ? backlog.staging_bytes_max
      : which == 1 ? backlog.unflushed_bytes_max
      : which == 2 ? backlog.runs_max
-                  : backlog.upper_bytes_max) = debt_max;
+                  : backlog.upper_bytes_max) = backlog_max;
     for (int other = 0; other < 4; ++other) *FieldOf(backlog, other) = 0;
     uint64_t previous = 0;
-    for (uint64_t value = 0; value <= debt_max; value += debt_max / 10'000) {
+    for (uint64_t value = 0; value <= backlog_max; value += backlog_max / 10'000) {
       *FieldOf(backlog, which) = value;
       const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
       EXPECT_GE(delay, previous);
@@ -70,10 +70,10 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
   }
 }
 
-TEST(Pace, TheWorstDebtRules) {
+TEST(DelayNanos, TheWorstBacklogRules) {
   base::Random random(11);
   for (int i = 0; i < 1000; ++i) {
-    Backlog backlog = LowDebt();
+    Backlog backlog = LowBacklog();
     for (int which = 0; which < 4; ++which) *FieldOf(backlog, which) = random.Uniform(MaxOf(backlog, which) + 1);
     const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
     EXPECT_LE(delay, kPauseMicros * 1000);
@@ -85,15 +85,15 @@ TEST(Pace, TheWorstDebtRules) {
   }
 }
 
-TEST(Pace, GrowsWithTheBytesOfThePut) {
-  Backlog backlog = LowDebt();
+TEST(DelayNanos, GrowsWithTheBytesOfThePut) {
+  Backlog backlog = LowBacklog();
   backlog.runs = 60;
   const uint64_t small = DelayNanos(backlog, 100, kPauseMicros);
   EXPECT_GT(small, 0u);
   EXPECT_NEAR(static_cast<double>(DelayNanos(backlog, 1000, kPauseMicros)), 10.0 * static_cast<double>(small), 10.0);
 }
 
-TEST(Pace, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
+TEST(DelayNanos, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
   constexpr uint64_t kMillisecond = 1'000'000;
   constexpr uint64_t kBacklogMax = 1000;
   EXPECT_EQ(RemovalRestNanos(kMillisecond / 2, 0, kBacklogMax), 0u);  // this disk removes files at no cost

@@ -60,7 +60,7 @@ TEST_F(KeptTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
 }
 
 // If the file became obsolete earlier, it could be recycled and overwritten under the mapping.
-TEST_F(KeptTablesTest, AFileIsBuriedWhenItIsLetGoOf) {
+TEST_F(KeptTablesTest, AFileIsObsoleteWhenItIsLetGoOf) {
   Table table = Make("1.tbl");
   kept_.Keep(table.file, table.reader);
   const std::string_view mapped = table.mapped();

@@ -8,7 +8,7 @@
 namespace mergedb::write {
 namespace {
 
-TEST(WriteDelay, LetsEveryonePassWhenThereIsNoDebt) {
+TEST(WriteDelay, LetsEveryonePassWhenThereIsNoBacklog) {
   testing::ManualClock clock;
   WriteDelay write_delay(&clock, 10'000'000);
   for (int i = 0; i < 1000; ++i) write_delay.Enter(100'000);
@@ -36,7 +36,7 @@ TEST(WriteDelay, PausesNoLongerThanTheLimit) {
   EXPECT_EQ(clock.slept_nanos(), 10'000'000u);
 }
 
-TEST(WriteDelay, ForgetsWhatIsOwedWhenTheDebtIsGone) {
+TEST(WriteDelay, ForgetsWhatIsOwedWhenTheBacklogIsGone) {
   testing::ManualClock clock;
   WriteDelay write_delay(&clock, 10'000'000);
   write_delay.SetRate(1000);
