@@ -6,6 +6,8 @@ T2  public headers include only public headers and std
 T3  threads, clocks, files and randomness are used only in env/, bench/, tools/, tests/, testing/
 T4  every source is listed in a CMakeLists.txt
 T5  every path and invariant label in the docs exists
+T6  src/c includes only public headers, base and itself
+S1  clang-format, and S2 banned words: scripts/style.py
 Advice: long functions and files, a module without its test, a header without a header comment.
 """
 
@@ -14,6 +16,9 @@ import glob
 import os
 import re
 import sys
+import time
+
+import style
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE_ROOTS = ("src", "include", "bench", "tools", "testing", "tests", "examples", "fuzz", "torture")
@@ -36,6 +41,8 @@ QUIET_HEADERS = {"thread", "fstream", "filesystem", "chrono", "mutex", "conditio
 QUIET_LAST_FLOOR = 5
 SYNC_HEADER = "src/base/sync.h"
 
+# Folders that may include fewer folders than their number allows. The C interface is a client of the C++ interface.
+NARROW = {"c": {"c", "base"}}
 
 # Files and folders of include/ outside of include/mergedb/, because programs include them by these names; and the
 # layers that may include them.
@@ -115,6 +122,8 @@ def check_layers(report, numbers):
                     report.error("T1", path, line, f"{layer} may not include include/{name}")
             elif target is None:
                 report.error("T1", path, line, f'"{name}" is not a path from src/ or include/')
+            elif target not in NARROW.get(layer, {target}):
+                report.error("T6", path, line, f'{layer} includes only public headers and {sorted(NARROW[layer])}, not "{name}"')
             elif target != layer and numbers[target] >= numbers[layer]:
                 report.error("T1", path, line, f"{layer} ({numbers[layer]}) may not include {target} ({numbers[target]})")
 
@@ -257,6 +266,7 @@ def main():
     chosen = arguments.parse_args()
     globals()["ROOT"] = os.path.abspath(chosen.root)
 
+    started = time.monotonic()
     report = Report()
     numbers = layers()
     check_layers(report, numbers)
@@ -267,12 +277,13 @@ def main():
     advise_lengths(report)
     advise_mirrors(report)
     advise_stories(report)
+    style.check(report, ROOT)
 
     if chosen.advice:
         print("\n".join(f"advice: {line}" for line in report.advice))
     print("\n".join(report.errors), end="\n" if report.errors else "")
     hint = "" if chosen.advice or not report.advice else " (--advice prints them)"
-    print(f"tidy: {len(report.errors)} broken rules, {len(report.advice)} pieces of advice{hint}")
+    print(f"tidy: {len(report.errors)} broken rules, {len(report.advice)} pieces of advice{hint}, {time.monotonic() - started:.1f} s")
     return 1 if report.errors else 0
 
 

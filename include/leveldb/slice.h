@@ -1,4 +1,4 @@
-// A view of bytes that somebody else owns. Whoever makes a Slice keeps the bytes alive for as long as it is used.
+// A view of bytes that another object owns. The caller keeps the bytes alive as long as it uses the Slice.
 // THREADS: a value.
 #ifndef STORAGE_LEVELDB_INCLUDE_SLICE_H_
 #define STORAGE_LEVELDB_INCLUDE_SLICE_H_

@@ -21,11 +21,11 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "mergedb/export.h"
+#include "mergedb/span.h"
 #include "mergedb/status.h"
 
 namespace mergedb {
@@ -42,7 +42,7 @@ class MERGEDB_EXPORT MergeOperator {
   // operand. Without a `base` the key has no value. *result is empty before the call. After a failed Status,
   // reads of the key fail.
   virtual Status Apply(std::string_view key, std::optional<std::string_view> base,
-                       std::span<const std::string_view> operands, std::string* result) const = 0;
+                       Span<const std::string_view> operands, std::string* result) const = 0;
 
   // Combines two operands: *operand gets one operand that has the effect of `older` and then `newer`, on any
   // base. Returns false if no such operand exists; the default does so always. Operands that cannot be
@@ -59,7 +59,7 @@ class MERGEDB_EXPORT AssociativeMergeOperator : public MergeOperator {
   virtual Status Join(std::string_view key, std::string_view older, std::string_view newer,
                       std::string* joined) const = 0;
 
-  Status Apply(std::string_view key, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+  Status Apply(std::string_view key, std::optional<std::string_view> base, Span<const std::string_view> operands,
                std::string* result) const final;
   bool Combine(std::string_view key, std::string_view older, std::string_view newer, std::string* operand) const final;
 };

@@ -99,18 +99,23 @@ MERGEDB_EXPORT std::string_view CodeName(Code code);
 
 #define MERGEDB_CONCAT_INNER(a, b) a##b
 #define MERGEDB_CONCAT(a, b) MERGEDB_CONCAT_INNER(a, b)
+#if __cplusplus >= 202002L
+#define MERGEDB_UNLIKELY [[unlikely]]
+#else
+#define MERGEDB_UNLIKELY
+#endif
 
 // Returns from the calling function if `expr` yields a failed Status.
-#define RETURN_IF_ERROR(expr)                                                           \
-  do {                                                                                  \
-    if (::mergedb::Status returned_status = (expr); !returned_status.ok()) [[unlikely]] \
-      return returned_status;                                                           \
+#define RETURN_IF_ERROR(expr)                                                               \
+  do {                                                                                      \
+    if (::mergedb::Status returned_status = (expr); !returned_status.ok()) MERGEDB_UNLIKELY \
+    return returned_status;                                                                 \
   } while (0)
 
 // `ASSIGN_OR_RETURN(auto file, fs.Open(path))`: takes the value out of a Result, or returns its Status.
 #define ASSIGN_OR_RETURN(target, expr) ASSIGN_OR_RETURN_INNER(MERGEDB_CONCAT(result_, __LINE__), target, expr)
 #define ASSIGN_OR_RETURN_INNER(result, target, expr) \
   auto result = (expr);                              \
-  if (!result.has_value()) [[unlikely]]              \
-    return std::move(result).error();                \
+  if (!result.has_value()) MERGEDB_UNLIKELY          \
+  return std::move(result).error();                  \
   target = std::move(result).value()

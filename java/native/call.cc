@@ -63,7 +63,8 @@ Call::~Call() {
 }
 
 bool Call::Done(mergedb_code code) {
-  if (code == MERGEDB_OK) [[likely]] return true;
+  if (code == MERGEDB_OK) [[likely]]
+    return true;
   jbyteArray message = Bytes(error_.message, strnlen(error_.message, sizeof error_.message));
   if (message == nullptr) return false;
   jobject exception = env_->CallStaticObjectMethod(java.mergedb_exception, java.exception_of, static_cast<jint>(code),

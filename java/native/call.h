@@ -66,7 +66,7 @@ struct In {
   jbyteArray array;
   const char* name;
   size_t bytes_max;
-  mergedb_slice* slice;  // where the call finds them
+  mergedb_slice* slice;      // where the call finds them
   bool is_optional = false;  // null is no bytes: slice->data is then null
   jobject direct = nullptr;
   bool is_part = false;
@@ -121,9 +121,7 @@ Result Run(JNIEnv* env, Result failed, Body body) noexcept {
     return body(call);
   } catch (const std::bad_alloc&) {
     call.ThrowCode(MERGEDB_OUT_OF_MEMORY, "the native part of the call could not allocate memory");
-  } catch (const std::exception& e) {
-    call.ThrowCode(-1, e.what());
-  } catch (...) {
+  } catch (const std::exception& e) { call.ThrowCode(-1, e.what()); } catch (...) {
     call.ThrowCode(-1, "an unknown C++ exception");
   }
   return failed;

@@ -49,6 +49,12 @@ bool TakeOperand(Call& call, jbyteArray key, const Operand& given, mergedb_slice
 // Kinds of change, as dev.mergedb.Native numbers them.
 enum class Change : jint { kPut = 0, kDelete = 1, kDeleteRange = 2 };
 enum class DatabaseCall : jint { kFlush = 0, kSyncLog = 1, kWait = 2, kCheck = 3 };
-enum class TransactionCall : jint { kCommit = 0, kRollback = 1, kSetSavepoint = 2, kRollbackToSavepoint = 3, kReleaseSavepoint = 4 };
+enum class TransactionCall : jint {
+  kCommit = 0,
+  kRollback = 1,
+  kSetSavepoint = 2,
+  kRollbackToSavepoint = 3,
+  kReleaseSavepoint = 4
+};
 
 }  // namespace mergedb::jni

@@ -64,9 +64,7 @@ void ExceptionsAreCaught() {
   for (int i = 0; i < 100; ++i) {
     try {
       throw std::runtime_error(std::to_string(i));
-    } catch (const std::exception&) {
-      ++caught;
-    }
+    } catch (const std::exception&) { ++caught; }
   }
   Expect(caught == 100, "exceptions find their handlers");
   dl_find_object found = {};

@@ -26,8 +26,7 @@ bool LookUp(JNIEnv* env) {
   java.byte_arrays = Class(env, "[[B");
   jclass callbacks = Class(env, "dev/mergedb/Callbacks");
   if (env->ExceptionCheck()) return false;
-  java.exception_of =
-      env->GetStaticMethodID(java.mergedb_exception, "of", "(IZ[B)Ldev/mergedb/MergedbException;");
+  java.exception_of = env->GetStaticMethodID(java.mergedb_exception, "of", "(IZ[B)Ldev/mergedb/MergedbException;");
   java.has_logger = env->GetMethodID(callbacks, "hasLogger", "()Z");
   java.has_progress = env->GetMethodID(callbacks, "hasProgress", "()Z");
   java.compare = env->GetMethodID(callbacks, "compare", "([B[B)I");

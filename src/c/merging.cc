@@ -28,7 +28,7 @@ class ForeignOperator final : public MergeOperator {
 
   std::string_view Name() const override { return name_; }
 
-  Status Apply(std::string_view key, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+  Status Apply(std::string_view key, std::optional<std::string_view> base, Span<const std::string_view> operands,
                std::string* result) const override {
     std::vector<mergedb_slice> slices;
     slices.reserve(operands.size());

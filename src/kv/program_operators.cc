@@ -12,7 +12,7 @@ MergeOperator::~MergeOperator() = default;
 bool MergeOperator::Combine(std::string_view, std::string_view, std::string_view, std::string*) const { return false; }
 
 Status AssociativeMergeOperator::Apply(std::string_view key, std::optional<std::string_view> base,
-                                       std::span<const std::string_view> operands, std::string* result) const {
+                                       Span<const std::string_view> operands, std::string* result) const {
   result->assign(base ? *base : operands[0]);
   std::string joined;
   for (const std::string_view operand : operands.subspan(base ? 0 : 1)) {

@@ -64,18 +64,18 @@ format::Level LevelOf(const PickInput& input, size_t index, const std::vector<fo
 
 FreeLevels MakeFreeLevels(const PickInput& input) {
   const auto& runs = input.version.runs();
-  FreeLevels ladder;
+  FreeLevels free_levels;
   size_t count = 0;
   while (count < runs.size() && IsFree(input, count)) ++count;
   for (size_t i = 0; i < runs.size() && (i <= count || !IsFree(input, i)); ++i) {
-    ladder.levels.push_back(LevelOf(input, i, ladder.levels));
-    if (i < count && ladder.levels[i] == 0) ++ladder.flushed;
+    free_levels.levels.push_back(LevelOf(input, i, free_levels.levels));
+    if (i < count && free_levels.levels[i] == 0) ++free_levels.flushed;
   }
   // WHY the level of the last held run: the running compaction puts its result there or above. The levels of
   // its other sources are free when it ends.
-  if (count < runs.size()) ladder.level_end = ladder.levels.back();
-  ladder.levels.resize(count);
-  return ladder;
+  if (count < runs.size()) free_levels.level_end = free_levels.levels.back();
+  free_levels.levels.resize(count);
+  return free_levels;
 }
 
 CompactionPick PlanFor(const PickInput& input, Span span, format::Level level, CompactionReason reason) {
@@ -90,37 +90,37 @@ uint64_t BytesOf(const PickInput& input, Span span) {
   return bytes;
 }
 
-std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels& ladder) {
+std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels& free_levels) {
   const auto& runs = input.version.runs();
-  if (ladder.count() != runs.size() || runs.size() < 2) return std::nullopt;
+  if (free_levels.count() != runs.size() || runs.size() < 2) return std::nullopt;
   const size_t oldest = runs.size() - 1;
   const size_t newest = oldest - std::min(oldest, kAdjacentRuns);
-  Span span{.newest = std::max(newest, ladder.flushed), .oldest = oldest};
+  Span span{.newest = std::max(newest, free_levels.flushed), .oldest = oldest};
   if (span.newest >= oldest) return std::nullopt;
   const uint64_t behind = BytesOf(input, {.newest = span.newest, .oldest = oldest - 1});
   if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
-  return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))),
+  return PlanFor(input, span, std::max(free_levels.levels[oldest], CascadeLevel(input, BytesOf(input, span))),
                  CompactionReason::kSpace);
 }
 
-std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLevels& ladder) {
-  for (size_t i = ladder.count(); i-- > ladder.flushed + kAdjacentRuns - 1;) {
+std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLevels& free_levels) {
+  for (size_t i = free_levels.count(); i-- > free_levels.flushed + kAdjacentRuns - 1;) {
     const Span span{.newest = i + 1 - kAdjacentRuns, .oldest = i};
-    if (ladder.levels[span.oldest] - ladder.levels[span.newest] != kAdjacentRuns - 1) continue;
-    const format::Level level_end = i + 1 < ladder.count() ? ladder.levels[i + 1] : ladder.level_end;
+    if (free_levels.levels[span.oldest] - free_levels.levels[span.newest] != kAdjacentRuns - 1) continue;
+    const format::Level level_end = i + 1 < free_levels.count() ? free_levels.levels[i + 1] : free_levels.level_end;
     const format::Level level = std::min(CascadeLevel(input, BytesOf(input, span)), level_end - 1);
-    return PlanFor(input, span, std::max(level, ladder.levels[i]), CompactionReason::kAdjacentFull);
+    return PlanFor(input, span, std::max(level, free_levels.levels[i]), CompactionReason::kAdjacentFull);
   }
   return std::nullopt;
 }
 
-std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevels& ladder) {
-  const bool is_inner = ladder.count() < input.version.runs().size();
-  if (ladder.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
-  uint64_t bytes = BytesOf(input, {.newest = 0, .oldest = ladder.flushed - 1});
-  size_t next = ladder.flushed;  // the first run that is not in the prefix
-  for (format::Level level = 1; level < ladder.level_end; ++level) {
-    if (next < ladder.count() && ladder.levels[next] == level) {
+std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevels& free_levels) {
+  const bool is_inner = free_levels.count() < input.version.runs().size();
+  if (free_levels.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
+  uint64_t bytes = BytesOf(input, {.newest = 0, .oldest = free_levels.flushed - 1});
+  size_t next = free_levels.flushed;  // the first run that is not in the prefix
+  for (format::Level level = 1; level < free_levels.level_end; ++level) {
+    if (next < free_levels.count() && free_levels.levels[next] == level) {
       bytes += input.version.runs()[next++]->bytes_with_values();
     } else if (bytes < CapacityOf(input, level)) {
       return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, CompactionReason::kPrefix);
@@ -128,8 +128,9 @@ std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevel
   }
   // No level above the running compaction has room. If too many flushed runs wait, compact all free runs into
   // the last free level.
-  if (ladder.flushed < kFlushedRunsUrgent || ladder.level_end < 2) return std::nullopt;
-  return PlanFor(input, {.newest = 0, .oldest = ladder.count() - 1}, ladder.level_end - 1, CompactionReason::kPrefix);
+  if (free_levels.flushed < kFlushedRunsUrgent || free_levels.level_end < 2) return std::nullopt;
+  return PlanFor(input, {.newest = 0, .oldest = free_levels.count() - 1}, free_levels.level_end - 1,
+                 CompactionReason::kPrefix);
 }
 
 }  // namespace
@@ -141,11 +142,11 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes) {
 }
 
 std::optional<CompactionPick> PickCascade(const PickInput& input) {
-  const FreeLevels ladder = MakeFreeLevels(input);
-  if (ladder.count() < 2) return std::nullopt;
-  if (auto pick = PickPrefix(input, ladder)) return pick;
-  if (auto pick = PickSpace(input, ladder)) return pick;
-  return PickAdjacent(input, ladder);
+  const FreeLevels free_levels = MakeFreeLevels(input);
+  if (free_levels.count() < 2) return std::nullopt;
+  if (auto pick = PickPrefix(input, free_levels)) return pick;
+  if (auto pick = PickSpace(input, free_levels)) return pick;
+  return PickAdjacent(input, free_levels);
 }
 
 }  // namespace mergedb::picker

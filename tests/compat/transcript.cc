@@ -193,15 +193,15 @@ void Filters() {
   Say("matches nothing", bloom->KeyMayMatch("a", Slice()));
 }
 
-std::string buried;
-void Bury(const Slice& key, void* value) {
-  buried += key.ToString() + "=" + std::to_string(reinterpret_cast<std::size_t>(value)) + " ";
+std::string deletions;
+void RecordDeletion(const Slice& key, void* value) {
+  deletions += key.ToString() + "=" + std::to_string(reinterpret_cast<std::size_t>(value)) + " ";
 }
 
 void Caches() {
   std::unique_ptr<Cache> cache(NewLRUCache(1000));
-  cache->Release(cache->Insert("a", reinterpret_cast<void*>(1), 1, Bury));
-  Cache::Handle* const held = cache->Insert("b", reinterpret_cast<void*>(2), 2, Bury);
+  cache->Release(cache->Insert("a", reinterpret_cast<void*>(1), 1, RecordDeletion));
+  Cache::Handle* const held = cache->Insert("b", reinterpret_cast<void*>(2), 2, RecordDeletion);
   Say("charge", cache->TotalCharge());
   Cache::Handle* const found = cache->Lookup("a");
   Say("found", reinterpret_cast<std::size_t>(cache->Value(found)));
@@ -209,21 +209,21 @@ void Caches() {
   Say("absent", cache->Lookup("c") == nullptr);
   cache->Erase("b");
   Say("erased but held", cache->Lookup("b") == nullptr);
-  Say("buried", buried);
+  Say("deletions", deletions);
   cache->Release(held);
-  cache->Release(cache->Insert("a", reinterpret_cast<void*>(3), 1, Bury));
-  Say("buried", buried);
+  cache->Release(cache->Insert("a", reinterpret_cast<void*>(3), 1, RecordDeletion));
+  Say("deletions", deletions);
   cache->Prune();
-  Say("pruned", buried);
+  Say("pruned", deletions);
   Say("charge", cache->TotalCharge());
   const unsigned long first = cache->NewId();
   Say("ids differ", cache->NewId() != first);
   cache.reset();
   const std::unique_ptr<Cache> none(NewLRUCache(0));
-  Cache::Handle* const only = none->Insert("z", reinterpret_cast<void*>(4), 1, Bury);
+  Cache::Handle* const only = none->Insert("z", reinterpret_cast<void*>(4), 1, RecordDeletion);
   Say("no room", none->Lookup("z") == nullptr);
   none->Release(only);
-  Say("buried", buried);
+  Say("deletions", deletions);
 }
 
 void Cleanups() {

@@ -490,7 +490,7 @@ TEST_F(Keyspaces, ACopyHasThemAndAnExportIsRefused) {
 class Keeping final : public MergeOperator {
  public:
   std::string_view Name() const override { return "keyspace_test.keys"; }
-  Status Apply(std::string_view key, std::optional<std::string_view>, std::span<const std::string_view>,
+  Status Apply(std::string_view key, std::optional<std::string_view>, Span<const std::string_view>,
                std::string* result) const override {
     result->assign(key);
     return {};

@@ -259,7 +259,7 @@ TEST_F(MergeTest, AHotKeyIsRightAtEverySnapshot) {
 class Fickle final : public MergeOperator {
  public:
   std::string_view Name() const override { return "test.fickle"; }
-  Status Apply(std::string_view, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+  Status Apply(std::string_view, std::optional<std::string_view> base, Span<const std::string_view> operands,
                std::string* result) const override {
     if (throws) throw std::runtime_error("not today");
     *result = base ? *base : "";

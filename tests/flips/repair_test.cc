@@ -5,7 +5,6 @@
 // Method: as bytes_test.cc; each damaged copy is repaired, verified, opened, read and compared.
 #include <map>
 #include <set>
-#include <span>
 
 #include "mergedb/merge.h"
 #include "mergedb/merge_operator.h"
@@ -414,7 +413,7 @@ TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
 class Joining final : public MergeOperator {
  public:
   std::string_view Name() const override { return "test.joining"; }
-  Status Apply(std::string_view, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+  Status Apply(std::string_view, std::optional<std::string_view> base, Span<const std::string_view> operands,
                std::string* result) const override {
     if (base) *result = *base;
     for (const std::string_view each : operands) result->append("/").append(each);

@@ -1,7 +1,7 @@
 # The CMakeLists.txt of a project elsewhere that uses the installed package.
 cmake_minimum_required(VERSION 3.16)
 project(consumer LANGUAGES C CXX)
-set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD 14)  # the package raises it to 17, which is what its headers need
 find_package(mergedb 0.1 REQUIRED)
 foreach(kind mergedb static)
   foreach(rtti rtti no-rtti)

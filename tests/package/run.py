@@ -129,7 +129,7 @@ def main():
         environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(library, "pkgconfig"), LD_LIBRARY_PATH=library)
         flags = run("pkg-config", "--cflags", "--libs", "mergedb", env=environment).split()
         program = os.path.join(scratch, "by-hand")
-        run(cxx, "-std=c++20", os.path.join(HERE, "consumer.cc"), "-o", program, *flags)
+        run(cxx, "-std=c++17", os.path.join(HERE, "consumer.cc"), "-o", program, *flags)
         expect(run(program, os.path.join(scratch, "db"), env=environment) == "cba\n", "the program that pkg-config linked")
     print(f"{len(programs) + 5} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
 

@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
   const char* const path = argv[1];
   const size_t entries = strtoull(argv[2], NULL, 10);
   const int iterations = atoi(argv[3]);
-  if (entries < PART || iterations < 1) return fprintf(stderr, "ENTRIES must be at least 5, ITERATIONS at least 1\n"), 2;
+  if (entries < PART || iterations < 1)
+    return fprintf(stderr, "ENTRIES must be at least 5, ITERATIONS at least 1\n"), 2;
   char* const keys = malloc(entries * KEY_BYTES);
   char* const sought = malloc(entries / PART * KEY_BYTES);
   double* const puts = calloc((size_t)iterations, sizeof *puts);

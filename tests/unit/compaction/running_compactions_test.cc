@@ -22,32 +22,32 @@ picker::CompactionPick PlanOf(const std::vector<uint64_t>& positions, const form
   return pick;
 }
 
-class LedgerTest : public ::testing::Test {
+class RunningCompactionsTest : public ::testing::Test {
  protected:
   const version::Version version_ = VersionOf({9, 7, 5, 3, 1});
   RunningCompactions running_{kv::Order(BytewiseComparator())};
 };
 
-TEST_F(LedgerTest, LetsDisjointRunsBeMergedAtOnce) {
+TEST_F(RunningCompactionsTest, LetsDisjointRunsBeMergedAtOnce) {
   EXPECT_TRUE(running_.Add(PlanOf({9, 7}), version_));
   EXPECT_TRUE(running_.Add(PlanOf({3, 1}), version_));
   EXPECT_EQ(running_.running().size(), 2u);
 }
 
-TEST_F(LedgerTest, RefusesARunThatIsTaken) {
+TEST_F(RunningCompactionsTest, RefusesARunThatIsTaken) {
   EXPECT_TRUE(running_.Add(PlanOf({7, 5}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({5, 3}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({9, 7, 5, 3}), version_));
 }
 
-TEST_F(LedgerTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
+TEST_F(RunningCompactionsTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
   EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.upper = "m"}), version_));
   EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.lower = "m"}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
 }
 
-TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
+TEST_F(RunningCompactionsTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
   EXPECT_FALSE(running_.Add(PlanOf({9, 8}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({9, 5}), version_));
   EXPECT_FALSE(running_.Add(PlanOf({1, 0}), version_));
@@ -56,7 +56,7 @@ TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
 
 // At the time of the pick no older run holds a key of the pick. Then a job that ends moves such a key into an
 // older run: the tombstones of the pick are needed again.
-TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
+TEST_F(RunningCompactionsTest, RefusesToDropTombstonesAboveAnOlderKey) {
   const auto run = [](uint64_t position, const std::string& smallest, const std::string& largest) {
     auto meta = std::make_shared<format::FileMeta>();
     meta->number = kv::FileNumber{position};
@@ -72,7 +72,7 @@ TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
   EXPECT_TRUE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
 }
 
-TEST_F(LedgerTest, TakesAgainWhatWasReleased) {
+TEST_F(RunningCompactionsTest, TakesAgainWhatWasReleased) {
   EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.upper = "m"}), version_));
   EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.lower = "m"}), version_));
   running_.Release(PlanOf({7, 5}, {.upper = "m"}));

@@ -13,7 +13,7 @@ format::FileMetaPtr Meta(uint64_t number, uint64_t bytes) {
   return meta;
 }
 
-TEST(ObsoleteFiles, BuriesWhatNobodyHolds) {
+TEST(ObsoleteFiles, RemovesWhatNobodyHolds) {
   auto obsolete = std::make_shared<ObsoleteFiles>();
   auto a = obsolete->Track(Meta(1, 100));
   auto same = a;

@@ -80,7 +80,7 @@ class Joiner final : public AssociativeMergeOperator {
 class Counter final : public MergeOperator {
  public:
   std::string_view Name() const override { return "test.counter"; }
-  Status Apply(std::string_view, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+  Status Apply(std::string_view, std::optional<std::string_view> base, Span<const std::string_view> operands,
                std::string* result) const override {
     const uint64_t before = base ? std::strtoull(std::string(*base).c_str(), nullptr, 10) : 0;
     *result = std::to_string(before + operands.size());
@@ -201,7 +201,7 @@ TEST(Chain, OfOperandsThatDoNotCombineIsBounded) {
 class Misbehaving final : public MergeOperator {
  public:
   std::string_view Name() const override { return "test.bad"; }
-  Status Apply(std::string_view, std::optional<std::string_view>, std::span<const std::string_view> operands,
+  Status Apply(std::string_view, std::optional<std::string_view>, Span<const std::string_view> operands,
                std::string* result) const override {
     if (operands[0] == "throws") throw std::runtime_error("no such thing");
     if (operands[0] == "throws an int") throw 7;
@@ -280,7 +280,7 @@ TEST(ProgramOperators, AreCheckedByName) {
    public:
     explicit Named(std::string name) : name_(std::move(name)) {}
     std::string_view Name() const override { return name_; }
-    Status Apply(std::string_view, std::optional<std::string_view>, std::span<const std::string_view>,
+    Status Apply(std::string_view, std::optional<std::string_view>, Span<const std::string_view>,
                  std::string*) const override {
       return {};
     }

@@ -225,11 +225,11 @@ inline void Database::Flush() {
   Work(static_cast<uint64_t>(entries * config_.merge_speed), config_.write_pressure);
   // The write delay, as a stop: a writer waits while the bytes over the bound are at their maximum.
   std::vector<picker::RunningCompaction> running;
-  const auto in_debt = [&] {
+  const auto is_behind = [&] {
     const auto input = Input(picker::Urgency::kWriting, &running);
     return version_->runs().size() > 80 || picker::BytesOverBound(input) > picker::BytesOverBoundMax(input);
   };
-  for (int i = 0; i < 10'000 && in_debt(); ++i) {
+  for (int i = 0; i < 10'000 && is_behind(); ++i) {
     if (i == 0) ++figures_.stalls;
     Work(config_.step_entries, config_.write_pressure);
   }
