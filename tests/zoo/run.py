@@ -65,7 +65,7 @@ FINDERS = {
     "kMovedFramesIgnored": [("unit_wal_staging_damage_test", "*")],
     "kSkippedErrorForgotten": [("compat_interface_test", "DamagedLevelDbInterface*")],
     "kBatchMovesUnderCursor": [("unit_txn_cursor_test", "*"), TRANSACTIONS],
-    "kListedSegmentRemoved": [("unit_wal_wal_test", "*TheDurableEditListsIsNotRemoved*")],
+    "kListedSegmentRemoved": [("unit_wal_wal_test", "*ASegmentInTheDurableVersionEditIsNotRemoved*")],
     "kLostBatchForgotten": [("unit_write_recent_writes_test", "*"), ("race_transaction_race_test", "*Geometr*")],
     "kOldSuperVersionShowsPieces": [("unit_db_version_set_test", "*"), ("race_large_batch_race_test", "*")],
     "kWalBufferReusedTooEarly": [("unit_wal_crash_test", "*"), CUTS_ROLLING],

@@ -263,7 +263,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
     EXPECT_EQ(tables.files_there(), 0u);
     if (tables.files.faults_hit() == 0) {
       EXPECT_OK(status);
-      EXPECT_EQ(nth, 8u) << "four tables and two value files, one of them in two pieces";
+      EXPECT_EQ(nth, 8u) << "four tables and two blob files, one of them in two pieces";
       break;
     }
     EXPECT_THAT(status, testing::StatusIs(Code::kIOError, ::testing::HasSubstr("dir/00000")));

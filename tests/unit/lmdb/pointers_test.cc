@@ -116,7 +116,7 @@ TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
   MDB_txn* txn = Begin(MDB_RDONLY);
   const auto given = Walk(txn, OpenDbi(txn, nullptr), false);
   ASSERT_EQ(given.size(), size_t{kItems});
-  EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those that stand in value files";
+  EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those in blob files";
   EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(given[1].key.mv_data), given[1].key.mv_size}))
       << "keys are stored whole";
   mdb_txn_abort(txn);

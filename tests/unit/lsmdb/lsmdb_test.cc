@@ -224,7 +224,7 @@ TEST_F(LsmdbTest, WhatAProgramGetsWrongIsACode) {
   txn = Begin(MDB_RDWR);
   EXPECT_EQ(lsmdb_put(txn, nullptr, &data, 0), EINVAL);
   EXPECT_EQ(lsmdb_put(txn, &key, nullptr, 0), EINVAL);
-  EXPECT_EQ(lsmdb_put(txn, &key, &data, MDB_RESERVE), EINVAL) << "no flag of this face";
+  EXPECT_EQ(lsmdb_put(txn, &key, &data, MDB_RESERVE), EINVAL) << "not a flag of this interface";
   EXPECT_EQ(lsmdb_del(txn, nullptr), EINVAL);
   EXPECT_EQ(lsmdb_del(txn, &key), 0) << "what is not there";
   EXPECT_EQ(Put(txn, "", "1"), MDB_BAD_VALSIZE) << "LMDB has no empty keys";

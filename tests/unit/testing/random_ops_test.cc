@@ -19,7 +19,7 @@ const OpTable kTable = {
     {.name = "one", .weight = 5, .head = {DrawSmall}},
     {.name = "none", .weight = 1},
     {.name = "many", .weight = 3, .head = {DrawSmall, DrawSmall}, .each = {DrawSmall, DrawSmall}, .groups_max = 4},
-    {.name = "care", .weight = 1, .is_maintenance = true}};
+    {.name = "repair", .weight = 1, .is_maintenance = true}};
 
 OpList Drawn(uint64_t seed, size_t count) {
   base::Random random(seed);

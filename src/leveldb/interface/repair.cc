@@ -1,4 +1,6 @@
 // DestroyDB and RepairDB.
+#include "mergedb/repair.h"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -15,7 +17,6 @@
 #include "leveldb/interface/open_options.h"
 #include "mergedb/db.h"
 #include "mergedb/leveldb.h"
-#include "mergedb/repair.h"
 #include "repair/inspection.h"
 
 namespace leveldb {
