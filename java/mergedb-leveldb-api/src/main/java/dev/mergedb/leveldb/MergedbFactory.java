@@ -95,7 +95,7 @@ public final class MergedbFactory implements DBFactory {
    * @param path the directory
    * @param options with the comparator of the database
    * @throws LevelDbException it is open, is ordered by another comparator, or the operating system refused; a damaged directory of
-   *     LevelDB is refused and left as it is: {@code mergedb convert DIR --salvage} takes what is whole
+   *     LevelDB is refused and left as it is: {@code mergedb convert DIR --salvage} converts all intact entries
    */
   @Override
   public void repair(File path, Options options) throws IOException {
