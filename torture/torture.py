@@ -3,7 +3,7 @@
 
   ./dev torture --quick        about 3 minutes
   ./dev torture                about a quarter of an hour
-  ./dev torture --nightly      every reliability job of this repository at its large size; at most 90 minutes of work
+  ./dev torture --nightly      every reliability job of this repository at its large size; about four hours of CPU
                                --continue resumes an interrupted run; --slow 5 extends the time limits on a busy machine
 
 docs/RELIABILITY.md describes the tests and the table. The exit code is 1 if mergedb broke a promise, or if the

@@ -88,9 +88,10 @@ void Background::RunFlush() noexcept {
   base::Lock lock(mutex_);
   if (!is_stopping_) {
     lock.Unlock();
+    const uint64_t start = clock_->NowNanos();
     const Status status = Flush();
     lock.Relock();
-    NoteOutcomeLocked(&flush_retry_, status);
+    NoteOutcomeLocked(&flush_retry_, start, status);
     standby_is_wanted_ = false;
     lock.Unlock();
     parts_.make_standby();
@@ -182,9 +183,10 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
   switch (task) {
     case Task::kNone: return;
     case Task::kCommit: {
+      const uint64_t start = clock_->NowNanos();
       const Status status = Commit();
       base::Lock lock(mutex_);
-      NoteOutcomeLocked(&commit_retry_, status);
+      NoteOutcomeLocked(&commit_retry_, start, status);
       last_commit_nanos_ = clock_->NowNanos();
       commit_is_wanted_ = false;
       commit_is_urgent_ = false;
@@ -364,13 +366,21 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   counters_.compaction_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
   counters_.compaction_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
   running_compactions_.Release(job.pick());
+  std::unique_ptr<compaction::CompactionJob> ended;
+  {
+    base::Lock lock(mutex_);
+    ended = std::exchange(running->job, nullptr);
+  }
+  ended = nullptr;  // releases its inputs
   {
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
     ArmTimerLocked();  // iterators may still pin files that are now obsolete
-    NoteOutcomeLocked(&job_retry_, done ? Status() : done.error());
+    NoteOutcomeLocked(&job_retry_, start, done ? Status() : done.error());
+    for (Retry* retry : {&flush_retry_, &commit_retry_}) {
+      if (retry->status.IsBusy()) *retry = {};  // the inputs' descriptors are free
+    }
   }
-  running->job = nullptr;  // releases its inputs
   TreeChanged();
   UpdateTreeBacklog();
 }
@@ -378,6 +388,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
 // Obsolete files become recycled files, which new files may overwrite. A file that cannot be recycled is
 // removed.
 void Background::RecycleObsolete() {
+  const uint64_t start = clock_->NowNanos();
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
     if (ZOO(kObsoleteTablesKept)) continue;
@@ -394,7 +405,7 @@ void Background::RecycleObsolete() {
   }
   base::Lock lock(mutex_);
   is_removing_ = false;
-  NoteOutcomeLocked(&recycle_retry_, failure);
+  NoteOutcomeLocked(&recycle_retry_, start, failure);
 }
 
 // While writes come, a slow removal ends the step and a rest follows, since removals delay other disk access
@@ -408,7 +419,7 @@ void Background::RemoveRecycled() {
     const Status status = parts_.recycled_files.RemoveOldest();
     const uint64_t took_nanos = clock_->NowNanos() - start;
     lock.Relock();
-    NoteOutcomeLocked(&removal_retry_, status);
+    NoteOutcomeLocked(&removal_retry_, start, status);
     if (!status.ok()) break;
     if (UrgencyLocked() != picker::Urgency::kWriting) continue;
     rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessRecycledBytesLocked(),
@@ -501,17 +512,31 @@ bool Background::CommitIsOverdueLocked() const {
          dead > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 
+// Work that began before a call and failed is retried at once for the call: the cause may be gone.
+void Background::RetryWorkBeforeLocked(uint64_t nanos) {
+  for (Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_, &recycle_retry_, &removal_retry_}) {
+    if (retry->began_nanos < nanos) *retry = {};
+  }
+}
+
+// WHY a lack of descriptors is no failure while a job runs: the job may hold one for each sorted run, and closes
+// them when it ends.
+bool Background::HasFailedLocked(const Retry& retry) const {
+  return !retry.status.ok() && !(retry.status.IsBusy() && !jobs_.empty());
+}
+
 bool Background::MayTryLocked(const Retry& retry) const {
   return retry.status.ok() || clock_->NowNanos() >= retry.not_before_nanos;
 }
 
-void Background::NoteOutcomeLocked(Retry* retry, const Status& status) {
+void Background::NoteOutcomeLocked(Retry* retry, uint64_t began_nanos, const Status& status) {
   if (status.ok()) {
     *retry = {};
     return;
   }
   retry->pause_nanos = std::clamp(2 * retry->pause_nanos, kRetryFirstNanos, kRetryLastNanos);
   retry->not_before_nanos = clock_->NowNanos() + retry->pause_nanos;
+  retry->began_nanos = began_nanos;
   retry->status = status;
   if (parts_.options.env.logger != nullptr) parts_.options.env.logger->Log("background: " + status.ToString());
   ArmTimerLocked();
@@ -619,13 +644,13 @@ void Background::Stop(bool finish_jobs) {
 }
 
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
+  const uint64_t start = clock_->NowNanos();
   base::Lock lock(mutex_);
-  // Failed work is retried at once for this caller.
-  flush_retry_ = commit_retry_ = job_retry_ = recycle_retry_ = removal_retry_ = {};
   while (!is_done()) {
+    RetryWorkBeforeLocked(start);
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
-    if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
-    if (needs >= Needs::kCommits && !commit_retry_.status.ok())
+    if (HasFailedLocked(flush_retry_)) return read::OfWrite(flush_retry_.status, parts_.directory);
+    if (needs >= Needs::kCommits && HasFailedLocked(commit_retry_))
       return read::OfWrite(commit_retry_.status, parts_.directory);
     if (needs >= Needs::kCompactions && !job_retry_.status.ok())
       return read::OfWrite(job_retry_.status, parts_.directory);
@@ -706,6 +731,7 @@ std::string Background::DescribeJobs() const {
   base::Lock lock(mutex_);
   std::string text;
   for (const auto& running : jobs_) {
+    if (running->job == nullptr) continue;  // it is ending
     const picker::CompactionPick& pick = running->job->pick();
     text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) +
             " runs, " + std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) +

@@ -124,7 +124,7 @@ class Background : public std::enable_shared_from_this<Background> {
   void NoteWrite();
   enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSwitchIdleMemtable, kWarm };
   struct Running {  // a job, and whether a thread is executing a step of it
-    std::unique_ptr<compaction::CompactionJob> job;
+    std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
     bool is_stepping = false;
   };
   struct Manual {
@@ -134,6 +134,7 @@ class Background : public std::enable_shared_from_this<Background> {
   };
   struct Retry {  // state of one kind of work after a failure
     Status status;
+    uint64_t began_nanos = 0;  // the start of the failed work
     uint64_t not_before_nanos = 0;
     uint64_t pause_nanos = 0;
   };
@@ -157,8 +158,10 @@ class Background : public std::enable_shared_from_this<Background> {
   bool IsWorthSwitchingLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
+  bool HasFailedLocked(const Retry& retry) const;
   bool MayTryLocked(const Retry& retry) const;
-  void NoteOutcomeLocked(Retry* retry, const Status& status);
+  void NoteOutcomeLocked(Retry* retry, uint64_t began_nanos, const Status& status);
+  void RetryWorkBeforeLocked(uint64_t nanos);
   std::array<const Retry*, 5> RetriesLocked() const {
     return {&flush_retry_, &commit_retry_, &job_retry_, &recycle_retry_, &removal_retry_};
   }

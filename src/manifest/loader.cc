@@ -216,7 +216,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
   loaded.tail = std::move(contents->tail);
   if (contents->repaired > 0) {
     loaded.report += path + ": " + std::to_string(contents->repaired) +
-                     " records or headers had one damaged copy; the other one was read\n";
+                     " records or headers have one valid copy of two; it was used\n";
   }
   if (contents->dropped_bytes > 0) {
     loaded.report += path + ": dropped an unfinished record of " + std::to_string(contents->dropped_bytes) + " bytes\n";
