@@ -47,7 +47,7 @@ LANES = (
         ("histories", ["build/dev/tests/race_transaction_race_test", "--gtest_filter=RecordedHistories.*"], FULL, 25),
         ("batches", ["build/dev/tests/race_large_batch_race_test"], FULL, 25),
         ("tsan", ["./dev", "test", "tsan"], {}, 25),
-        ("zoo", ["./dev", "test", "zoo"], {}, 20),
+        ("mutants", ["./dev", "test", "mutants"], {}, 20),
     ),
     (
         ("fuzz", ["./dev", "fuzz", "180"], {}, 60),

@@ -8,7 +8,6 @@
 
 #include "base/assert.h"
 #include "base/sync.h"
-#include "base/zoo.h"
 
 namespace mergedb::base {
 namespace {
@@ -151,7 +150,6 @@ void BlockCache::LetGo(Block* block) { Release(block); }
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
   if (keeper_ != nullptr) [[unlikely]]
     return keeper_->Find(file, offset);
-  if (ZOO(kCacheKeyedByOffset)) file = 0;
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
   Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
@@ -167,7 +165,6 @@ BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
 void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   if (keeper_ != nullptr) [[unlikely]]
     return keeper_->Insert(file, offset, pin);
-  if (ZOO(kCacheKeyedByOffset)) file = 0;
   const size_t charge = ChargeOf(*pin.block());
   const size_t shard_bytes_max = bytes_max_ / shard_count_;
   if (charge > shard_bytes_max) return;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::blob {
@@ -14,7 +13,7 @@ Result<std::shared_ptr<Reader>> Cache::Open(const format::BlobFileMeta& meta) {
   // No lock is held while the file is read. If two threads open the file at the same time, one reader is dropped.
   auto opened = Reader::Open(file_system_, format::BlobFilePath(directory_, meta.number), meta, order_, blocks_);
   // WHY: NotFound of a file must never look like NotFound of a key.
-  if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
+  if (!opened && opened.error().IsNotFound()) {
     return Status::IOError(std::string(opened.error().message()) +
                            ": the MANIFEST names this blob file, and it does not exist");
   }

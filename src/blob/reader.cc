@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/zoo.h"
 #include "env/file_reads.h"
 #include "format/compression.h"
 
@@ -63,7 +62,7 @@ Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobF
 
 // WHY not memcmp: a comparator may take different bytes for the same key, and the reader may use either of them.
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
-  if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]]
+  if (order_.SameKey(expected, found)) [[likely]]
     return {};
   return Status::Corruption("the blob index of key \"" + base::Escape(expected) + "\" refers to a value of key \"" +
                             base::Escape(found) + "\"");

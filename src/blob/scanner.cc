@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/zoo.h"
-
 namespace mergedb::blob {
 namespace {
 
@@ -29,7 +27,7 @@ Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
   Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
   if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
-  if (!ZOO(kWindowOfAnotherFile)) course.begin = course.end = 0;
+  course.begin = course.end = 0;
   course.reader = std::move(reader);
   course.last = {};  // the next record has no neighbour
   return &course;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "compaction/range_inputs.h"
 #include "format/blob_file.h"
 #include "iterator/merging_iterator.h"
@@ -170,8 +169,7 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
   RETURN_IF_ERROR(format::DecodeBlobIndex(entry.value, &reference));
   const auto file =
       std::ranges::lower_bound(collected_, reference.file, {}, [](const auto& each) { return each->number; });
-  if (file == collected_.end() || (*file)->number != reference.file || ZOO(kBlobGcMovesNothing))
-    return outputs_->Add(entry);
+  if (file == collected_.end() || (*file)->number != reference.file) return outputs_->Add(entry);
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
@@ -207,7 +205,6 @@ Status CompactionJob::Start() {
                                               .is_bottom = pick_.is_bottom,
                                               .operators = context_.factory.operators,
                                               .values = base_values_.get()};
-  if (ZOO(kSnapshotIgnoredByCompaction)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
   std::vector<std::unique_ptr<kv::Iterator>> children;
@@ -273,10 +270,7 @@ Status CompactionJob::Release(const std::string* cursor) {
   format::VersionEdit edit;
   format::Bounds done = rest_;
   if (cursor != nullptr) done.upper = *cursor;
-  if (ZOO(kPartialRelease)) done = pick_.bounds;
   kv::Position target = pick_.sources.back();
-  if (ZOO(kCompactionResultToFront) || (ZOO(kMovedValueCountsAsNew) && !collected_.empty()))
-    target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
   for (const kv::Position position : pick_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a new table, so every finished table lies below the cursor.
   for (auto& file : outputs_->Take()) {

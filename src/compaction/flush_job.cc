@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/zoo.h"
 #include "iterator/range_tombstone_filter.h"
 
 namespace mergedb::compaction {
@@ -17,7 +16,6 @@ constexpr uint64_t kEntryBytes = 64;
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
                       std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes, LiveSample::Changes* sampled) {
-  if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
   const kv::Stripes stripes(snapshots);
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, immutable.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);

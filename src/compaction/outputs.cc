@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/zoo.h"
 #include "format/blob_file.h"
 #include "version/run.h"
 
@@ -69,7 +68,7 @@ Status Outputs::CutBefore(const kv::Entry& entry) {
   if (finished_.size() == finished_before || options_.release_bytes == 0) return {};
   const uint64_t unreleased = bytes_ - released_bytes_ + (values_ == nullptr ? 0 : values_->record_bytes());
   if (unreleased < options_.release_bytes) return {};
-  if (!ZOO(kReleasedWithoutValues)) RETURN_IF_ERROR(FinishValues());
+  RETURN_IF_ERROR(FinishValues());
   released_bytes_ = bytes_;
   is_at_release_ = true;
   return {};
@@ -111,7 +110,6 @@ Status Outputs::BeginValues() {
 bool Outputs::IsFullFor(const kv::Entry& entry) const {
   const bool is_full =
       options_.table_bytes_max != 0 && writer_->bytes_written() + table_value_bytes_ >= options_.table_bytes_max;
-  if (ZOO(kKeyCutInTwo)) return is_full;
   return is_full && !factory_.order.SameKey(writer_->last_key(), entry.key);
 }
 
@@ -132,7 +130,7 @@ Status Outputs::Separate(const kv::Entry& entry, kv::Entry* separated) {
 Status Outputs::CountBlobIndex(std::string_view bytes) {
   format::BlobIndex reference;
   RETURN_IF_ERROR(format::DecodeBlobIndex(bytes, &reference));
-  if (!ZOO(kReferenceNotCounted)) references_[reference.file] += reference.bytes;
+  references_[reference.file] += reference.bytes;
   return {};
 }
 

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/schedule_point.h"
-#include "base/zoo.h"
 #include "compaction/masked_bytes.h"
 #include "format/file_name.h"
 #include "read/next_step.h"
@@ -233,8 +232,7 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
   const CompressionByTier& compression = parts_.options.compression;
   if (compression.bottom != compression.upper && compression.bottom != Compression::kNone) return;
   live_sample_.Apply(sampled, flushed.bytes());
-  if (flushed.table != nullptr && flushed.table->range_tombstones > 0 && !ZOO(kDeletedRangeStaysLive))
-    live_sample_.Forget();
+  if (flushed.table != nullptr && flushed.table->range_tombstones > 0) live_sample_.Forget();
 }
 
 Status Background::Commit() { return parts_.version_set.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released); }
@@ -269,13 +267,10 @@ void Background::PickJob() {
   // released in between is then seen as running. In the other order the pick would see neither, and could
   // drop tombstones above the keys that the job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
-  const read::SuperVersionPtr old_super_version =
-      ZOO(kPickedFromOldSuperVersion) ? parts_.version_set.Current() : nullptr;
-  if (ZOO(kPickedFromOldSuperVersion)) SCHEDULE_POINT("pick between two checks");
+  const read::SuperVersionPtr old_super_version = nullptr;
   const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
   SCHEDULE_POINT("pick between two checks");
-  const read::SuperVersionPtr super_version =
-      ZOO(kPickedFromOldSuperVersion) ? old_super_version : parts_.version_set.Current();
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
   const picker::PickInput input = PickInputFor(*super_version, running_compactions, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
@@ -286,8 +281,7 @@ void Background::PickJob() {
   // the last keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush
   // that the version lacks.
   const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
-  const version::VersionPtr version =
-      ZOO(kPickedFromOldSuperVersion) ? super_version->version : parts_.version_set.Current()->version;
+  const version::VersionPtr version = parts_.version_set.Current()->version;
   const bool is_added = pick && running_compactions_.Add(*pick, *version);
   std::shared_ptr<Running> running;
   if (is_added) {
@@ -391,7 +385,6 @@ void Background::RecycleObsolete() {
   const uint64_t start = clock_->NowNanos();
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
-    if (ZOO(kObsoleteTablesKept)) continue;
     file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
     if (!parts_.version_set.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
@@ -697,7 +690,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
   uint64_t id = 0;
   RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&] {
     if (id != 0) return true;
-    if (manual_ && !ZOO(kManualTakenOver)) return false;
+    if (manual_) return false;
     id = ++manual_count_;
     const read::SuperVersionPtr super_version = parts_.version_set.Current();
     const auto& runs = super_version->version->runs();

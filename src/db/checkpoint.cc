@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "base/zoo.h"
 #include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/db_impl.h"
@@ -69,7 +68,7 @@ class Checkpointer {
 
   Result<CheckpointReport> Run() {
     RETURN_IF_ERROR(Begin());
-    if (options_.may_link && source_.sync_files && !ZOO(kCheckpointNotSynced)) RETURN_IF_ERROR(source_.sync_files());
+    if (options_.may_link && source_.sync_files) RETURN_IF_ERROR(source_.sync_files());
     for (const Piece& piece : pieces_) RETURN_IF_ERROR(Take(piece));
     RETURN_IF_ERROR(FlushMemtables());
     RETURN_IF_ERROR(VerifyAll());
@@ -214,7 +213,7 @@ Status Checkpointer::FlushMemtables() {
 
 // A file that cannot be synced is removed: the next call could take it for a durable one.
 Status Checkpointer::SyncFlushed(const Piece& piece) {
-  if (files_->is_append_only() || ZOO(kCheckpointNotSynced)) return {};  // synced when it was written
+  if (files_->is_append_only()) return {};  // synced when it was written
   const std::string path = piece.PathIn(partial_);
   ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
   Status status = file->Sync();
@@ -269,7 +268,7 @@ Status Checkpointer::Describe() {
 // The rename replaces an empty target directory.
 Status Checkpointer::TakeName() {
   RETURN_IF_ERROR(files_->Rename(partial_, target_));
-  return ZOO(kCheckpointNameNotSynced) ? Status() : files_->SyncDirectory(ParentOf(target_));
+  return files_->SyncDirectory(ParentOf(target_));
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/schedule_point.h"
-#include "base/zoo.h"
 #include "db/write_checks.h"
 #include "format/blob_file.h"
 #include "format/file_name.h"
@@ -398,7 +397,7 @@ Status DbImpl::Close() noexcept {
   write::WriterQueue::ExclusiveSection section(queue_);
   Status unlogged;
   // WHY: options.h promises that a write with kNoWal is durable after Close.
-  if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {
+  if (has_unlogged_) {
     unlogged = SwitchMemtableIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
     if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // the last chance; the fault may be temporary

@@ -14,7 +14,6 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
-#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "db/write_checks.h"
 #include "format/batch.h"
@@ -35,8 +34,7 @@ std::string NextIdKey(const kv::KeyMap& map) {
 
 void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
   const std::string prefix = map.Prefix(id);
-  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix,
-                       ZOO(kDropKeepsKeys) ? prefix + '\0' : *base::PrefixEnd(prefix));
+  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix));
 }
 
 }  // namespace
@@ -133,7 +131,6 @@ Status DbImpl::LoadKeyspaces() {
           ", which belongs to another keyspace or was never assigned (next id: " + std::to_string(next) + ")");
     }
   }
-  if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : live.rbegin()->first + 1;
   keyspace_ids_.Load(std::move(live), next);
   return {};
 }
@@ -171,10 +168,6 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
   version_set_->SetKeyMarker(marker);
-  if (ZOO(kKeyspacesWithoutEpoch)) {
-    store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker));
-    return {};
-  }
   marker_to_come_ = std::move(marker);
   Status status = read::OfWrite(StartNewEpoch(), store_->directory);
   if (!status.ok()) log_failure_ = status;

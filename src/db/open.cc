@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "db/import.h"
 #include "format/file_name.h"
@@ -34,8 +33,6 @@ Result<version::VersionPtr> TrackFiles(const Store& store, const version::Versio
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
   format::VersionEdit edit = version::VersionEditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
-  if (ZOO(kRecencyByFileNumber))
-    for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   for (auto& add : edit.blob_files) add.file = store.obsolete->Track(add.file);
   return version::ApplyEdit(store.order, version::Version(), edit);
 }
@@ -94,7 +91,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   std::unique_ptr<DbImpl> database(new DbImpl(store));
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
-  if (!is_read_only && !ZOO(kLockNotTaken)) { ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path)); }
+  if (!is_read_only) { ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path)); }
 
   auto loaded = manifest::Load(files, path, store->order, DescribeForeignFile);
   // WHY a retry: a writer that replaces the MANIFEST also removes the file that CURRENT named a moment ago.
@@ -168,7 +165,7 @@ Status DbImpl::Create() {
       .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
   version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::make_shared<const version::Version>(),
                                               kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
-  const std::string parent = ZOO(kSkippedDirectorySyncOfParent) ? store_->directory : ParentOf(store_->directory);
+  const std::string parent = ParentOf(store_->directory);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(parent));  // rule W5
   RETURN_IF_ERROR(StartWriting(start, {}));
   StartBackground();
@@ -218,7 +215,6 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const Env& env = store_->options.env;
   // Orphans may have numbers that the lagging MANIFEST does not know.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
-  if (ZOO(kFileNumberUsedTwice)) next_file = kv::ToInt(loaded.next_file);
   RETURN_IF_ERROR(TakeTree(loaded, kv::FileNumber{next_file}));
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {

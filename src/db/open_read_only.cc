@@ -17,7 +17,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "db/import.h"
 #include "format/file_name.h"
@@ -92,7 +91,6 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   Status unreadable;
   for (int i = 0; i < kAttemptsMax; ++i) {
     Attempt now = Try(*store_, loaded);
-    if (ZOO(kReadOnlyLooksOnce) && now.is_prefix) return ShowReadOnly(loaded, std::move(now.replayed));
     auto again = manifest::Load(files, store_->directory, store_->order, DescribeForeignFile);
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST

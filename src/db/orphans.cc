@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "db/lost_directory.h"
 #include "format/file_name.h"
@@ -37,11 +36,10 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   }
   if (log_was_torn) return;
   for (const kv::FileNumber number : inventory.tables) {
-    if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
+    if (!live.contains(number)) remove(format::TablePath(store_->directory, number));
   }
   for (const kv::FileNumber number : inventory.blob_files) {
-    if (version->FindBlobFile(number) == nullptr || ZOO(kLiveBlobFileTakenForOrphan))
-      remove(format::BlobFilePath(store_->directory, number));
+    if (version->FindBlobFile(number) == nullptr) remove(format::BlobFilePath(store_->directory, number));
   }
 }
 

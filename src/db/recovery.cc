@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -103,7 +102,7 @@ class Replayer {
       if (reader.kind() == kv::Kind::kMerge) store_.operator_names.AddOf(reader.value());
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }
-    last_sequence_ = std::max(last_sequence_, sequence - 1 - ZOO(kSequenceUsedTwice));
+    last_sequence_ = std::max(last_sequence_, sequence - 1);
     return reader.status();
   }
   kv::Sequence last_sequence() const { return last_sequence_; }

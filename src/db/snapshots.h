@@ -13,7 +13,6 @@
 
 #include "base/schedule_point.h"
 #include "base/sync.h"
-#include "base/zoo.h"
 #include "kv/key.h"
 #include "mergedb/snapshot.h"
 
@@ -35,9 +34,8 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
   // A batch larger than a memtable is published after all of its pieces are in memtables. A reader takes its
   // SuperVersion after the snapshot, so the SuperVersion holds all pieces.
   std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
-    const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;
     base::Lock lock(mutex_);
-    const kv::Sequence sequence = ZOO(kSnapshotRegisteredLate) ? before : published();
+    const kv::Sequence sequence = published();
     const auto place = live_.insert({sequence, now_nanos});
     try {
       return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/schedule_point.h"
-#include "base/zoo.h"
 #include "env/copy_file.h"
 #include "format/file_name.h"
 #include "version/version_builder.h"
@@ -45,7 +44,6 @@ read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batch
   super_version->immutable.reserve(immutables_.size());
   for (auto immutable = immutables_.rbegin(); immutable != immutables_.rend(); ++immutable)
     super_version->immutable.push_back(immutable->memtable);
-  if (ZOO(kImmutablesReadOldestFirst)) std::reverse(super_version->immutable.begin(), super_version->immutable.end());
   super_version->version = version_;
   super_version->large_batches = large_batches;
   return super_versions_.Install(std::move(super_version));
@@ -67,7 +65,7 @@ void VersionSet::CountLargeBatch() {
   const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
   before = InstallSuperVersionLocked(count);
   SCHEDULE_POINT("count a large batch");
-  if (!ZOO(kOldSuperVersionShowsPieces)) large_batches_.store(count, std::memory_order_release);
+  large_batches_.store(count, std::memory_order_release);
 }
 
 size_t VersionSet::immutable_count() const {
@@ -166,7 +164,7 @@ Status VersionSet::SyncNewFiles(const format::VersionEdit& edit) {
     const auto check = [&](const std::string& path) { return options_.check_blob_file(path, *add.file); };
     RETURN_IF_ERROR(SyncNewFile(format::FileKind::kBlobFile, add.file->number, check, &fresh));
   }
-  if (fresh.empty() || ZOO(kSkippedDirectorySyncOfTables)) return {};
+  if (fresh.empty()) return {};
   RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   synced_.merge(fresh);
   return {};
@@ -184,10 +182,9 @@ Status VersionSet::SyncFile(format::FileKind kind, kv::FileNumber number) {
   if (options_.file_system->is_append_only()) return {};  // synced when it was finished
   const std::string path = format::FilePath(options_.directory, kind, number);
   ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
-  const bool is_dropped = kind == format::FileKind::kTable ? ZOO(kDroppedTableSync) : ZOO(kDroppedBlobFileSync);
-  Status status = is_dropped ? Status() : file->Sync();
+  Status status = file->Sync();
   if (status.ok()) status = file->Close();
-  if (!status.ok() && !ZOO(kRetriedTableSync)) {
+  if (!status.ok()) {
     base::Lock lock(failed_mutex_);
     sync_failed_.insert(number);
   }

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 
 namespace mergedb::env {
 namespace {
@@ -61,7 +60,6 @@ Status FileSink::Finish() {
   if (used_ > 0) RETURN_IF_ERROR(WriteBuffer());
   buffer_ = AlignedBuffer();
   if (is_append_only_) return file_->Sync();
-  if (ZOO(kRecycledTailKept)) return {};
   return recycled_bytes_ > written_ ? file_->Truncate(written_) : Status();
 }
 

@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "env/descriptors.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
@@ -162,7 +161,7 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
   struct stat opened {};
   if (fstat(fd, &opened) != 0) return PosixStatus(errno, path, "fstat");
   if (!S_ISREG(opened.st_mode)) return Status::IOError(path + ": open: not a regular file");
-  if (options.access == Access::kReuse && opened.st_nlink != 1 && !ZOO(kLinkedFileWrittenAgain)) {
+  if (options.access == Access::kReuse && opened.st_nlink != 1) {
     return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " +
                                    std::to_string(opened.st_nlink));
   }

@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "base/zoo.h"
 #include "format/compression.h"
 
 namespace mergedb::format {
@@ -25,8 +24,8 @@ Status Damaged(const char* what, uint64_t expected, uint64_t found) {
 
 uint32_t Salted(uint32_t crc, const Place& place) {
   char salt[16];
-  base::StoreFixed64(salt, ZOO(kRecordSaltWithoutFile) ? 0 : place.unique_id);
-  base::StoreFixed64(salt + 8, ZOO(kRecordSaltWithoutOffset) ? 0 : place.offset);
+  base::StoreFixed64(salt, place.unique_id);
+  base::StoreFixed64(salt + 8, place.offset);
   return base::Crc32cExtend(crc, salt, sizeof salt);
 }
 
@@ -106,7 +105,7 @@ Status OpenRecord(std::string_view bytes, const Place& place, bool verify, BlobR
   RecordHead head;
   if (!ParseHead(bytes, &head)) return NoHead(bytes);
   if (head.record_bytes() != bytes.size()) return Damaged("record's size", bytes.size(), head.record_bytes());
-  if (verify && !ZOO(kRecordNotChecked)) {
+  if (verify) {
     const uint32_t expected = base::LoadFixed32(bytes.data());
     const uint32_t found = Salted(base::Crc32c(bytes.substr(kCrcBytes)), place);
     if (expected != found) [[unlikely]]

@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
-#include "base/zoo.h"
 #include "format/compression.h"
 
 namespace mergedb::format {
@@ -26,8 +25,8 @@ Status Damaged(const char* what, uint64_t expected, uint64_t found) {
 
 uint32_t Checksum(std::string_view payload_and_codec, const Place& place) {
   char salt[16];
-  base::StoreFixed64(salt, ZOO(kBlockSaltWithoutFile) ? 0 : place.unique_id);
-  base::StoreFixed64(salt + 8, ZOO(kBlockSaltWithoutOffset) ? 0 : place.offset);
+  base::StoreFixed64(salt, place.unique_id);
+  base::StoreFixed64(salt + 8, place.offset);
   return base::Crc32cExtend(base::Crc32c(payload_and_codec), salt, sizeof salt);
 }
 
@@ -41,8 +40,8 @@ uint32_t FooterChecksum(std::string_view footer) {
 void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place) {
   *out = static_cast<char>(codec);
   char salt[16];
-  base::StoreFixed64(salt, ZOO(kBlockSaltWithoutFile) ? 0 : place.unique_id);
-  base::StoreFixed64(salt + 8, ZOO(kBlockSaltWithoutOffset) ? 0 : place.offset);
+  base::StoreFixed64(salt, place.unique_id);
+  base::StoreFixed64(salt + 8, place.offset);
   uint32_t crc = base::Crc32c(payload);
   crc = base::Crc32cExtend(crc, out, 1);
   base::StoreFixed32(out + 1, base::Crc32cExtend(crc, salt, sizeof salt));
@@ -51,7 +50,7 @@ void StoreTrailer(char* out, std::string_view payload, Compression codec, const 
 Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part) {
   if (stored.size() < kTrailerBytes) return Damaged("minimum size", kTrailerBytes, stored.size());
   const std::string_view covered = stored.substr(0, stored.size() - kTrailerBytes + 1);
-  if (verify && !ZOO(kBlockNotChecked)) {
+  if (verify) {
     const uint32_t expected = base::LoadFixed32(stored.data() + covered.size());
     const uint32_t found = Checksum(covered, place);
     if (expected != found) [[unlikely]]

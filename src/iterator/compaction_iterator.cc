@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "iterator/plain_moves.h"
 #include "iterator/saved_key.h"
 
@@ -76,8 +75,7 @@ class CompactionIterator final : public kv::Iterator {
         ++counts_->entries_out;
         CopyEntry(entry, &entry_);
         const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
-        if ((is_bottommost_visible_to_all() || ZOO(kSequenceZeroedEarly)) && !is_operand)
-          entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        if (is_bottommost_visible_to_all() && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
       }
@@ -97,7 +95,7 @@ class CompactionIterator final : public kv::Iterator {
     passes_ = passes_ && is_same_key && stripe == stripe_ && !kv::IsBase(kv::KindOf(entry.tag));
     stripe_ = stripe;
     last_tag_ = entry.tag;
-    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_bottommost_visible_to_all() || ZOO(kTombstoneDroppedEarly))) {
+    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && is_bottommost_visible_to_all()) {
       ++counts_->tombstones;
       return false;
     }
@@ -218,7 +216,7 @@ class CompactionIterator final : public kv::Iterator {
     if (options_.values == nullptr) return false;
     const kv::Entry reference{.prefix = key_.prefix(), .key = key_.key(), .tag = last_tag_, .value = base->bytes};
     base->kind = kv::Kind::kPut;
-    return ZOO(kBlobIndexTakenForValue) || options_.values->Resolve(reference, &base->bytes).ok();
+    return options_.values->Resolve(reference, &base->bytes).ok();
   }
 
   void ShowMade() {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "iterator/merging_iterator.h"
 #include "iterator/plain_moves.h"
 #include "iterator/reseek_check.h"
@@ -66,12 +65,12 @@ class MaskingIterator final : public kv::Iterator {
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t ready = input_->LookAhead(ahead);
     if (ready == 0) return 0;
-    if (has_span_upper_ && !ZOO(kAheadBeyondSpan) && !IsBelowUpper(ahead[ready - 1])) {
+    if (has_span_upper_ && !IsBelowUpper(ahead[ready - 1])) {
       const auto passed = std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
                                                [&](const kv::Entry& entry) { return IsBelowUpper(entry); });
       ready = static_cast<size_t>(passed - ahead.begin());
     }
-    if (newest_ == 0 || ZOO(kAheadShowsMasked)) return ready;
+    if (newest_ == 0) return ready;
     const auto masked = std::find_if(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready),
                                      [&](const kv::Entry& entry) { return kv::SequenceOf(entry.tag) < newest_; });
     return static_cast<size_t>(masked - ahead.begin());

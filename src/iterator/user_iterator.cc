@@ -7,7 +7,6 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "base/zoo.h"
 #include "iterator/plain_moves.h"
 #include "iterator/reseek_check.h"
 #include "iterator/saved_key.h"
@@ -244,7 +243,7 @@ class UserIterator final : public UserCursor {
       kv::Entry& entry = ahead_[i];
       if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry))
         return i;
-      if (!ZOO(kAheadShowsOlder) && IsSameKey(order_, *before, entry)) return i;
+      if (IsSameKey(order_, *before, entry)) return i;
       if (options_.keys_only) entry.value = {};
     }
     return ready;
@@ -331,7 +330,6 @@ class UserIterator final : public UserCursor {
     for (int steps = 1; input_->Valid(); ++steps) {
       const kv::Entry& entry = input_->entry();
       if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
-      if (ZOO(kReverseMissesNewest) && steps > 1) break;
       if (steps == kStepsMax) return ShowNewestFromAbove(entry);
       if (!IsKnownKind(kv::KindOf(entry.tag))) return FailKey(ReservedKind(entry));
       if (IsWhole(entry)) {
@@ -527,7 +525,7 @@ class UserIterator final : public UserCursor {
   // would stop at one of them.
   void StepBack() {
     if (!input_->Valid() && !input_->status().ok()) return;
-    if (!ZOO(kLastBeyondUpper) && options_.upper && (!input_->Valid() || IsAtUpper(input_->entry()))) {
+    if (options_.upper && (!input_->Valid() || IsAtUpper(input_->entry()))) {
       input_->Seek(*options_.upper, kv::kTagMax);
     }
     if (input_->Valid()) {
@@ -541,7 +539,7 @@ class UserIterator final : public UserCursor {
 
   bool IsAtUpper(const kv::Entry& entry) const {
     if (!options_.upper || entry.prefix < upper_prefix_) return false;
-    return entry.prefix > upper_prefix_ || order_.CompareKeys(entry.key, *options_.upper) >= ZOO(kUpperBoundIncluded);
+    return entry.prefix > upper_prefix_ || order_.CompareKeys(entry.key, *options_.upper) >= 0;
   }
   bool IsBelowLower(const kv::Entry& entry) const {
     if (!options_.lower || entry.prefix > lower_prefix_) return false;

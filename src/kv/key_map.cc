@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "base/zoo.h"
 
 namespace mergedb::kv {
 namespace {
@@ -77,7 +76,7 @@ std::vector<KeyMap::Range> KeyMap::ToTreeRanges(KeyspaceId keyspace, const Range
   if (range.upper) tree.upper = std::string(ToTree(keyspace, *range.upper, &scratch));
   if (keyspace != kDefaultKeyspace) {
     if (!tree.lower) tree.lower = Prefix(keyspace);
-    if (!tree.upper) tree.upper = base::PrefixEnd(ZOO(kKeyspaceEndWithoutId) ? reserved_prefix_ : Prefix(keyspace));
+    if (!tree.upper) tree.upper = base::PrefixEnd(Prefix(keyspace));
     return {std::move(tree)};
   }
   const bool begins_before = !tree.lower || *tree.lower < reserved_prefix_;

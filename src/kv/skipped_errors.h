@@ -9,7 +9,6 @@
 // THREADS: one thread at a time.
 #pragma once
 
-#include "base/zoo.h"
 #include "mergedb/status.h"
 
 namespace mergedb::kv {
@@ -17,7 +16,7 @@ namespace mergedb::kv {
 class SkippedErrors {
  public:
   void Add(const Status& error) {
-    if (first_.ok() && !ZOO(kSkippedErrorForgotten)) first_ = error;
+    if (first_.ok()) first_ = error;
   }
   // OK: nothing was skipped.
   const Status& first() const { return first_; }

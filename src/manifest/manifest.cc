@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
 
@@ -21,7 +20,7 @@ Result<std::string> WriteTemporary(FileSystem* file_system, const std::string& d
   if (Status removed = file_system->Remove(temporary); !removed.ok() && !removed.IsNotFound()) return removed;
   ASSIGN_OR_RETURN(auto file, file_system->Open(temporary, {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, EncodeCurrent(current)));
-  if (!ZOO(kDroppedCurrentSync)) RETURN_IF_ERROR(file->Sync());
+  RETURN_IF_ERROR(file->Sync());
   RETURN_IF_ERROR(file->Close());
   return temporary;
 }
@@ -33,7 +32,7 @@ Status WriteCurrent(FileSystem* file_system, const std::string& directory, const
   ASSIGN_OR_RETURN(const std::string temporary, WriteTemporary(file_system, directory, current));
   *is_begun = true;
   RETURN_IF_ERROR(file_system->Rename(temporary, CurrentPath(directory)));
-  return ZOO(kSkippedDirectorySyncOfCurrent) ? Status() : file_system->SyncDirectory(directory);
+  return file_system->SyncDirectory(directory);
 }
 
 Status Manifest::Commit(const format::VersionEdit& edit) {

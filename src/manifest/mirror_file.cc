@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "manifest/mirror_layout.h"
 
 namespace mergedb::manifest {
@@ -111,7 +110,7 @@ Status MirrorWriter::AppendPart(std::string_view part, bool goes_on) {
   const std::string record = EncodeRecord(part, goes_on, &crc);
   RETURN_IF_ERROR(Extend(end_ + record.size() + kRoomBehind));
   RETURN_IF_ERROR(WriteStream(end_, record));
-  if (!ZOO(kDroppedManifestSync)) RETURN_IF_ERROR(file_->Sync());
+  RETURN_IF_ERROR(file_->Sync());
   end_ += record.size();
   chain_ = crc;
   return {};

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/zoo.h"
 #include "manifest/mirror_file.h"
 #include "manifest/mirror_layout.h"
 
@@ -99,7 +98,7 @@ struct Record {
   bool goes_on = false;
   bool has_room = false;  // the length is possible at this offset
   uint32_t found_crc = 0;
-  bool is_whole() const { return has_room && (crc == found_crc || ZOO(kManifestNotChecked)); }
+  bool is_whole() const { return has_room && crc == found_crc; }
   uint64_t bytes() const { return kRecordHeaderBytes + length; }
 };
 
@@ -196,9 +195,7 @@ class MirrorReader {
     doubt_.reset();
   }
   Status JudgeDoubt();
-  bool HasReached(const MirrorEnd& end) const {
-    return !reached_ || has_reached_ || *reached_ == end || ZOO(kOlderManifestAccepted);
-  }
+  bool HasReached(const MirrorEnd& end) const { return !reached_ || has_reached_ || *reached_ == end; }
 
   const std::string& path_;
   std::array<Copy, 2> copies_;
@@ -242,7 +239,7 @@ Status MirrorReader::ReadRecords(const std::function<Status(std::string_view)>& 
   for (;;) {
     ASSIGN_OR_RETURN(const Record first, ParseRecord(copies_[0], end_.bytes, end_.chain));
     ASSIGN_OR_RETURN(const Record second, ParseRecord(copies_[1], end_.bytes, end_.chain));
-    const bool in_second = second.is_whole() && !ZOO(kManifestMirrorUnread);
+    const bool in_second = second.is_whole();
     if (!first.is_whole() && !in_second) return JudgeDoubt();
     const Record& record = first.is_whole() ? first : second;
     TakeDoubt();
@@ -356,7 +353,7 @@ Status MirrorReader::JudgeEnd() {
                               std::to_string(reached_->chain) +
                               ": an older MANIFEST, or both copies of a record are damaged" + kNextStep);
   }
-  return contents_.dropped_bytes > 0 && !ZOO(kRecordsBehindABreakIgnored) ? LookBehind() : Status();
+  return contents_.dropped_bytes > 0 ? LookBehind() : Status();
 }
 
 Result<uint64_t> StreamBytes(const std::string& path, File& file) {

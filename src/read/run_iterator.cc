@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/zoo.h"
 #include "iterator/plain_moves.h"
 
 namespace mergedb::read {
@@ -65,9 +64,7 @@ class RunIterator final : public kv::Iterator {
 
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t count = child_->LookAhead(ahead);
-    while (upper_ && !ZOO(kAheadBeyondVirtualTable) && count > 0 &&
-           order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0)
-      --count;
+    while (upper_ && count > 0 && order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0) --count;
     return count;
   }
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/zoo.h"
 #include "env/file_reads.h"
 #include "format/file_name.h"
 
@@ -77,7 +76,6 @@ Status BlobFiles::Read(std::string_view key, std::string_view value_of_entry, fo
 }
 
 void LostValues::Add(std::string_view key, const format::BlobIndex& reference, const Status& why) {
-  if (ZOO(kLostValueNotTold)) return;
   const bool goes_on = !damages_.empty() && ((is_open_ && file_ == reference.file) || damages_.size() >= kDamagesMax);
   is_open_ = true;
   file_ = reference.file;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/zoo.h"
-
 namespace mergedb::repair {
 namespace {
 
@@ -62,7 +60,6 @@ bool CompactedInputs::On::MayConcern(const Range& later) const {
 }
 
 bool CompactedInputs::On::IsObsolete(std::string_view key, kv::Sequence sequence) const {
-  if (ZOO(kTakenInCountsAgain)) return false;
   const kv::Sequence most = sequence == 0 && !later_.empty() ? SequenceLostAt(key) : sequence;
   return std::any_of(later_.begin(), later_.end(), [&](const Range& later) {
     const format::CompactedRange& range = *later.compacted_ranges;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 #include "table/salvage.h"
 
@@ -50,7 +49,7 @@ Status AddBlobIndex(const CopyContext& context, const LooseTable& damaged, const
     return Status::IOError(std::string(status.message()) +
                            ": an intact value could not be read a second time; run the repair again");
   }
-  if (blob_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
+  if (blob_files.IsWhole(reference.file)) return outputs->Add(entry);
   kv::Entry put = entry;
   put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   put.value = value;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "format/block.h"
 
 namespace mergedb::table {
@@ -57,7 +56,7 @@ class TableIterator final : public kv::Iterator {
     valid_ = false;
     if (!EnterFrom(block_ + 1)) return;
     PinAhead(block_ + 1);
-    Show(ZOO(kBlockBorderSkipped) && cursor_.block().count() > 1);
+    Show(false);
   }
 
   void Prev() override {

@@ -8,7 +8,6 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "base/zoo.h"
 #include "env/file_sink.h"
 #include "format/block_builder.h"
 #include "format/bloom.h"
@@ -154,7 +153,7 @@ Status WriterImpl::Add(const kv::Entry& entry) {
     index_.AddFence(border_, &entry.key);
   }
   block_.Add(entry.key, entry.tag, entry.value);
-  if (HasFilter() && !(ZOO(kFilterWithoutKey) && meta_.entries % 16 == 15)) {
+  if (HasFilter()) {
     const uint64_t hash = base::Hash64(entry.key);
     if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);  // the versions of a key count once
   }

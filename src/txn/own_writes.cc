@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "format/batch.h"
 #include "kv/fold.h"
 
@@ -83,7 +82,7 @@ void OwnWrites::RollBack(const Mark& mark) {
   batch_.resize(mark.batch_bytes);
   count_ = mark.count;
   indexed_bytes_ = std::min(indexed_bytes_, batch_.size());
-  if (has_range_deletes && !ZOO(kRollbackKeepsRangeDelete)) RebuildRangeDeletes();
+  if (has_range_deletes) RebuildRangeDeletes();
 }
 
 // ---- The index --------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "base/zoo.h"
 #include "format/batch.h"
 
 namespace mergedb::txn {
@@ -38,7 +37,7 @@ bool ReadSet::Grow(OptionalKey lower, OptionalKey upper) {
 }
 
 void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
-  if (ZOO(kStretchNotRemembered) || Grow(lower, upper)) return;
+  if (Grow(lower, upper)) return;
   Limit first = lower ? Limit(std::string(*lower)) : std::nullopt;
   Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
   ASSERT(!EndsBefore(last, first), "a range does not end before it begins");

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "db/write_checks.h"
 #include "kv/fold.h"
 
@@ -278,7 +277,7 @@ void TransactionImpl::Forget(CursorImpl* cursor) { std::erase(cursors_, cursor);
 // Called before a write to `keyspace`; nullopt: before a write to any key. A cursor on another keyspace does
 // not meet the write, and its views into the batch stay valid as long as the batch has room.
 void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more) {
-  const bool parks_all = !keyspace || (writes_.MovesFor(bytes_more) && !ZOO(kBatchMovesUnderCursor));
+  const bool parks_all = !keyspace || writes_.MovesFor(bytes_more);
   for (CursorImpl* cursor : cursors_) {
     if (parks_all || cursor->keyspace() == *keyspace) cursor->Park();
   }

@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "base/heap_sort.h"
-#include "base/zoo.h"
 
 namespace mergedb::version {
 
@@ -37,7 +36,7 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr
   KeepEachOnce(&partial);
   for (const auto& file : partial) {
     weight_.Add(*file);
-    if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
+    AddShares(file->values, &shares);
   }
   TakeBlobFiles(shares, blob_files);
 }

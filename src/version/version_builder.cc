@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/heap_sort.h"
-#include "base/zoo.h"
 #include "version/invariants.h"
 
 namespace mergedb::version {
@@ -209,7 +208,6 @@ format::VersionEdit VersionEditFromEmpty(const Version& version) {
                            .bounds = virtual_table.bounds});
     }
   }
-  if (ZOO(kBlobFileNotNamed)) return edit;
   for (const BlobFile& each : version.blob_files()) edit.blob_files.push_back({each.file});
   return edit;
 }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "base/zoo.h"
 #include "wal/frame.h"
 
 namespace mergedb::wal {
@@ -71,7 +70,6 @@ bool IsConfirmed(std::string_view bytes, size_t i, uint64_t found, const Mark& e
 }  // namespace
 
 bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc) {
-  if (ZOO(kMovedFramesIgnored)) return false;
   for (size_t i = 0; i + kFrameHeaderBytes <= bytes.size(); ++i) {
     const char* const header = bytes.data() + i;
     if (!IsPlausible(header, end)) continue;

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "base/zoo.h"
-
 namespace mergedb::wal {
 
 namespace {
@@ -19,7 +17,7 @@ constexpr uint64_t kCapacityMax = uint64_t{1} << 48;
 
 uint32_t SaltCrc(uint64_t salt) {
   char bytes[8];
-  base::StoreFixed64(bytes, ZOO(kFrameWithoutSalt) ? 0 : salt);
+  base::StoreFixed64(bytes, salt);
   return base::Crc32c({bytes, sizeof bytes});
 }
 

@@ -12,7 +12,6 @@
 #include <cstring>
 #include <string>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 #include "wal/displaced_frames.h"
 #include "wal/frame.h"
@@ -161,7 +160,6 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
     bool is_found = FromRing(&frame);
     const bool is_from_ring = is_found;
     if (!is_found) { ASSIGN_OR_RETURN(is_found, FromSegments(&frame)); }
-    if (!is_found && ZOO(kReplayPastGap) && segments_.NextHeld(replayed_.end.position += 8) != UINT64_MAX) continue;
     if (!is_found) return {};
     RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
     replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
@@ -184,7 +182,6 @@ bool Replayer::HeaderFits(const char* bytes) const {
 bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
   frame->header = LoadFrameHeader(bytes.data());
   frame->payload = bytes.substr(kFrameHeaderBytes);
-  if (ZOO(kPayloadNotChecked) || ZOO(kReplayPastGap)) return true;
   return FrameCrc(replayed_.end.chain, bytes.data(), bytes.size()) == frame->header.crc;
 }
 
@@ -349,7 +346,7 @@ Status Replayer::ReportMovedFrames(bool* is_found) {
 }
 
 Status Replayer::Judge() {
-  const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
+  const std::optional<uint64_t> clean_end = expected_.clean_end;
   const uint64_t durable_position = expected_.durable_position;
   const auto damaged = [&](const std::string& why) {
     return Status::Corruption(directory_ + ": WAL damaged at " + segments_.Describe(position()) + ": " + why);
@@ -362,7 +359,7 @@ Status Replayer::Judge() {
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
   SurveyRing(&survey);
-  if (survey.durable > position() && !ZOO(kDamageTakenForTornTail)) {
+  if (survey.durable > position()) {
     return damaged("the frame at position " + std::to_string(survey.witness) +
                    " records that the WAL was durable up to position " + std::to_string(survey.durable));
   }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::wal {
@@ -32,8 +31,7 @@ Status SegmentBytes::Add(kv::FileNumber number, const SegmentHead& head, std::un
 // segment begins.
 const SegmentBytes::Segment* SegmentBytes::Find(uint64_t position, uint64_t* piece_end) const {
   *piece_end = UINT64_MAX;
-  const bool skips_last = ZOO(kLastSegmentIgnored) && segments_.size() > 1;
-  for (auto segment = segments_.rbegin() + skips_last; segment != segments_.rend(); ++segment) {
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
     if (position < segment->head.start) {
       *piece_end = std::min(*piece_end, segment->head.start);
     } else if (position < segment->limit) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 #include "format/file_name.h"
 #include "wal/aligned.h"
 #include "wal/frame.h"
@@ -147,7 +146,6 @@ Status Segments::FillWithZeros(File* file) {
   }
   counters_->syncs.fetch_add(1, std::memory_order_relaxed);
   RETURN_IF_ERROR(file->Sync());
-  if (ZOO(kSkippedDirectorySyncOfSegments)) return {};
   return options_.file_system->SyncDirectory(options_.directory);
 }
 
@@ -273,7 +271,7 @@ Status Segments::Sync() {
   }
   for (const SegmentPtr& segment : unsynced) {
     counters_->syncs.fetch_add(1, std::memory_order_relaxed);
-    if (!ZOO(kDroppedWalSync)) RETURN_IF_ERROR(segment->file->Sync());
+    RETURN_IF_ERROR(segment->file->Sync());
     segment->is_unsynced = false;
   }
   return {};
@@ -285,7 +283,7 @@ void Segments::Release(uint64_t position) {
     base::Lock lock(mutex_);
     listed_ = {listing_.begin(), listing_.end()};
     size_t released = 0;
-    while (released + 1 < live_.size() && (live_[released + 1]->start <= position || ZOO(kSegmentReleasedEarly))) {
+    while (released + 1 < live_.size() && live_[released + 1]->start <= position) {
       SegmentPtr segment = std::move(live_[released++]);
       const bool keep = !segment->is_abandoned && !is_appended_ && free_.size() < free_count_max_;
       (keep ? free_ : surplus).push_back(std::move(segment));
@@ -306,7 +304,7 @@ void Segments::RemoveUnlisted() {
   {
     base::Lock lock(mutex_);
     std::erase_if(retired_, [&](kv::FileNumber number) {
-      if (IsListedLocked(number) && !ZOO(kListedSegmentRemoved)) return false;
+      if (IsListedLocked(number)) return false;
       removed.push_back(number);
       return true;
     });
@@ -318,7 +316,7 @@ void Segments::RemoveUnlisted() {
 void Segments::Remove(kv::FileNumber number) {
   {
     base::Lock lock(mutex_);
-    DCHECK(!IsListedLocked(number) || ZOO(kListedSegmentRemoved), "the MANIFEST lists this segment");
+    DCHECK(!IsListedLocked(number), "the MANIFEST lists this segment");
   }
   (void)options_.file_system->Remove(PathOf(number));
 }

@@ -7,7 +7,6 @@
 #include "base/assert.h"
 #include "base/coding.h"
 #include "base/prefetch.h"
-#include "base/zoo.h"
 #include "wal/frame.h"
 #include "wal/wal_buffer.h"
 #include "wal/wal_writer.h"
@@ -127,7 +126,7 @@ Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   char* const frame = buffer_ + (end_ & ring_mask_);
   base::PrefetchForWritesAhead(frame, frame_bytes);
 
-  const uint64_t durable = ZOO(kDurableMarkTooHigh) ? end_ : writer_->durable();
+  const uint64_t durable = writer_->durable();
   const FrameHead head = MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
   uint32_t crc = HeadCrc(chain_, head);
   base::StoreFixed64(frame + frame_bytes - 8, 0);  // the padding; the payload overwrites the rest
@@ -198,7 +197,7 @@ Status WalImpl::AppendLarge(std::string_view payload, uint64_t records) {
 }
 
 Status WalImpl::WriteThrough() {
-  if (is_mapped() || ZOO(kAcknowledgedBeforeWrite)) return {};
+  if (is_mapped()) return {};
   Status status = writer_->Check();
   if (status.ok()) status = writer_->WriteAll();
   return status.ok() ? Status() : status.WithOutcomeUnknown();

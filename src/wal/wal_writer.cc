@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/assert.h"
-#include "base/zoo.h"
 
 namespace mergedb::wal {
 
@@ -48,7 +47,7 @@ Status WalWriter::failure() const {
 
 Status WalWriter::Fail(const Status& status) {
   base::Lock lock(mutex_);
-  if (failure_.ok() && !ZOO(kRetriedWalSync)) failure_ = status;
+  if (failure_.ok()) failure_ = status;
   trouble_ = true;
   return status.WithOutcomeUnknown();
 }
@@ -117,8 +116,7 @@ void WalWriter::Advance(uint64_t written_end, uint64_t target) {
     boundary_ = written_end == target ? target : next_boundary_;
     next_boundary_ = target;
   }
-  kept_.store(RoundDown(ZOO(kWalBufferReusedTooEarly) ? written_end : boundary_, kBlockBytes),
-              std::memory_order_release);
+  kept_.store(RoundDown(boundary_, kBlockBytes), std::memory_order_release);
   written_end_.store(written_end, std::memory_order_release);
 }
 
@@ -218,7 +216,7 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
     // If the header crosses into the next block, that block is written last as well. WHY it is prepared before the
     // rest is written: it may be the first block of a segment, and a segment holds all positions from its start on.
     const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
-    if (!ZOO(kHeadersBlockLeftOut)) RETURN_IF_ERROR(segments_.Prepare(rest - kBlockBytes, position));
+    RETURN_IF_ERROR(segments_.Prepare(rest - kBlockBytes, position));
     RETURN_IF_ERROR(WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get()));
     status = WriteRange(position, block, rest, header, payload, buffer.get());
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/zoo.h"
 #include "format/batch.h"
 #include "write/writer_queue.h"
 
@@ -52,7 +51,7 @@ kv::Sequence RecentWrites::NewerThan(kv::Sequence sequence, std::vector<ChunkPtr
 }
 
 Status RecentWrites::CheckRemembered(kv::Sequence checked_to, kv::Sequence complete_from) {
-  if (checked_to + 1 >= complete_from || ZOO(kWindowBeginForgotten)) return {};
+  if (checked_to + 1 >= complete_from) return {};
   return Status::Conflict("the transaction began at sequence " + std::to_string(checked_to) +
                           ", but only writes after sequence " + std::to_string(complete_from - 1) +
                           " are still known; begin a new transaction");
@@ -90,12 +89,11 @@ Status RecentWrites::Check(ReadCheck* reads) {
                             " bytes is committed before this "
                             "transaction, and its keys are not known; begin a new transaction");
   }
-  return pending_.empty() || ZOO(kGroupNotChecked) ? Status() : reads->CheckAgainst(pending_);
+  return pending_.empty() ? Status() : reads->CheckAgainst(pending_);
 }
 
 void RecentWrites::Add(const Change& change) {
   const bool is_lost = change.is_batch && change.batch.size() > bytes_max_;
-  if (ZOO(kLostBatchForgotten)) is_pending_lost_ = false;
   is_pending_lost_ |= is_lost;
   if (is_lost) return;
   pending_records_ += change.records;

@@ -6,7 +6,6 @@
 
 #include "base/assert.h"
 #include "base/schedule_point.h"
-#include "base/zoo.h"
 #include "format/batch.h"
 
 namespace mergedb::write {
@@ -158,8 +157,7 @@ void WriterQueue::Join(Waiter& waiter) {
 }
 
 bool WriterQueue::HoldsSection(const Waiter& waiter) const {
-  return front_ == &waiter &&
-         ((section_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kExclusiveSectionIgnored));
+  return front_ == &waiter && (section_.load(std::memory_order_acquire) & kAlone) == 0;
 }
 
 // If the queue is empty and the writers' lock is free, the next writer may bypass the queue.
@@ -359,10 +357,9 @@ void WriterQueue::Lead(Waiter& leader) {
     failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
   if (leader.change->durability != Durability::kNoWal) {
-    if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
     if (is_synced) Count(&counters_.syncs, 1);
-    if (!status.ok() && !ZOO(kFailedSyncAcknowledged)) {
+    if (!status.ok()) {
       const Status unknown = status.WithOutcomeUnknown();
       host_.WalFailed(unknown);
       return for_each([&](Waiter& waiter) {
@@ -371,7 +368,6 @@ void WriterQueue::Lead(Waiter& leader) {
     }
   }
 
-  if (ZOO(kPublishedBeforeApply)) host_.Publish(host_.log().next_sequence() - 1);
   kv::Sequence last = 0;
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;
@@ -390,7 +386,6 @@ void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
   waiter.status = CheckSequences(waiter.first_sequence, change);
   if (!waiter.status.ok()) return;
   if (change.durability == Durability::kNoWal) return log.SkipTo(waiter.first_sequence + change.records);
-  if (ZOO(kFollowerNotLogged) && &waiter != &leader) return log.SkipTo(waiter.first_sequence + change.records);
 
   const size_t bytes = PayloadBytes(change);
   if (bytes > log.direct_bytes_max()) {
@@ -442,7 +437,7 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
     if (waiter.status.outcome_unknown()) host_.WalFailed(waiter.status);
     return;
   }
-  if (!ZOO(kBatchReplayedInHalves)) host_.BeginPieces(before);
+  host_.BeginPieces(before);
   kv::Sequence sequence = waiter.first_sequence;
   format::BatchReader reader(change.batch);
   while (reader.Next()) {

@@ -35,7 +35,7 @@ using ::testing::HasSubstr;
 // keyspace.
 std::string Walked(DB& db, const IteratorOptions& options) {
   const auto cursor = dynamic_cast<db::DbImpl&>(db).NewCursor(options);
-  kv::Iterator& walk = cursor->walk();
+  kv::Iterator& walk = cursor->internal();
   const auto entry = [&] { return std::string(walk.entry().key) + "=" + std::string(walk.entry().value) + " "; };
   std::string forward, backward;
   for (walk.SeekToFirst(); walk.Valid(); walk.Next()) {
@@ -989,9 +989,9 @@ class Model {
       if (id == 0) {
         const auto cursor =
             dynamic_cast<db::DbImpl&>(*db_).NewCursor({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}});
-        cursor->walk().Seek(at, kv::kTagMax);
-        ASSERT_EQ(cursor->walk().Valid(), it->Valid());
-        if (it->Valid()) { ASSERT_EQ(cursor->walk().entry().key, it->key()); }
+        cursor->internal().Seek(at, kv::kTagMax);
+        ASSERT_EQ(cursor->internal().Valid(), it->Valid());
+        if (it->Valid()) { ASSERT_EQ(cursor->internal().entry().key, it->key()); }
       }
       it = db_->NewIterator({.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
       it->SeekForPrev(at);
