@@ -346,7 +346,7 @@ void WriterQueue::Lead(Waiter& leader) {
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
     if (failed.ok()) {
-      Stage(waiter, leader);
+      Stage(waiter);
     } else {
       waiter.status = failed;
     }
@@ -379,7 +379,7 @@ void WriterQueue::Lead(Waiter& leader) {
 }
 
 // Assigns the sequences of the change and appends its frame to the WAL.
-void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
+void WriterQueue::Stage(Waiter& waiter) {
   const Change& change = *waiter.change;
   wal::Wal& log = host_.log();
   waiter.first_sequence = log.next_sequence();

@@ -176,7 +176,7 @@ class WriterQueue {
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
-  void Stage(Waiter& waiter, const Waiter& leader);
+  void Stage(Waiter& waiter);
   Status Apply(Waiter& waiter);
 
   Host& host_;
