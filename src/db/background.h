@@ -123,7 +123,7 @@ class Background : public std::enable_shared_from_this<Background> {
  private:
   void NoteWrite();
   enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSwitchIdleMemtable, kWarm };
-  struct Running {  // a job, and whether a thread is executing a step of it
+  struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
     bool is_stepping = false;
   };

@@ -182,7 +182,8 @@ TEST_F(FailedKeys, OfANamedKeyspaceAreNoErrorOfTheDefaultOne) {
   ASSERT_OK(db_->Delete({}, "\xff\xff\xff\xfe"));
   const auto cursor = dynamic_cast<db::DbImpl&>(*db_).NewCursor({});
   std::string walked;
-  for (cursor->internal().SeekToLast(); cursor->internal().Valid(); cursor->internal().Prev()) walked += cursor->internal().entry().key;
+  for (cursor->internal().SeekToLast(); cursor->internal().Valid(); cursor->internal().Prev())
+    walked += cursor->internal().entry().key;
   EXPECT_OK(cursor->internal().status());
   EXPECT_EQ(walked, "\xff\xff\xff\xffk");
 }

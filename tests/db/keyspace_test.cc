@@ -176,7 +176,7 @@ TEST_F(Keyspaces, CompactingAnEmptyRangeOfOneEnds) {
 
 TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   const Keyspace never(77);
-  EXPECT_THAT(db_->Put({}, never, "a", "1"), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(db_->Put({}, never, "a", "1"), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
   EXPECT_EQ(Get(never, "a"), "InvalidArgument");
   EXPECT_THAT(db_->OpenKeyspace("x").status(), StatusIs(Code::kNotFound));
   EXPECT_EQ(Names(), "");
@@ -195,9 +195,9 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->NewIterator({.keyspace = never})->status(), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(db_->DropKeyspace({}, Keyspace()), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(db_->DropKeyspace({}, never), StatusIs(Code::kInvalidArgument));
-  EXPECT_THAT(db_->ClearKeyspace({}, never), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(db_->ClearKeyspace({}, never), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
   EXPECT_THAT(db_->ClearKeyspace({}, Keyspace()), StatusIs(Code::kInvalidArgument));
-  EXPECT_THAT(db_->CompactRange(never, nullptr, nullptr), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(db_->CompactRange(never, nullptr, nullptr), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
   EXPECT_THAT(db_->Put({}, x, std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
   EXPECT_OK(db_->Put({}, x, std::string(kKeyBytesMax, 'k'), ""));
   EXPECT_THAT(db_->DeleteRange({}, x, "b", "a"), StatusIs(Code::kInvalidArgument));

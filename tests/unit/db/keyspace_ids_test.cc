@@ -50,7 +50,7 @@ TEST_F(KeyspaceIdsTest, AWriteNeedsALiveKeyspace) {
   ids_.Load({{1, "one"}, {2, "two"}}, 5);
   EXPECT_OK(Check({1, 2}));
   EXPECT_THAT(Check({1, 3}), StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 3 was dropped")));
-  EXPECT_THAT(Check({9}), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(Check({9}), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
 }
 
 TEST_F(KeyspaceIdsTest, ADropIsPendingUntilItsGroupIsPublishedOrCameToNothing) {

@@ -229,7 +229,7 @@ TEST(Fold, TurnsWhatAnOperatorDoesIntoTheKeysStatus) {
             "MergeFailed: key \"some key\": operator \"test.bad\" failed: InvalidArgument: I do not like it");
   EXPECT_EQ(fold("huge"),
             "MergeFailed: key \"some key\": operator \"test.bad\" returned a value of 1001 bytes; the "
-            "most is 1000");
+            "maximum is 1000");
   EXPECT_EQ(fold("fine"), "OK");
   Chain chain(&operators);
   for (int i = 0; i < 200; ++i) chain.AddNewer("k", 1, merge::Named("test.bad", "x"));

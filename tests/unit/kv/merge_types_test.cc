@@ -105,9 +105,10 @@ TEST(MergeTypes, HaveVectorsEach) {
 }
 
 TEST(MergeTypes, MakeCheckPrintAndParseOperands) {
+  const auto vectors = MergeVectors();
   for (size_t i = 0; i < MergeTypes().size(); ++i) {
     const MergeType& type = MergeTypes()[i];
-    for (const auto& [operand, hex, text] : MergeVectors().at(i).operands) {
+    for (const auto& [operand, hex, text] : vectors.at(i).operands) {
       EXPECT_EQ(base::ToHex(operand), hex) << text;
       EXPECT_EQ(static_cast<uint8_t>(operand[0]), type.id) << text;
       EXPECT_EQ(OperandName(operand), type.name);

@@ -81,8 +81,8 @@ TEST_F(TransactionRefusals, KeyspacesThatCannotBe) {
   Begin();
   EXPECT_THAT(transaction_->CreateKeyspace("", {}), StatusIs(Code::kInvalidArgument, HasSubstr("of 0 bytes")));
   EXPECT_THAT(transaction_->CreateKeyspace("made", {}), StatusIs(Code::kInvalidArgument, HasSubstr("already")));
-  EXPECT_THAT(transaction_->DropKeyspace(Keyspace(77)), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
-  EXPECT_THAT(transaction_->ClearKeyspace(Keyspace(77)), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(transaction_->DropKeyspace(Keyspace(77)), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
+  EXPECT_THAT(transaction_->ClearKeyspace(Keyspace(77)), StatusIs(Code::kInvalidArgument, HasSubstr("never created")));
   EXPECT_EQ(transaction_->writes(), 0u);
 }
 
