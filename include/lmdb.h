@@ -85,7 +85,12 @@ typedef int(MDB_msg_func)(const char* msg, void* ctx);
 
 #define MDB_CP_COMPACT 0x01
 
+/* A C program may pass any number as an operation. With a fixed type every number is a valid value in C++ too. */
+#ifdef __cplusplus
+typedef enum MDB_cursor_op : unsigned int {
+#else
 typedef enum MDB_cursor_op {
+#endif
   MDB_FIRST,
   MDB_FIRST_DUP,
   MDB_GET_BOTH,

@@ -44,7 +44,12 @@ def expect_same(what, theirs, ours):
 def transcript(program, library, *arguments):
     with tempfile.TemporaryDirectory() as home:
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(library))
-        return output([program, home, *map(str, arguments)], env=environment, stderr=subprocess.DEVNULL)
+        command = [program, home, *map(str, arguments)]
+        try:
+            return output(command, env=environment, stderr=subprocess.PIPE)
+        except subprocess.CalledProcessError as error:
+            print(f"FAILED: {' '.join(command)} exited with {error.returncode}\n{error.stderr}")
+            sys.exit(1)
 
 
 def main():
