@@ -146,8 +146,10 @@ TEST_F(CommandTest, MergeListsExactlyTheBuiltInTypes) {
   EXPECT_NE(help.out.find("TYPE: " + names + ". "), std::string::npos) << help.out;
   const Outcome none = Run("$M merge $D k x"), unknown = Run("$M merge $D k x --type nonsense");
   EXPECT_EQ(none.exit, 2);
-  EXPECT_NE(none.err.find("--type: is required; one of: " + names + " (see mergedb --help)\n"), std::string::npos) << none.err;
-  EXPECT_NE(unknown.err.find("--type: unknown type \"nonsense\"; one of: " + names + " (see mergedb --help)\n"), std::string::npos)
+  EXPECT_NE(none.err.find("--type: is required; one of: " + names + " (see mergedb --help)\n"), std::string::npos)
+      << none.err;
+  EXPECT_NE(unknown.err.find("--type: unknown type \"nonsense\"; one of: " + names + " (see mergedb --help)\n"),
+            std::string::npos)
       << unknown.err;
   for (const merge::Type& type : merge::Types()) {
     const std::string name(type.name);
