@@ -371,9 +371,11 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
     std::erase(jobs_, running);
     ArmTimerLocked();  // iterators may still pin files that are now obsolete
     NoteOutcomeLocked(&job_retry_, start, done ? Status() : done.error());
+    job_ended_nanos_ = clock_->NowNanos();
     for (Retry* retry : {&flush_retry_, &commit_retry_}) {
       if (retry->status.IsBusy()) *retry = {};  // the inputs' descriptors are free
     }
+    changed_.NotifyAll();
   }
   TreeChanged();
   UpdateTreeBacklog();
@@ -522,8 +524,9 @@ bool Background::MayTryLocked(const Retry& retry) const {
   return retry.status.ok() || clock_->NowNanos() >= retry.not_before_nanos;
 }
 
+// WHY a lack of descriptors during a job that ended meanwhile is no failure: its inputs' descriptors are free now.
 void Background::NoteOutcomeLocked(Retry* retry, uint64_t began_nanos, const Status& status) {
-  if (status.ok()) {
+  if (status.ok() || (status.IsBusy() && retry != &job_retry_ && began_nanos < job_ended_nanos_)) {
     *retry = {};
     return;
   }
@@ -657,6 +660,19 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
     if (!ran && !is_done()) changed_.WaitFor(lock, kSecond / 10);
   }
   return {};
+}
+
+bool Background::WaitForJobEnd() {
+  base::Lock lock(mutex_);
+  const uint64_t ended = job_ended_nanos_;
+  while (!is_stopping_ && !jobs_.empty() && job_ended_nanos_ == ended) {
+    ScheduleLocked();
+    lock.Unlock();
+    const bool ran = executor_->RunOne();
+    lock.Relock();
+    if (!ran && !jobs_.empty() && job_ended_nanos_ == ended) changed_.WaitFor(lock, kSecond / 10);
+  }
+  return job_ended_nanos_ != ended;
 }
 
 Status Background::WaitForFlush() {

@@ -98,6 +98,8 @@ class Background : public std::enable_shared_from_this<Background> {
   // again, returns its status.
   enum class Needs : uint8_t { kFlushes, kCommits, kCompactions, kRemovals };  // each includes those before it
   Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
+  // Returns true when a compaction job has ended and released its inputs; false if none runs.
+  bool WaitForJobEnd();
   // Returns when all memtables that are immutable now are flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
   // Returns when no compaction is needed at this urgency.
@@ -224,6 +226,7 @@ class Background : public std::enable_shared_from_this<Background> {
   std::optional<format::Bounds> scan_bounds_ GUARDED_BY(mutex_);  // requested by a tombstone-heavy scan
   uint64_t scan_compaction_flushes_ GUARDED_BY(mutex_) = 0;       // counters_.flushes at the last request
   std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
+  uint64_t job_ended_nanos_ GUARDED_BY(mutex_) = 0;  // when the last job released its inputs
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);
   Retry job_retry_ GUARDED_BY(mutex_);

@@ -176,6 +176,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   void Withdraw(const write::Change& change) override;          // transactions.cc
   Status MakeRoom(const write::Room& room) override;
   void MakeRoomAnyway(const write::Room& room) override;
+  bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
   bool FitsOneMemtable(const write::Room& room) const override;
   wal::Wal& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }

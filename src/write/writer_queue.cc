@@ -34,6 +34,11 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
   return Status::NotSupported("sequence numbers are used up");
 }
 
+// True: `status` says that the WAL found no descriptor for a new segment, and there may be one now.
+bool MayAppendAgain(const Status& status, Host& host) {
+  return status.IsBusy() && !status.outcome_unknown() && host.WaitForDescriptors();
+}
+
 // Appends one frame, durable when it returns OK.
 Status AppendDurably(wal::Wal& log, const Change& change) {
   if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
@@ -346,7 +351,7 @@ void WriterQueue::Lead(Waiter& leader) {
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
     if (failed.ok()) {
-      Stage(waiter);
+      do { Stage(waiter); } while (MayAppendAgain(waiter.status, host_));
     } else {
       waiter.status = failed;
     }
@@ -432,7 +437,9 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   const wal::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
-  if (waiter.status.ok()) waiter.status = AppendDurably(log, change);
+  if (waiter.status.ok()) {
+    do { waiter.status = AppendDurably(log, change); } while (MayAppendAgain(waiter.status, host_));
+  }
   if (!waiter.status.ok()) {
     if (waiter.status.outcome_unknown()) host_.WalFailed(waiter.status);
     return;

@@ -99,6 +99,8 @@ class Host {
   // As MakeRoom, for records that are in the WAL already and must be applied: may exceed the memory for
   // unflushed writes.
   virtual void MakeRoomAnyway(const Room& room) = 0;
+  // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
+  virtual bool WaitForDescriptors() { return false; }
   virtual bool FitsOneMemtable(const Room& room) const = 0;
   virtual wal::Wal& log() = 0;
   virtual memtable::Memtable& active() = 0;

@@ -228,16 +228,18 @@ TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
 
 constexpr uint64_t kHeldWhenIdle = 12;  // LOCK, MANIFEST, the WAL
 
+bool IsCompacting(DB& db) {
+  std::string text;
+  return db.GetProperty("mergedb.stats", &text) && text.find("running compactions") != std::string::npos;
+}
+
 // Writes until a compaction holds files open.
 Status WriteUntilFilesAreHeld(SimulatedEnv& sim, DB& db) {
-  std::string text;
   for (int i = 0; i < 10'000; ++i) {
     RETURN_IF_ERROR(Write(db, i, 1, 'a'));
     sim.executor.RunOne();
-    if (!db.GetProperty("mergedb.stats", &text)) return Status::NotFound("mergedb.stats");
-    const bool is_compacting = text.find("running compactions") != std::string::npos;
     env::CloseIdleFiles();
-    if (is_compacting && sim.files->descriptors() >= kHeldWhenIdle + 4) return {};
+    if (IsCompacting(db) && sim.files->descriptors() >= kHeldWhenIdle + 4) return {};
   }
   return Status::NotFound("a compaction that holds files");
 }
@@ -256,6 +258,48 @@ TEST_P(Descriptors, AWriteWaitsForTheCompactionThatHoldsThem) {
     EXPECT_OK(db->Flush());
     EXPECT_OK(db->Close());
   }
+}
+
+// A file system without a descriptor for files of one kind while a compaction runs.
+struct RefusedOpens {
+  explicit RefusedOpens(SimulatedEnv& sim)
+      : files(sim.files.get(), {.before = [this](const FileCall& call, size_t*) -> Status {
+                if (left == 0 || call.op != Op::kOpen || FileKindOf(call.op, call.path) != kind || !IsCompacting(*db)) {
+                  return {};
+                }
+                --left;
+                if (before_refusal) before_refusal();
+                return Status::Busy("open: Too many open files");
+              }}) {}
+
+  WatchedFileSystem files;
+  std::unique_ptr<DB> db;
+  std::string_view kind;
+  int left = 0;
+  std::function<void()> before_refusal;
+};
+
+// The flush's open fails, the compaction ends and releases its descriptors, then the flush reports its failure.
+TEST_P(Descriptors, AFlushThatFailsWhileACompactionEndsIsRepeated) {
+  int ended = 0;
+  for (uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    SimulatedEnv sim({.seed = seed});
+    RefusedOpens opens(sim);
+    Options options = SmallOptions(sim);
+    options.env.file_system = &opens.files;
+    ASSERT_OK_AND_ASSIGN(opens.db, DB::Open(options, "/db"));
+    ASSERT_OK(WriteUntilFilesAreHeld(sim, *opens.db));
+    opens.before_refusal = [&] {
+      for (int i = 0; i < 1000 && IsCompacting(*opens.db); ++i) sim.executor.RunOne();
+      ended += !IsCompacting(*opens.db);
+    };
+    opens.kind = "tbl";
+    opens.left = 1;
+    EXPECT_OK(opens.db->Flush());
+    EXPECT_OK(opens.db->Close());
+  }
+  EXPECT_GT(ended, 0) << "no compaction ended during a flush";
 }
 
 TEST_P(Descriptors, TooFewAreAnErrorUntilThereAreMore) {

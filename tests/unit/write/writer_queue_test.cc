@@ -56,6 +56,10 @@ class FakeHost final : public Host {
     return {};
   }
   void MakeRoomAnyway(const Room&) override { Seal(); }
+  bool WaitForDescriptors() override {
+    ++waits_for_descriptors;
+    return free_descriptors && (free_descriptors(), true);
+  }
   bool FitsOneMemtable(const Room& room) const override {
     return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
   }
@@ -92,6 +96,8 @@ class FakeHost final : public Host {
   std::vector<std::string> withdrawn;
   Status before_group, make_room, log_failure;
   std::function<void()> before_next_group;  // called once
+  std::function<void()> free_descriptors;   // null: no compaction runs
+  int waits_for_descriptors = 0;
 
  private:
   std::unique_ptr<wal::Wal> log_;
@@ -201,6 +207,30 @@ TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
   EXPECT_THAT(status, StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.withdrawn.size(), 1u);
   EXPECT_EQ(host_.published, published);
+}
+
+// The WAL needs a segment, and a compaction holds all descriptors.
+TEST_F(WriterQueueTest, AWriteWaitsForADescriptorThatACompactionHolds) {
+  const auto write_until_refused = [&](bool is_large) {
+    host_.files.SetDescriptorsMax(host_.files.descriptors());
+    const int before = host_.waits_for_descriptors;
+    Status status;
+    for (int i = 0; status.ok() && host_.waits_for_descriptors == before && i < 1000; ++i) {
+      WriteBatch batch;
+      for (int k = 0; k < (is_large ? 25 : 1); ++k) batch.Put("key" + std::to_string(k), std::string(4000, 'v'));
+      status = Write(batch);
+    }
+    EXPECT_EQ(host_.waits_for_descriptors, before + 1);
+    return status;
+  };
+  for (const bool is_large : {false, true}) {
+    host_.free_descriptors = [&] { host_.files.SetDescriptorsMax(UINT64_MAX); };
+    EXPECT_OK(write_until_refused(is_large));
+    host_.free_descriptors = nullptr;
+    EXPECT_THAT(write_until_refused(is_large), StatusIs(Code::kBusy));
+    host_.files.SetDescriptorsMax(UINT64_MAX);
+    EXPECT_OK(Put("after"));
+  }
 }
 
 TEST_F(WriterQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
