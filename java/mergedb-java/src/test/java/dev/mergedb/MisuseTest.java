@@ -252,6 +252,8 @@ class MisuseTest {
       return new int[] {0, 1, -1, 7, Integer.MAX_VALUE, Integer.MIN_VALUE}[choice];
     } else if (type == long.class) {
       return new long[] {0, 1, -1, 0x1000_0000_0000_0001L, Long.MAX_VALUE, random.nextLong()}[choice];
+    } else if (type == double.class) {
+      return new double[] {0, -1, Double.MAX_VALUE, Double.NEGATIVE_INFINITY, Double.NaN, random.nextDouble()}[choice];
     } else if (type == boolean.class) {
       return random.nextBoolean();
     } else if (choice < 2) {
