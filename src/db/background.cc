@@ -235,7 +235,7 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
   if (flushed.table != nullptr && flushed.table->range_tombstones > 0) live_sample_.Forget();
 }
 
-Status Background::Commit() { return parts_.version_set.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released); }
+Status Background::Commit() { return parts_.committer.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released); }
 
 kv::Sequence Background::OldestSnapshot() const {
   const Snapshots::Oldest oldest = parts_.snapshots.oldest();
@@ -388,7 +388,7 @@ void Background::RecycleObsolete() {
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
     file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
-    if (!parts_.version_set.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
+    if (!parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);

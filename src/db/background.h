@@ -17,7 +17,7 @@
 // A failed step is retried after a pause that doubles from 0.1 s to 5 s. Writers that wait for memory
 // meanwhile get its error. Each kind of work has its own pause: a file that cannot be removed delays no
 // compaction.
-// THREADS: any. Lock order: mutex_ before the mutexes of VersionSet.
+// THREADS: any. Lock order: mutex_ before the mutexes of ManifestCommitter and VersionSet.
 #pragma once
 
 #include <array>
@@ -33,6 +33,7 @@
 #include "compaction/compaction_job.h"
 #include "compaction/flush_job.h"
 #include "compaction/running_compactions.h"
+#include "db/manifest_committer.h"
 #include "db/obsolete_files.h"
 #include "db/options_check.h"
 #include "db/recycled_files.h"
@@ -53,6 +54,7 @@ class Background : public std::enable_shared_from_this<Background> {
     const kv::Order& order;
     std::string directory;
     VersionSet& version_set;
+    ManifestCommitter& committer;
     Snapshots& snapshots;
     table::Cache& tables;
     blob::Cache& values;
@@ -60,7 +62,7 @@ class Background : public std::enable_shared_from_this<Background> {
     RecycledFiles& recycled_files;
     write::WriteDelay& write_delay;
     const compaction::TableFactory& factory;
-    std::function<VersionSet::WalFacts(const VersionSet::WalStart&)> wal_facts;
+    std::function<ManifestCommitter::WalFacts(const VersionSet::WalStart&)> wal_facts;
     std::function<void(const VersionSet::WalStart&)> wal_released;
     std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
     std::function<void()> make_standby;     // allocates the standby memtable

@@ -296,7 +296,7 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
     RETURN_IF_ERROR(ResumeWal());
     RETURN_IF_ERROR(SwitchMemtableIfUsed());
     take();
-    source.sync_files = [&] { return version_set_->SyncFiles(*source.super_version->version); };
+    source.sync_files = [&] { return committer_->SyncFiles(*source.super_version->version); };
   }
   return MakeCheckpoint(source, target, options);
 }

@@ -8,7 +8,7 @@
 //
 // INVARIANT: a table or blob file that has its final name in target.partial is durable, except for its
 // directory entry. A sync that failed is never repeated on the same file: the database makes a file durable
-// before it is linked (VersionSet::SyncFiles), and a copied file gets its name after its sync.
+// before it is linked (ManifestCommitter::SyncFiles), and a copied file gets its name after its sync.
 //
 // WHY another directory name until the end: a directory that holds tables but no CURRENT could pass for a new
 // database, and an open that may create a database would begin an empty one there.

@@ -408,9 +408,9 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) {
     // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
     const wal::Mark end = log_->end();
-    status = version_set_->Commit(
+    status = committer_->Commit(
         [&](const VersionSet::WalStart& from) {
-          return VersionSet::WalFacts{end.position, log_->segments_from(from.position)};
+          return ManifestCommitter::WalFacts{end.position, log_->segments_from(from.position)};
         },
         end.position, nullptr);
   }

@@ -2,7 +2,7 @@
 //
 //   Put, Write ──► WriterQueue ──► Host (this class): write delay, WAL, active memtable ──► SwitchMemtable ──► Background: flush
 //   Get, iterator ─► VersionSet::Current ──► read/
-//   Background ──► picker/ ──► compaction/ ──► VersionSet::Install ──► VersionSet::Commit
+//   Background ──► picker/ ──► compaction/ ──► VersionSet::Install ──► ManifestCommitter::Commit
 //
 // THREADS: as include/mergedb/db.h says. The exclusive section of the writer queue guards the WAL and the
 // memtable's writing side.
@@ -17,6 +17,7 @@
 #include "base/wait_counter.h"
 #include "db/background.h"
 #include "db/keyspace_ids.h"
+#include "db/manifest_committer.h"
 #include "db/recovery.h"
 #include "db/store.h"
 #include "db/transaction_host.h"
@@ -153,7 +154,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   // open.cc
   static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path,
                                                     const Supplies& supplies);
-  VersionSet::Options VersionSetOptions();
+  ManifestCommitter::Options CommitterOptions();
+  void MakeVersionSet(version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+                      const VersionSet::WalStart& wal_start);
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
   Status TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file);
@@ -196,7 +199,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status StartNewEpoch();
   Status StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   VersionSet::WalStart At(const wal::Mark& mark) const;
-  VersionSet::WalFacts FactsOf(const VersionSet::WalStart& from) const;
+  ManifestCommitter::WalFacts FactsOf(const VersionSet::WalStart& from) const;
 
   Status CommitToQueue(const write::Change& change) {
     Status status = queue_.Commit(change);
@@ -266,6 +269,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   KeyspaceIds keyspace_ids_;
   write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
   std::unique_ptr<VersionSet> version_set_;
+  std::unique_ptr<ManifestCommitter> committer_;
   std::shared_ptr<Background> background_;
   uint64_t database_id_ = 0;
   std::string recovery_report_;

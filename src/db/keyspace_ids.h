@@ -21,7 +21,7 @@
 #include "base/sync.h"
 #include "kv/key_map.h"
 #include "mergedb/status.h"
-#include "write/writer_queue.h"
+#include "write/change.h"
 
 namespace mergedb::db {
 

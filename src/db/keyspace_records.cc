@@ -167,7 +167,7 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
   if (store_->key_map() != nullptr) return {};  // ResumeWal may complete an earlier call that failed
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
-  version_set_->SetKeyMarker(marker);
+  committer_->SetKeyMarker(marker);
   marker_to_come_ = std::move(marker);
   Status status = read::OfWrite(StartNewEpoch(), store_->directory);
   if (!status.ok()) log_failure_ = status;

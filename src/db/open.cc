@@ -131,28 +131,36 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   return database;
 }
 
-VersionSet::Options DbImpl::VersionSetOptions() {
+ManifestCommitter::Options DbImpl::CommitterOptions() {
   FileSystem* const files = store_->options.env.file_system;
   return {
-      .file_system = files,
-      .directory = store_->directory,
       .order = store_->order,
       .database_id = database_id_,
-      .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
-        ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
-        return reader->CheckIntegrity();
-      },
-      .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
-        ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
-        return reader->CheckIntegrity();
-      },
-      .file_replaced =
-          [this](kv::FileNumber number) {
-            store_->tables->Evict(number);
-            store_->values.Evict(number);
-          },
+      .files = {.file_system = files,
+                .directory = store_->directory,
+                .allocate_number = [this] { return version_set_->AllocateNumber(); },
+                .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
+                  ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
+                  return reader->CheckIntegrity();
+                },
+                .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
+                  ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
+                  return reader->CheckIntegrity();
+                },
+                .file_replaced =
+                    [this](kv::FileNumber number) {
+                      store_->tables->Evict(number);
+                      store_->values.Evict(number);
+                    }},
       .merge_operators = [this] { return store_->operator_names.List(); },
       .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->reserved_prefix())};
+}
+
+// `version` is the version of the MANIFEST, or empty if there is none.
+void DbImpl::MakeVersionSet(version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+                            const VersionSet::WalStart& wal_start) {
+  version_set_ = std::make_unique<VersionSet>(store_->order, version, next_file, next_position, wal_start);
+  committer_ = std::make_unique<ManifestCommitter>(CommitterOptions(), *version_set_, std::move(version));
 }
 
 Status DbImpl::Create() {
@@ -163,8 +171,8 @@ Status DbImpl::Create() {
   const wal::Mark first = wal::FirstMark(salt, 1);
   const VersionSet::WalStart start{
       .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
-  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::make_shared<const version::Version>(),
-                                              kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
+  MakeVersionSet(std::make_shared<const version::Version>(), kv::FileNumber{kv::ToInt(inventory.largest) + 1},
+                 kv::Position{1}, start);
   const std::string parent = ParentOf(store_->directory);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(parent));  // rule W5
   RETURN_IF_ERROR(StartWriting(start, {}));
@@ -195,8 +203,7 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(version::VersionPtr version, TrackFiles(*store_, *loaded.version));
-  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::move(version), next_file, loaded.next_position,
-                                              loaded.wal_start);
+  MakeVersionSet(std::move(version), next_file, loaded.next_position, loaded.wal_start);
   return {};
 }
 
@@ -261,7 +268,8 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
 // Called if the WAL turns out to be damaged after a part of it was flushed: removes the new files of the
 // failed open.
 void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
-  version_set_ = nullptr;  // releases all tables and blob files
+  committer_ = nullptr;
+  version_set_ = nullptr;  // all tables and blob files are released
   for (const auto& obsolete : store_->obsolete->Take()) {
     if (obsolete.number < first) continue;
     // If this fails, the file is an orphan.
@@ -276,8 +284,8 @@ Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::F
   active_ = store_->memtables->NewMemtable(store_->order);
   version_set_->SwitchMemtable(active_, start);
   version_set_->StartEpoch(start);
-  RETURN_IF_ERROR(
-      version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
+  RETURN_IF_ERROR(committer_->Commit([](const VersionSet::WalStart&) { return ManifestCommitter::WalFacts{}; },
+                                     std::nullopt, nullptr));
   if (before_log) before_log();
   return StartWal(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
@@ -289,6 +297,7 @@ void DbImpl::StartBackground() noexcept {
                         .order = store_->order,
                         .directory = store_->directory,
                         .version_set = *version_set_,
+                        .committer = *committer_,
                         .snapshots = *store_->snapshots,
                         .tables = *store_->tables,
                         .values = store_->values,

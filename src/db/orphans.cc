@@ -28,7 +28,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   FileSystem* const files = store_->options.env.file_system;
   const auto version = version_set_->Current()->version;
   const auto live = version->files();
-  const auto current = version_set_->manifest_number();
+  const auto current = committer_->manifest_number();
   const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
   for (const kv::FileNumber number : inventory.recycled_files) recycled_files_.Adopt(number);
   for (const kv::FileNumber number : inventory.manifests) {
@@ -48,7 +48,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
 std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool with_log) const {
   const auto version = version_set_->Current()->version;
   const auto live = version->files();
-  const auto current = version_set_->manifest_number();
+  const auto current = committer_->manifest_number();
   std::vector<std::string> names;
   const auto add = [&](FileKind kind, kv::FileNumber number = {}) {
     names.push_back(format::PrintFileName(kind, number));

@@ -106,8 +106,8 @@ std::string DbImpl::CountersText() {
   put("tombstone_scan_compactions", work.tombstone_scan_compactions);
   put("runs_max", work.runs_max);
   put("compactions_at_once_max", work.compactions_at_once_max);
-  put("manifest_commits", version_set_->commits());
-  put("manifest_bytes", version_set_->manifest_bytes());
+  put("manifest_commits", committer_->commits());
+  put("manifest_bytes", committer_->manifest_bytes());
   put("errors", errors_);
   return text;
 }

@@ -20,7 +20,7 @@
 #include "mergedb/status.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
-#include "write/writer_queue.h"
+#include "write/change.h"
 
 namespace mergedb::db {
 
@@ -35,7 +35,7 @@ class TransactionHost {
   // OK if the database is open and, with `to_write`, writable.
   virtual Status CheckUsable(bool to_write) const = 0;
 
-  // Begin and end of a single-writer transaction: write/writer_queue.h.
+  // Begin and end of a single-writer transaction: write/writers_lock.h.
   virtual Status LockWriters(const void* owner, uint64_t wait_nanos) = 0;
   virtual void UnlockWriters(const void* owner) = 0;
   // Begin and end of an optimistic transaction. Between the two calls, the writes committed after its

@@ -5,35 +5,14 @@
 
 #include "base/assert.h"
 #include "base/schedule_point.h"
-#include "env/copy_file.h"
-#include "format/file_name.h"
 #include "version/version_builder.h"
-#include "version/version_diff.h"
 
 namespace mergedb::db {
-namespace {
 
-// The numbers of all tables and blob files.
-std::set<kv::FileNumber> FilesOf(const version::Version& version) {
-  std::set<kv::FileNumber> files = version.files();
-  for (const version::BlobFile& each : version.blob_files()) files.insert(each.file->number);
-  return files;
-}
-
-}  // namespace
-
-VersionSet::VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file,
+VersionSet::VersionSet(const kv::Order& order, version::VersionPtr version, kv::FileNumber next_file,
                        kv::Position next_position, const WalStart& wal_start)
-    : options_(options),
+    : order_(order),
       next_file_(kv::ToInt(next_file)),
-      manifest_({.file_system = options.file_system,
-                 .directory = options.directory,
-                 .database_id = options.database_id,
-                 .allocate_number = [this] { return AllocateNumber(); }}),
-      committed_(version),
-      key_marker_(options.key_marker),
-      key_marker_is_committed_(options.key_marker.has_value()),
-      synced_(FilesOf(*version)),
       version_(std::move(version)),
       flushed_(wal_start),
       next_position_(next_position) {}
@@ -85,7 +64,7 @@ Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& e
     base::Lock lock(mutex_);
     base = version_;
   }
-  ASSIGN_OR_RETURN(auto next, version::ApplyEdit(options_.order, *base, edit));
+  ASSIGN_OR_RETURN(auto next, version::ApplyEdit(order_, *base, edit));
   uint64_t added = 0;
   for (const auto& add : edit.adds) added += add.file->bytes;
   for (const auto& add : edit.blob_files) added += add.file->bytes;
@@ -148,144 +127,22 @@ void VersionSet::StartEpoch(const WalStart& start) {
   ++changes_;
 }
 
-Status VersionSet::SyncFiles(const version::Version& version) {
-  base::Lock commit_lock(commit_mutex_);
-  return SyncNewFiles(version::VersionEditFromEmpty(version));
+VersionSet::CommitState VersionSet::BeginCommit() {
+  base::Lock lock(mutex_);
+  has_uncommitted_ = false;
+  obsolete_bytes_.store(0, std::memory_order_relaxed);
+  return {version_, flushed_, next_position_, flushed_sequence_, changes_};
 }
 
-// Rule W1: tables and blob files and their names are durable before the MANIFEST names them.
-Status VersionSet::SyncNewFiles(const format::VersionEdit& edit) {
-  std::set<kv::FileNumber> fresh;
-  for (const auto& add : edit.adds) {
-    const auto check = [&](const std::string& path) { return options_.check_table(path, add.file); };
-    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kTable, add.file->number, check, &fresh));
-  }
-  for (const auto& add : edit.blob_files) {
-    const auto check = [&](const std::string& path) { return options_.check_blob_file(path, *add.file); };
-    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kBlobFile, add.file->number, check, &fresh));
-  }
-  if (fresh.empty()) return {};
-  RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
-  synced_.merge(fresh);
-  return {};
-}
-
-Status VersionSet::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
-                               std::set<kv::FileNumber>* fresh) {
-  if (synced_.contains(number)) return {};
-  RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check) : SyncFile(kind, number));
-  fresh->insert(number);
-  return {};
-}
-
-Status VersionSet::SyncFile(format::FileKind kind, kv::FileNumber number) {
-  if (options_.file_system->is_append_only()) return {};  // synced when it was finished
-  const std::string path = format::FilePath(options_.directory, kind, number);
-  ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
-  Status status = file->Sync();
-  if (status.ok()) status = file->Close();
-  if (!status.ok()) {
-    base::Lock lock(failed_mutex_);
-    sync_failed_.insert(number);
-  }
-  return status;
-}
-
-bool VersionSet::SyncHasFailed(kv::FileNumber number) const {
-  base::Lock lock(failed_mutex_);
-  return sync_failed_.contains(number);
-}
-
-// Row B1: after a failed sync it is unknown which pages will reach the disk, and a second sync may report
-// success. The bytes can still be read: copies them to a new file, checks it, and renames it to the old name.
-Status VersionSet::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
-  const std::string path = format::FilePath(options_.directory, kind, number);
-  const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // after a crash: an orphan
-  Status status = env::CopyFile(options_.file_system, path, copy);
-  if (status.ok()) status = check(copy);
-  if (status.ok()) status = options_.file_system->Rename(copy, path);
-  if (!status.ok()) {
-    (void)options_.file_system->Remove(copy);
-    return status;
-  }
-  {
-    base::Lock lock(failed_mutex_);
-    sync_failed_.erase(number);
-  }
-  options_.file_replaced(number);
-  return {};
-}
-
-format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& facts,
-                                         std::optional<uint64_t> clean_wal_end) const {
-  format::VersionEdit edit = manifest_.needs_snapshot()
-                                 ? version::VersionEditFromEmpty(*target.version)
-                                 : version::DiffVersions(options_.order, *committed_, *target.version);
-  if (manifest_.needs_snapshot()) {
-    edit.database_id = options_.database_id;
-    edit.comparator = std::string(options_.order.comparator()->Name());
-  }
-  edit.next_file = kv::FileNumber{next_file_.load(std::memory_order_relaxed) + 1};
-  edit.next_position = target.next_position;
-  edit.last_sequence = target.wal_start.sequence - 1;
-  edit.wal_start = target.wal_start;
-  edit.wal_durable = facts.durable;
-  edit.wal_segments = facts.segments;
-  edit.staging_bytes = facts.staging_bytes;
-  edit.clean_wal_end = clean_wal_end;
-  auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();
-  const bool is_news = manifest_.needs_snapshot() ? !operators.empty() : operators != committed_operators_;
-  if (is_news) edit.merge_operators = std::move(operators);
-  if (manifest_.needs_snapshot() || !key_marker_is_committed_) edit.key_marker = key_marker_;
-  if (target.flushed_sequence >= target.wal_start.sequence) edit.flushed_sequence = target.flushed_sequence;
-  return edit;
-}
-
-Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts,
-                          std::optional<uint64_t> clean_wal_end, const WalReleased& wal_released) {
-  base::Lock commit_lock(commit_mutex_);
-  Target target;
-  uint64_t changes;
-  {
-    base::Lock lock(mutex_);
-    target = {version_, flushed_, next_position_, flushed_sequence_};
-    has_uncommitted_ = false;
-    changes = changes_;
-    obsolete_bytes_.store(0, std::memory_order_relaxed);
-  }
-  const format::VersionEdit edit = Describe(target, wal_facts(target.wal_start), clean_wal_end);
-  Status status = SyncNewFiles(edit);
-  if (status.ok()) {
-    status = manifest_.Commit(edit);
-    if (!status.ok()) suspects_.push_back(target.version);
-  }
-  if (!status.ok()) {
-    base::Lock lock(mutex_);
+void VersionSet::EndCommit(const CommitState& state, bool is_committed) {
+  base::Lock lock(mutex_);
+  if (!is_committed) {
     has_uncommitted_ = true;
-    return status;
+    return;
   }
-  if (clean_wal_end) (void)manifest_.BindEnd();  // optional: all data is durable without it
-  commits_.fetch_add(1, std::memory_order_relaxed);
-  manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
-  committed_ = target.version;
-  if (edit.merge_operators) committed_operators_ = *edit.merge_operators;
-  key_marker_is_committed_ = key_marker_.has_value();
-  suspects_.clear();
-  const size_t files_committed = committed_->file_count() + committed_->blob_files().size();
-  if (synced_.size() > 2 * files_committed + 1000) synced_ = FilesOf(*committed_);
-  {
-    base::Lock lock(mutex_);
-    committed_position_ = target.wal_start.position;
-    committed_epoch_ = target.wal_start.epoch;
-    committed_changes_ = changes;
-  }
-  if (wal_released) wal_released(target.wal_start);
-  return {};
-}
-
-void VersionSet::SetKeyMarker(std::string marker) {
-  base::Lock lock(commit_mutex_);
-  key_marker_ = std::move(marker);
+  committed_position_ = state.wal_start.position;
+  committed_epoch_ = state.wal_start.epoch;
+  committed_changes_ = state.changes;
 }
 
 bool VersionSet::HasUncommitted() const {
@@ -317,11 +174,6 @@ uint64_t VersionSet::UncommittedWalBytes() const {
   base::Lock lock(mutex_);
   const uint64_t since = flushed_.epoch == committed_epoch_ ? committed_position_ : 0;
   return flushed_.position > since ? flushed_.position - since : 0;
-}
-
-std::optional<kv::FileNumber> VersionSet::manifest_number() const {
-  base::Lock lock(commit_mutex_);
-  return manifest_.number();
 }
 
 }  // namespace mergedb::db

@@ -165,8 +165,8 @@ Status DbImpl::StartNewEpoch() {
   const wal::Mark first = wal::FirstMark(salt, sequence);
   version_set_->StartEpoch(
       {.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
-  RETURN_IF_ERROR(
-      version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
+  RETURN_IF_ERROR(committer_->Commit([](const VersionSet::WalStart&) { return ManifestCommitter::WalFacts{}; },
+                                     std::nullopt, nullptr));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -208,12 +208,12 @@ Status DbImpl::StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
   }
   if (!log->staging_file_bytes()) return {};
   Status status =
-      version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
+      committer_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
   if (!status.ok()) log->Stop();  // a frame must not be staged in a file that the MANIFEST does not know
   return status;
 }
 
-VersionSet::WalFacts DbImpl::FactsOf(const VersionSet::WalStart& from) const {
+ManifestCommitter::WalFacts DbImpl::FactsOf(const VersionSet::WalStart& from) const {
   const auto log = WalOf(from.epoch);
   if (log == nullptr) return {};
   return {.durable = log->durable_position(),

@@ -3,7 +3,7 @@
 //   Get, cursor ─► OwnWrites ─► db::TransactionHost, as of the snapshot        Put, Delete, ... ─► OwnWrites
 //   Commit      ─► db::TransactionHost: the records as one change of the writer queue
 //
-// Other code makes it serializable: the writers' lock in write/writer_queue.h, or write/recent_writes.h and ReadSet.
+// Other code makes it serializable: the writers' lock in write/writers_lock.h, or write/recent_writes.h and ReadSet.
 #pragma once
 
 #include <memory>

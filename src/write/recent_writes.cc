@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "format/batch.h"
-#include "write/writer_queue.h"
+#include "write/change.h"
 
 namespace mergedb::write {
 namespace {

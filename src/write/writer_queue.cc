@@ -54,31 +54,8 @@ void Count(std::atomic<uint64_t>* counter, uint64_t more) {
 
 }  // namespace
 
-// An entry of the queue or of the lock waiters. OWNERSHIP: the waiting thread; an ExclusiveSection allocates its own.
-class WriterQueue::Waiter {
- public:
-  explicit Waiter(const Change* to_commit)
-      : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
-
-  const Change* const change;  // null: takes the section without writing
-  const void* owner;
-  bool wants_lock = false;    // asks for the writers' lock; holds it once it is in the queue
-  std::thread::id thread;     // of a waiter that asks for the lock
-  Waiter* group_last = this;  // of a leader: the last member of its group
-
-  // Guarded by the queue's mutex.
-  Waiter* next = nullptr;
-  bool waits_for_lock = false;    // among the lock waiters, not in the queue
-  bool is_done = false;           // a leader committed it, or the wait ended with an error
-  base::CondVar* wake = nullptr;  // while the thread waits
-
-  // Set by the leader.
-  kv::Sequence first_sequence = 0;
-  Status status;
-};
-
 Status WriterQueue::Commit(const Change& change) noexcept {
-  Waiter waiter(&change);
+  Waiter waiter{.change = &change, .owner = change.owner};
   if (TryEnterAlone()) [[likely]] {
     Lead(waiter);
     ExitAlone(change.durability);
@@ -109,48 +86,38 @@ void WriterQueue::ExitAlone(Durability durability) {
     return;
   }
   base::Lock lock(mutex_);
-  if (front_ != nullptr) {
+  if (Waiter* const front = waiters_.front()) {
     section_.fetch_or(kQueued, std::memory_order_relaxed);
-    front_->wake->NotifyOne();
+    front->wake->NotifyOne();
   }
   section_.fetch_and(~kAlone, std::memory_order_release);
   ClearQueuedIfIdle();
 }
 
-WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue) : queue_(queue) {
-  Waiter* waiter = new Waiter(nullptr);
-  queue_.Join(*waiter);
-}
+WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue) : queue_(queue) { queue_.Join(waiter_); }
 
 WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue, std::try_to_lock_t) : queue_(queue) {
   base::Lock lock(queue.mutex_);
-  is_taken_ = queue.front_ == nullptr && (queue.section_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
-  if (is_taken_) queue.Enqueue(*new Waiter(nullptr));
+  is_taken_ =
+      queue.waiters_.front() == nullptr && (queue.section_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
+  if (is_taken_) queue.Enqueue(waiter_);
   queue.ClearQueuedIfIdle();
 }
 
 WriterQueue::ExclusiveSection::~ExclusiveSection() {
-  if (!is_taken_) return;
-  Waiter* waiter;
-  {
-    base::Lock lock(queue_.mutex_);
-    waiter = queue_.front_;
-  }
-  queue_.Leave(*waiter);
-  delete waiter;
+  if (is_taken_) queue_.Leave(waiter_);
 }
 
 // Waits until this waiter is at the front, with its group behind it, or done.
 void WriterQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
-  const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
   base::CondVar wake;
   waiter.wake = &wake;
-  if (is_locked_out) [[unlikely]] {
-    WaitForWritersLock(waiter);
+  if (waiter.change != nullptr && writers_lock_.Excludes(waiter.owner)) [[unlikely]] {
+    writers_lock_.Wait(waiter);
   } else if (YieldsToLoneWriter(waiter)) {
-    Append(waiter);
-    if (front_ == &waiter) {
+    waiters_.Append(waiter);
+    if (waiters_.front() == &waiter) {
       wake.WaitFor(lock, kYieldNanos);
       section_.fetch_or(kQueued, std::memory_order_acquire);
     }
@@ -162,27 +129,20 @@ void WriterQueue::Join(Waiter& waiter) {
 }
 
 bool WriterQueue::HoldsSection(const Waiter& waiter) const {
-  return front_ == &waiter && (section_.load(std::memory_order_acquire) & kAlone) == 0;
+  return waiters_.front() == &waiter && (section_.load(std::memory_order_acquire) & kAlone) == 0;
 }
 
 // If the queue is empty and the writers' lock is free, the next writer may bypass the queue.
 void WriterQueue::ClearQueuedIfIdle() {
-  if (front_ == nullptr && lock_owner_ == nullptr) section_.fetch_and(~kQueued, std::memory_order_release);
-}
-
-void WriterQueue::Append(Waiter& waiter) {
-  waiter.waits_for_lock = false;
-  waiter.next = nullptr;
-  (front_ == nullptr ? front_ : back_->next) = &waiter;
-  back_ = &waiter;
+  if (waiters_.front() == nullptr && writers_lock_.is_free()) section_.fetch_and(~kQueued, std::memory_order_release);
 }
 
 // Ends the bypass of the queue. A front that still waits for kYieldNanos is woken: here, or by the lone
 // writer when it leaves.
 void WriterQueue::Enqueue(Waiter& waiter) {
   const uint32_t before = section_.fetch_or(kQueued, std::memory_order_acquire);
-  Append(waiter);
-  if (before == 0 && front_ != &waiter) front_->wake->NotifyOne();
+  waiters_.Append(waiter);
+  if (before == 0 && waiters_.front() != &waiter) waiters_.front()->wake->NotifyOne();
 }
 
 // True if the waiter lets other writers bypass the queue for kYieldNanos: it meets a lone writer, or a
@@ -190,64 +150,36 @@ void WriterQueue::Enqueue(Waiter& waiter) {
 bool WriterQueue::YieldsToLoneWriter(const Waiter& waiter) const {
   if (waiter.change == nullptr || waiter.change->durability == Durability::kSynced) return false;
   const uint32_t section = section_.load(std::memory_order_relaxed);
-  return (section & kQueued) == 0 && (front_ != nullptr || section == kAlone);
+  return (section & kQueued) == 0 && (waiters_.front() != nullptr || section == kAlone);
 }
 
 // The waiters from the front to `last` are done: wakes them and the next leader.
 void WriterQueue::Leave(Waiter& last) {
   base::Lock lock(mutex_);
-  Waiter* follower = front_->next;
-  front_ = last.next;
-  if (front_ == nullptr) back_ = nullptr;
+  Waiter* follower = waiters_.front()->next;
+  waiters_.RemoveThrough(last);
   // A follower may be destroyed as soon as it is marked done and the mutex is released.
-  while (follower != front_) {
+  while (follower != waiters_.front()) {
     Waiter* next = follower->next;
     follower->is_done = true;
     follower->wake->NotifyOne();
     follower = next;
   }
-  if (front_ != nullptr) front_->wake->NotifyOne();
+  if (follower != nullptr) follower->wake->NotifyOne();
   ClearQueuedIfIdle();
 }
 
 // ---- The writers' lock -----------------------------------------------------------------------------------
 
-void WriterQueue::WaitForWritersLock(Waiter& waiter) {
-  if (is_stopped_ || lock_thread_ == std::this_thread::get_id()) {
-    waiter.is_done = true;
-    waiter.status = is_stopped_ ? Status::ShuttingDown("the database is closing")
-                                : Status::Busy(
-                                      "this thread began the transaction that holds the writers' lock: "
-                                      "write through it, or end it first");
-    return;
-  }
-  waiter.waits_for_lock = true;
-  (lock_waiters_front_ == nullptr ? lock_waiters_front_ : lock_waiters_back_->next) = &waiter;
-  lock_waiters_back_ = &waiter;
-}
-
-void WriterQueue::GiveUpWaiting(Waiter& waiter) {
-  Waiter* before = nullptr;
-  for (Waiter* each = lock_waiters_front_; each != &waiter; each = each->next) before = each;
-  (before == nullptr ? lock_waiters_front_ : before->next) = waiter.next;
-  if (lock_waiters_back_ == &waiter) lock_waiters_back_ = before;
-  waiter.is_done = true;
-  waiter.status = Status::Busy("another transaction holds the writers' lock");
-}
-
 Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
-  Waiter waiter(nullptr);
-  waiter.owner = owner;
-  waiter.wants_lock = true;
-  waiter.thread = std::this_thread::get_id();
+  Waiter waiter{.owner = owner, .wants_lock = true, .thread = std::this_thread::get_id()};
   {
     base::Lock lock(mutex_);
-    if (lock_owner_ == nullptr) {
-      lock_owner_ = owner;
-      lock_thread_ = waiter.thread;
+    if (writers_lock_.is_free()) {
+      writers_lock_.Take(waiter);
       Enqueue(waiter);
     } else {
-      WaitForWritersLock(waiter);
+      writers_lock_.Wait(waiter);
     }
     base::CondVar wake;
     waiter.wake = &wake;
@@ -256,7 +188,7 @@ Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
       if (!waiter.waits_for_lock || wait_nanos == UINT64_MAX) {
         wake.Wait(lock);
       } else if ((wait_nanos == 0 || !wake.WaitFor(lock, wait_nanos)) && waiter.waits_for_lock) {
-        GiveUpWaiting(waiter);
+        writers_lock_.GiveUp(waiter);
       }
     }
   }
@@ -267,35 +199,17 @@ Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
 
 void WriterQueue::UnlockWriters(const void* owner) {
   base::Lock lock(mutex_);
-  ASSERT(lock_owner_ == owner, "who unlocks the writers' lock holds it");
-  lock_owner_ = nullptr;
-  lock_thread_ = {};
-  while (lock_waiters_front_ != nullptr && lock_owner_ == nullptr) {
-    Waiter& waiter = *lock_waiters_front_;
-    lock_waiters_front_ = waiter.next;
-    if (waiter.wants_lock) {
-      lock_owner_ = waiter.owner;
-      lock_thread_ = waiter.thread;
-    }
-    Enqueue(waiter);
-    if (front_ == &waiter || waiter.wants_lock) waiter.wake->NotifyOne();
+  writers_lock_.Release(owner);
+  while (Waiter* const waiter = writers_lock_.Admit()) {
+    Enqueue(*waiter);
+    if (waiters_.front() == waiter || waiter->wants_lock) waiter->wake->NotifyOne();
   }
-  if (lock_waiters_front_ == nullptr) lock_waiters_back_ = nullptr;
   ClearQueuedIfIdle();
 }
 
 void WriterQueue::Stop() {
   base::Lock lock(mutex_);
-  is_stopped_ = true;
-  while (lock_waiters_front_ != nullptr) {
-    Waiter& waiter = *lock_waiters_front_;
-    lock_waiters_front_ = waiter.next;
-    waiter.waits_for_lock = false;
-    waiter.is_done = true;
-    waiter.status = Status::ShuttingDown("the database is closing");
-    waiter.wake->NotifyOne();
-  }
-  lock_waiters_back_ = nullptr;
+  writers_lock_.Stop();
 }
 
 // ---- Groups ----------------------------------------------------------------------------------------------

@@ -20,11 +20,8 @@
 // or any writer that finds the section free, goes on, and the queued writers form one group. The first writer
 // that cannot wait (a synced write, an ExclusiveSection) sets kQueued for all (docs/decisions/0031-patience.md).
 //
-// The writers' lock makes a transaction the only writer for its life (LockWriters). Other commits wait in a list of
-// their own, in order of arrival, and join the queue when the lock is released. An ExclusiveSection ignores the lock.
-//
-//   queue   [w1][w2][L: gets the lock at the front]            lock waiters   [w3][w4][L2][w5]
-//   on unlock: w3, w4 and then L2 join the queue; L2 holds the lock from then on; w5 keeps waiting
+// The writers' lock makes a transaction the only writer for its life (LockWriters). Other commits wait for it
+// beside the queue (write/writers_lock.h). An ExclusiveSection ignores the lock.
 //
 // A batch larger than a memtable commits alone: first it becomes durable in the WAL, then it is applied piece
 // by piece. The pieces are invisible until Publish, after the last one.
@@ -36,83 +33,15 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <span>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <vector>
 
 #include "base/sync.h"
-#include "kv/key.h"
-#include "kv/key_map.h"
-#include "memtable/memtable.h"
-#include "mergedb/options.h"
 #include "mergedb/status.h"
-#include "wal/wal.h"
-#include "write/recent_writes.h"
+#include "write/change.h"
+#include "write/host.h"
+#include "write/waiter.h"
+#include "write/writers_lock.h"
 
 namespace mergedb::write {
-
-// The keyspaces that a change creates or drops, beside its records.
-struct KeyspaceChanges {
-  std::vector<kv::KeyspaceId> created;
-  std::vector<std::string> created_names;  // of each created keyspace
-  std::vector<kv::KeyspaceId> dropped;
-  bool empty() const { return created.empty() && dropped.empty(); }
-};
-
-// One call of a writer: a single change, or the records of a batch.
-struct Change {
-  kv::Kind kind = kv::Kind::kPut;  // of a single change
-  std::string_view key = {};
-  std::string_view value = {};
-  std::string_view batch = {};  // encoded records (format/batch.h); used if `is_batch`
-  bool is_batch = false;
-  uint64_t records = 1;
-  Durability durability = Durability::kProcessCrash;
-  const void* owner = nullptr;                        // the owner passed to LockWriters; null: none
-  ReadCheck* reads = nullptr;                         // the reads of an optimistic transaction; null: nothing to check
-  const kv::KeyMap* key_map = nullptr;                // that made its keys
-  std::span<const kv::KeyspaceId> keyspaces = {};     // the named keyspaces that it writes to
-  const KeyspaceChanges* keyspace_changes = nullptr;  // null: none
-};
-
-// The room that a group needs in the active memtable: upper bounds.
-struct Room {
-  uint64_t records = 0;
-  size_t bytes = 0;  // of keys and values
-};
-
-// The database, as the leader uses it. REQUIRES, for every method: the exclusive section.
-class Host {
- public:
-  virtual ~Host() = default;
-  // OK if writes are possible now. May wait for the write delay.
-  virtual Status BeforeGroup(size_t bytes) = 0;
-  // Called for each member, after the group is formed and before sequences are assigned. A member that fails
-  // leaves the group.
-  virtual Status CheckConflicts(const Change&) { return {}; }
-  // A member passed CheckConflicts, but its frame did not get into the WAL. The other members of the group go on.
-  virtual void Withdraw(const Change&) {}
-  // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
-  virtual Status MakeRoom(const Room& room) = 0;
-  // As MakeRoom, for records that are in the WAL already and must be applied: may exceed the memory for
-  // unflushed writes.
-  virtual void MakeRoomAnyway(const Room& room) = 0;
-  // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
-  virtual bool WaitForDescriptors() { return false; }
-  virtual bool FitsOneMemtable(const Room& room) const = 0;
-  virtual wal::Wal& log() = 0;
-  virtual memtable::Memtable& active() = 0;
-  virtual void Publish(kv::Sequence last) = 0;
-  // The WAL takes no more frames: `status` says why. Called once per failed group.
-  virtual void WalFailed(const Status& status) = 0;
-  // Between BeginPieces and EndPieces one batch goes into several memtables. Those that become immutable
-  // meanwhile need the WAL from `replay_from` on. After EndPieces a reader that sees the batch sees all of
-  // its memtables. Publish follows.
-  virtual void BeginPieces(const wal::Mark& replay_from) = 0;
-  virtual void EndPieces() = 0;
-};
 
 class WriterQueue {
  public:
@@ -135,7 +64,6 @@ class WriterQueue {
   void Stop();
 
   // Exclusive use of the WAL and of the memtable's writing side, for the life of the object.
-  class Waiter;
   class [[nodiscard]] ExclusiveSection {
    public:
     explicit ExclusiveSection(WriterQueue& queue);
@@ -148,6 +76,7 @@ class WriterQueue {
 
    private:
     WriterQueue& queue_;
+    Waiter waiter_;
     bool is_taken_ = true;
   };
 
@@ -170,11 +99,8 @@ class WriterQueue {
   void Leave(Waiter& last);
   bool HoldsSection(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void ClearQueuedIfIdle() REQUIRES_LOCK(mutex_);
-  void Append(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
   bool YieldsToLoneWriter(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
-  void WaitForWritersLock(Waiter& waiter) REQUIRES_LOCK(mutex_);
-  void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
@@ -186,16 +112,9 @@ class WriterQueue {
 
   std::atomic<uint32_t> section_{0};  // kQueued changes only under the mutex
   base::Mutex mutex_;
-  // Holds the section, unless a lone writer holds it or the front still waits for kYieldNanos.
-  Waiter* front_ GUARDED_BY(mutex_) = nullptr;
-  Waiter* back_ GUARDED_BY(mutex_) = nullptr;
-
-  // The writers' lock. Waiters exist only while it is held.
-  const void* lock_owner_ GUARDED_BY(mutex_) = nullptr;
-  std::thread::id lock_thread_ GUARDED_BY(mutex_);  // that took the lock
-  Waiter* lock_waiters_front_ GUARDED_BY(mutex_) = nullptr;
-  Waiter* lock_waiters_back_ GUARDED_BY(mutex_) = nullptr;
-  bool is_stopped_ GUARDED_BY(mutex_) = false;
+  // Its front holds the section, unless a lone writer holds it or the front still waits for kYieldNanos.
+  WaiterList waiters_ GUARDED_BY(mutex_);
+  WritersLock writers_lock_ GUARDED_BY(mutex_);
 };
 
 }  // namespace mergedb::write

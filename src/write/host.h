@@ -1,0 +1,48 @@
+// The database, as the leader of a commit group uses it.
+#pragma once
+
+#include "memtable/memtable.h"
+#include "mergedb/status.h"
+#include "wal/wal.h"
+#include "write/change.h"
+
+namespace mergedb::write {
+
+// The room that a group needs in the active memtable: upper bounds.
+struct Room {
+  uint64_t records = 0;
+  size_t bytes = 0;  // of keys and values
+};
+
+// REQUIRES, for every method: the exclusive section.
+class Host {
+ public:
+  virtual ~Host() = default;
+  // OK if writes are possible now. May wait for the write delay.
+  virtual Status BeforeGroup(size_t bytes) = 0;
+  // Called for each member, after the group is formed and before sequences are assigned. A member that fails
+  // leaves the group.
+  virtual Status CheckConflicts(const Change&) { return {}; }
+  // A member passed CheckConflicts, but its frame did not get into the WAL. The other members of the group go on.
+  virtual void Withdraw(const Change&) {}
+  // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
+  virtual Status MakeRoom(const Room& room) = 0;
+  // As MakeRoom, for records that are in the WAL already and must be applied: may exceed the memory for
+  // unflushed writes.
+  virtual void MakeRoomAnyway(const Room& room) = 0;
+  // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
+  virtual bool WaitForDescriptors() { return false; }
+  virtual bool FitsOneMemtable(const Room& room) const = 0;
+  virtual wal::Wal& log() = 0;
+  virtual memtable::Memtable& active() = 0;
+  virtual void Publish(kv::Sequence last) = 0;
+  // The WAL takes no more frames: `status` says why. Called once per failed group.
+  virtual void WalFailed(const Status& status) = 0;
+  // Between BeginPieces and EndPieces one batch goes into several memtables. Those that become immutable
+  // meanwhile need the WAL from `replay_from` on. After EndPieces a reader that sees the batch sees all of
+  // its memtables. Publish follows.
+  virtual void BeginPieces(const wal::Mark& replay_from) = 0;
+  virtual void EndPieces() = 0;
+};
+
+}  // namespace mergedb::write

@@ -1,0 +1,82 @@
+// The lock that makes a transaction the only writer. Waiters for the lock are commits of other writers, and
+// other transactions. They join the writer queue when the lock is released, in order of arrival.
+//
+//   queue   [w1][w2][L: gets the lock at the front]            lock waiters   [w3][w4][L2][w5]
+//   on unlock: w3, w4 and then L2 join the queue; L2 holds the lock from then on; w5 keeps waiting
+//
+// INVARIANT: waiters exist only while the lock is held.
+// THREADS: under the mutex of the writer queue. Admit and the entry to the queue are one step for other threads.
+#pragma once
+
+#include <utility>
+
+#include "base/assert.h"
+#include "write/waiter.h"
+
+namespace mergedb::write {
+
+class WritersLock {
+ public:
+  bool is_free() const { return owner_ == nullptr; }
+  // True if a writer with this owner (null: none) must wait.
+  bool Excludes(const void* owner) const { return !is_free() && owner_ != owner; }
+  // REQUIRES: the lock is free.
+  void Take(const Waiter& waiter) {
+    owner_ = waiter.owner;
+    thread_ = waiter.thread;
+  }
+  void Release(const void* owner) {
+    ASSERT(owner_ == owner, "who unlocks the writers' lock holds it");
+    owner_ = nullptr;
+    thread_ = {};
+  }
+
+  // The waiter waits, or is done with an error: after Stop, or if this thread would wait for itself.
+  void Wait(Waiter& waiter) {
+    if (is_stopped_) return End(waiter, Status::ShuttingDown("the database is closing"));
+    if (thread_ == std::this_thread::get_id()) {
+      return End(waiter, Status::Busy("this thread began the transaction that holds the writers' lock: "
+                                      "write through it, or end it first"));
+    }
+    waiter.waits_for_lock = true;
+    waiters_.Append(waiter);
+  }
+  // Removes and returns the next waiter that joins the queue; null if there is none. A waiter that wants the
+  // lock holds it then.
+  Waiter* Admit() {
+    Waiter* const waiter = is_free() ? TakeFirst() : nullptr;
+    if (waiter != nullptr && waiter->wants_lock) Take(*waiter);
+    return waiter;
+  }
+  void GiveUp(Waiter& waiter) {
+    waiters_.Remove(waiter);
+    End(waiter, Status::Busy("another transaction holds the writers' lock"));
+  }
+  void Stop() {
+    is_stopped_ = true;
+    while (Waiter* const waiter = TakeFirst()) {
+      End(*waiter, Status::ShuttingDown("the database is closing"));
+      waiter->wake->NotifyOne();
+    }
+  }
+
+ private:
+  Waiter* TakeFirst() {
+    Waiter* const first = waiters_.front();
+    if (first == nullptr) return nullptr;
+    waiters_.RemoveThrough(*first);
+    first->waits_for_lock = false;
+    return first;
+  }
+  static void End(Waiter& waiter, Status status) {
+    waiter.is_done = true;
+    waiter.status = std::move(status);
+  }
+
+  const void* owner_ = nullptr;
+  std::thread::id thread_;  // that took the lock
+  WaiterList waiters_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace mergedb::write

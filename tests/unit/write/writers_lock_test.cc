@@ -1,0 +1,96 @@
+// Goal: the order in which waiters for the writers' lock join the writer queue, and the errors that end a wait.
+#include "write/writers_lock.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+
+namespace mergedb::write {
+namespace {
+
+using testing::StatusIs;
+
+class WritersLockTest : public ::testing::Test {
+ protected:
+  static Waiter Transaction(const int* owner, std::thread::id thread = {}) {
+    return {.owner = owner, .wants_lock = true, .thread = thread};
+  }
+  Waiter Commit() { return {.change = &change_, .wake = &wake_}; }
+
+  const Change change_;
+  base::CondVar wake_;
+  const int a_ = 1, b_ = 2;
+  WritersLock lock_;
+};
+
+TEST_F(WritersLockTest, ExcludesAllWritersExceptItsOwner) {
+  EXPECT_FALSE(lock_.Excludes(nullptr));
+  lock_.Take(Transaction(&a_));
+  EXPECT_TRUE(lock_.Excludes(nullptr));
+  EXPECT_TRUE(lock_.Excludes(&b_));
+  EXPECT_FALSE(lock_.Excludes(&a_));
+  lock_.Release(&a_);
+  EXPECT_TRUE(lock_.is_free());
+  EXPECT_EQ(lock_.Admit(), nullptr);
+}
+
+TEST_F(WritersLockTest, AdmitsInOrderOfArrivalUpToTheNextOwner) {
+  lock_.Take(Transaction(&a_));
+  Waiter first = Commit(), second = Transaction(&b_), third = Commit();
+  for (Waiter* waiter : {&first, &second, &third}) {
+    lock_.Wait(*waiter);
+    EXPECT_TRUE(waiter->waits_for_lock);
+  }
+  EXPECT_EQ(lock_.Admit(), nullptr);
+  lock_.Release(&a_);
+  EXPECT_EQ(lock_.Admit(), &first);
+  EXPECT_EQ(lock_.Admit(), &second);
+  EXPECT_FALSE(second.waits_for_lock);
+  EXPECT_FALSE(lock_.Excludes(&b_));
+  EXPECT_EQ(lock_.Admit(), nullptr);
+  EXPECT_TRUE(third.waits_for_lock);
+  lock_.Release(&b_);
+  EXPECT_EQ(lock_.Admit(), &third);
+  EXPECT_TRUE(lock_.is_free());
+}
+
+TEST_F(WritersLockTest, AWaiterThatGivesUpLeavesTheOthersInOrder) {
+  lock_.Take(Transaction(&a_));
+  Waiter first = Commit(), second = Commit(), third = Commit(), fourth = Commit();
+  for (Waiter* waiter : {&first, &second, &third}) lock_.Wait(*waiter);
+  lock_.GiveUp(second);
+  lock_.GiveUp(third);
+  EXPECT_TRUE(second.is_done);
+  EXPECT_THAT(second.status, StatusIs(Code::kBusy));
+  lock_.Wait(fourth);
+  lock_.Release(&a_);
+  EXPECT_EQ(lock_.Admit(), &first);
+  EXPECT_EQ(lock_.Admit(), &fourth);
+  EXPECT_EQ(lock_.Admit(), nullptr);
+}
+
+TEST_F(WritersLockTest, AThreadDoesNotWaitForItself) {
+  lock_.Take(Transaction(&a_, std::this_thread::get_id()));
+  Waiter own = Commit();
+  lock_.Wait(own);
+  EXPECT_TRUE(own.is_done);
+  EXPECT_THAT(own.status, StatusIs(Code::kBusy));
+}
+
+TEST_F(WritersLockTest, StopEndsPresentAndLaterWaits) {
+  lock_.Take(Transaction(&a_));
+  Waiter present = Commit(), later = Commit();
+  lock_.Wait(present);
+  lock_.Stop();
+  lock_.Wait(later);
+  for (const Waiter* waiter : {&present, &later}) {
+    EXPECT_TRUE(waiter->is_done);
+    EXPECT_FALSE(waiter->waits_for_lock);
+    EXPECT_THAT(waiter->status, StatusIs(Code::kShuttingDown));
+  }
+  lock_.Release(&a_);
+  EXPECT_EQ(lock_.Admit(), nullptr);
+}
+
+}  // namespace
+}  // namespace mergedb::write
