@@ -8,7 +8,7 @@
 // flushed tables are compacted away before they need to be durable (docs/decisions/0009-manifest-lags.md).
 // Until a commit, the WAL keeps the changes that the new tables hold, so recovery after a crash replays them.
 // Tables that no commit names are orphans; the next open removes them. The WAL quota limits the lag
-// (Background::CommitIsOverdueLocked).
+// (CommitRunner::IsOverdueLocked).
 //
 // Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then release the WAL
 // and the files that the last committed version names.
