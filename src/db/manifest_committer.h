@@ -7,7 +7,7 @@
 // flushed tables are compacted away before they need to be durable (docs/decisions/0009-manifest-lags.md).
 // Until a commit, the WAL keeps the changes that the new tables hold, so recovery after a crash replays them.
 // Tables that no commit names are orphans; the next open removes them. The WAL quota limits the lag
-// (Background::CommitIsOverdueLocked).
+// (CommitRunner::IsOverdueLocked).
 //
 // INVARIANT (rules W1, W2): the MANIFEST names only durable files (FileSyncer). The WAL and the files that the
 // last committed version names are released after the MANIFEST is durable.

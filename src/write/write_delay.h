@@ -1,6 +1,6 @@
 // Delayed writes: a writer waits as picker/write_delay.h says, so that writes are as fast as compactions can sustain.
 //
-// The background sets the rate in nanoseconds per KiB. The holder of the exclusive section adds up its delay
+// db/write_controller.h sets the rate in nanoseconds per KiB. The holder of the exclusive section adds up its delay
 // and sleeps it off in pieces of about 50 us: long enough for a timer, too short for a user to notice.
 #pragma once
 

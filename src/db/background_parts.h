@@ -1,0 +1,53 @@
+// What background work uses of its database, and what it counts.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "blob/cache.h"
+#include "compaction/outputs.h"
+#include "db/manifest_committer.h"
+#include "db/obsolete_files.h"
+#include "db/options_check.h"
+#include "db/recycled_files.h"
+#include "db/snapshots.h"
+#include "db/version_set.h"
+#include "table/cache.h"
+#include "write/write_delay.h"
+
+namespace mergedb::db {
+
+struct BackgroundParts {  // every referenced object must outlive Background::Stop
+  const Options& options;
+  const MemoryPlan& memory;
+  const kv::Order& order;
+  std::string directory;
+  VersionSet& version_set;
+  ManifestCommitter& committer;
+  Snapshots& snapshots;
+  table::Cache& tables;
+  blob::Cache& values;
+  ObsoleteFiles& obsolete;
+  RecycledFiles& recycled_files;
+  write::WriteDelay& write_delay;
+  const compaction::TableFactory& factory;
+  std::function<ManifestCommitter::WalFacts(const VersionSet::WalStart&)> wal_facts;
+  std::function<void(const VersionSet::WalStart&)> wal_released;
+  std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
+  std::function<void()> make_standby;     // allocates the standby memtable
+  std::function<void()> flush_if_idle;    // makes the active memtable immutable, unless a writer is active
+};
+
+struct BackgroundCounters {
+  std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
+  std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
+  std::atomic<uint64_t> compaction_bytes_read{0}, compaction_bytes_written{0}, compaction_bytes_unread{0},
+      compaction_entries_in{0}, compaction_entries_out{0}, compaction_nanos{0};
+  std::atomic<uint64_t> blob_bytes_moved{0};
+  std::atomic<uint64_t> files_removed{0}, tombstone_scan_compactions{0};
+  std::atomic<uint64_t> runs_max{0}, compactions_at_once_max{0};
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,209 @@
+#include "db/compaction_runner.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/schedule_point.h"
+#include "compaction/masked_bytes.h"
+#include "db/table_warmer.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr uint64_t kStepNanos = 500'000;
+constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+
+using Work = BackgroundScheduler::Work;
+
+void RaiseTo(uint64_t value, std::atomic<uint64_t>* counter) {
+  if (value > counter->load()) counter->store(value);
+}
+
+}  // namespace
+
+CompactionRunner::CompactionRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler,
+                                   CompactionRequests& requests, PickInputs& inputs, WriteController& controller,
+                                   BackgroundCounters& counters)
+    : parts_(parts),
+      clock_(parts.options.env.clock),
+      scheduler_(scheduler),
+      requests_(requests),
+      inputs_(inputs),
+      controller_(controller),
+      counters_(counters),
+      running_compactions_(parts.order),
+      mutex_(scheduler.mutex()) {}
+
+BackgroundScheduler::Task CompactionRunner::NextPickLocked() {
+  if (!picks_jobs_ || is_picking_ || jobs_.size() >= kJobsMax || !scheduler_.MayTryLocked(Work::kCompactions))
+    return nullptr;
+  if (idle_key_ == PickKey{inputs_.generation(), requests_.UrgencyLocked(), inputs_.OldestSnapshot()}) return nullptr;
+  is_picking_ = true;
+  return [this] { Pick(); };
+}
+
+BackgroundScheduler::Task CompactionRunner::NextStepLocked() {
+  std::shared_ptr<Running> next;
+  for (const auto& running : jobs_) {
+    if (running->is_stepping) continue;
+    if (next == nullptr || running->job->pick().input_bytes < next->job->pick().input_bytes) next = running;
+  }
+  if (next == nullptr) return nullptr;
+  next->is_stepping = true;
+  return [this, next = std::move(next)] { Step(next); };
+}
+
+bool CompactionRunner::IsIdleLocked() const {
+  const picker::Urgency urgency = requests_.UrgencyLocked();
+  return urgency != picker::Urgency::kWriting && !IsRunningLocked() && !scheduler_.IsFlushingLocked() &&
+         idle_key_.generation == inputs_.generation() && idle_key_.urgency == urgency &&
+         !parts_.version_set.HasUncommitted();
+}
+
+void CompactionRunner::Pick() {
+  base::Lock lock(mutex_);
+  const picker::Urgency urgency = requests_.UrgencyLocked();
+  const std::optional<CompactionRequests::Manual> manual = requests_.ManualLocked();
+  const std::optional<format::Bounds> scan_bounds = requests_.ScanLocked();
+  lock.Unlock();
+
+  // WHY the running compactions are read before the SuperVersion: a job that installs its result and is released in
+  // between is then seen as running. In the other order the pick would see neither, and could drop tombstones above
+  // the keys that the job has just moved down.
+  const uint64_t generation = inputs_.generation();
+  const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
+  SCHEDULE_POINT("pick between two checks");
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const picker::PickInput input = inputs_.For(*super_version->version, running_compactions, urgency);
+  picker::ManualPick manual_pick;
+  if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
+  std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
+  if (!pick && scan_bounds) pick = picker::PickTombstoneScan(input, *scan_bounds);
+  if (!pick) pick = picker::Pick(input);
+  // The job starts from the version against which it is claimed: another job that ends in between may take the last
+  // keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush that the version
+  // lacks.
+  const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
+  const version::VersionPtr version = parts_.version_set.Current()->version;
+  const bool is_added = pick && running_compactions_.Add(*pick, *version);
+  std::shared_ptr<Running> running;
+  if (is_added) {
+    SCHEDULE_POINT("start a claimed job");
+    running = std::make_shared<Running>();
+    running->job = NewJob(std::move(*pick), version, flushed_sequence);
+  }
+
+  lock.Relock();
+  is_picking_ = false;
+  // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.
+  if (scan_bounds) {
+    requests_.RemoveScanLocked();
+    if (is_added && running->job->pick().reason == picker::CompactionReason::kTombstoneScan)
+      counters_.tombstone_scan_compactions.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (running != nullptr) {
+    jobs_.push_back(std::move(running));
+    RaiseTo(jobs_.size(), &counters_.compactions_at_once_max);
+  } else if (!pick) {
+    idle_key_ = {.generation = generation, .urgency = urgency, .oldest_snapshot = input.oldest_snapshot};
+  }
+  RaiseTo(super_version->version->runs().size(), &counters_.runs_max);
+  if (manual && manual_pick.is_done) requests_.NoteManualDoneLocked(manual->id);
+}
+
+std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::CompactionPick pick,
+                                                                    const version::VersionPtr& version,
+                                                                    kv::Sequence flushed_sequence) {
+  const compaction::CompactionJobContext context{
+      .factory = parts_.factory,
+      .tables = parts_.tables,
+      .values = &parts_.values,
+      .clock = clock_,
+      .compression = parts_.options.compression,
+      .snapshots = [this] { return parts_.snapshots.Live(); },
+      .install =
+          [this](const format::VersionEdit& edit) {
+            Status status = parts_.version_set.Install(edit);
+            inputs_.NoteChange();
+            return status;
+          },
+      .masked_bytes =
+          [this](kv::Position target, const kv::RangeTombstones& ranges) {
+            return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *parts_.version_set.Current()->version,
+                                                   target, ranges);
+          },
+      .find_blob_file =
+          [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
+      .release_bytes = controller_.release_bytes(),
+      .warm_bytes_max = TableWarmer::BytesMax(parts_.options),
+      .flushed_sequence = flushed_sequence};
+  return std::make_unique<compaction::CompactionJob>(context, std::move(pick), version);
+}
+
+void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
+  const uint64_t start = clock_->NowNanos();
+  const Result<bool> done = running->job->Step(kStepNanos);
+  counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
+  if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
+  base::Lock lock(mutex_);
+  running->is_stepping = false;
+}
+
+void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status) {
+  Count(*running->job, status.ok());
+  running_compactions_.Release(running->job->pick());
+  std::unique_ptr<compaction::CompactionJob> ended;
+  {
+    base::Lock lock(mutex_);
+    ended = std::exchange(running->job, nullptr);
+  }
+  ended = nullptr;  // releases its inputs
+  {
+    base::Lock lock(mutex_);
+    std::erase(jobs_, running);
+    scheduler_.NoteJobEndLocked(began_nanos, status);
+  }
+  inputs_.NoteChange();
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
+}
+
+void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done) {
+  const auto add = [](uint64_t value, std::atomic<uint64_t>* counter) {
+    counter->fetch_add(value, std::memory_order_relaxed);
+  };
+  const auto& counts = job.counts();
+  add(1, !is_done ? &counters_.jobs_failed : job.pick().is_move ? &counters_.moves : &counters_.jobs);
+  add(counts.bytes_read, &counters_.compaction_bytes_read);
+  add(counts.bytes_written, &counters_.compaction_bytes_written);
+  add(counts.bytes_unread, &counters_.compaction_bytes_unread);
+  add(counts.blob_bytes_moved, &counters_.blob_bytes_moved);
+  add(counts.collapse.entries_in, &counters_.compaction_entries_in);
+  add(counts.collapse.entries_out, &counters_.compaction_entries_out);
+}
+
+void CompactionRunner::StopPicking() {
+  base::Lock lock(mutex_);
+  picks_jobs_ = false;
+}
+
+void CompactionRunner::DropJobs() {
+  base::Lock lock(mutex_);
+  auto jobs = std::exchange(jobs_, {});
+  lock.Unlock();
+}
+
+std::string CompactionRunner::Describe() const {
+  base::Lock lock(mutex_);
+  std::string text;
+  for (const auto& running : jobs_) {
+    if (running->job == nullptr) continue;  // it is ending
+    const picker::CompactionPick& pick = running->job->pick();
+    text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) +
+            " runs, " + std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) +
+            "\n";
+  }
+  return text;
+}
+
+}  // namespace mergedb::db

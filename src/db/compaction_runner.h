@@ -1,0 +1,80 @@
+// Runs compactions: picks jobs and runs their steps of 0.5 ms, the job with the smallest input first. So small
+// compactions overtake large ones.
+//
+//   pick ──> running compactions: Add ──> CompactionJob ── step ── step ── ... ──> Release, obsolete inputs
+//
+// A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large
+// one. If a pick finds nothing, the next one waits for a change of its inputs.
+//
+// THREADS: any; a method named ...Locked needs the mutex of the scheduler.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compaction/compaction_job.h"
+#include "compaction/running_compactions.h"
+#include "db/background_parts.h"
+#include "db/background_scheduler.h"
+#include "db/compaction_requests.h"
+#include "db/pick_inputs.h"
+#include "db/write_controller.h"
+
+namespace mergedb::db {
+
+class CompactionRunner {
+ public:
+  CompactionRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, CompactionRequests& requests,
+                   PickInputs& inputs, WriteController& controller, BackgroundCounters& counters);
+
+  BackgroundScheduler::Task NextPickLocked() REQUIRES_LOCK(mutex_);
+  BackgroundScheduler::Task NextStepLocked() REQUIRES_LOCK(mutex_);
+  bool HasJobsLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty(); }
+  bool IsRunningLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty() || is_picking_; }
+  // No writes come, all flushes and commits are done, and the last pick found nothing to compact.
+  bool IsIdleLocked() const REQUIRES_LOCK(mutex_);
+  // The generation of the inputs (db/pick_inputs.h) with which the last pick found nothing.
+  uint64_t IdleGenerationLocked() const REQUIRES_LOCK(mutex_) { return idle_key_.generation; }
+
+  void StopPicking();
+  void DropJobs();               // REQUIRES: no step runs
+  std::string Describe() const;  // one line for each job
+
+ private:
+  struct Running {                                   // a job, and whether a thread is executing a step of it
+    std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
+    bool is_stepping = false;
+  };
+  struct PickKey {  // the picker finds nothing again if this is the same
+    uint64_t generation = 0;
+    picker::Urgency urgency = picker::Urgency::kWriting;
+    kv::Sequence oldest_snapshot = 0;
+    bool operator==(const PickKey&) const = default;
+  };
+
+  void Pick();
+  std::unique_ptr<compaction::CompactionJob> NewJob(picker::CompactionPick pick, const version::VersionPtr& version,
+                                                    kv::Sequence flushed_sequence);
+  void Step(const std::shared_ptr<Running>& running);
+  void EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status);
+  void Count(const compaction::CompactionJob& job, bool is_done);
+
+  const BackgroundParts& parts_;
+  Clock* const clock_;
+  BackgroundScheduler& scheduler_;
+  CompactionRequests& requests_;
+  PickInputs& inputs_;
+  WriteController& controller_;
+  BackgroundCounters& counters_;
+  compaction::RunningCompactions running_compactions_;
+
+  base::Mutex& mutex_;  // of the scheduler
+  bool picks_jobs_ GUARDED_BY(mutex_) = true;
+  bool is_picking_ GUARDED_BY(mutex_) = false;
+  PickKey idle_key_ GUARDED_BY(mutex_);  // of the last pick that found nothing
+  std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,75 @@
+#include "db/flush_runner.h"
+
+#include "compaction/flush_job.h"
+#include "compaction/masked_bytes.h"
+
+namespace mergedb::db {
+
+FlushRunner::FlushRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler,
+                         const CompactionRequests& requests, const CompactionRunner& compactions, PickInputs& inputs,
+                         WriteController& controller, BackgroundCounters& counters)
+    : parts_(parts),
+      scheduler_(scheduler),
+      requests_(requests),
+      compactions_(compactions),
+      inputs_(inputs),
+      controller_(controller),
+      counters_(counters),
+      mutex_(scheduler.mutex()) {}
+
+bool FlushRunner::IsWantedLocked() const {
+  const bool has_immutable =
+      parts_.version_set.immutable_count() > 0 && scheduler_.MayTryLocked(BackgroundScheduler::Work::kFlushes);
+  return has_immutable || standby_is_wanted_;
+}
+
+void FlushRunner::Run() {
+  const uint64_t start = parts_.options.env.clock->NowNanos();
+  const Status status = Flush();
+  {
+    base::Lock lock(mutex_);
+    scheduler_.NoteOutcomeLocked(BackgroundScheduler::Work::kFlushes, start, status);
+    standby_is_wanted_ = false;
+  }
+  parts_.make_standby();
+}
+
+Status FlushRunner::Flush() {
+  const auto immutable = parts_.version_set.OldestImmutable();
+  if (immutable == nullptr) return {};
+  Clock* const clock = parts_.options.env.clock;
+  const uint64_t start = clock->NowNanos();
+  iterator::CompactionIteratorCounts counts;
+  const version::VersionPtr older = parts_.version_set.Current()->version;
+  const auto masked_bytes = [&](const kv::RangeTombstones& ranges) {
+    return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
+  };
+  auto sampled = inputs_.BeginSample();
+  ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *immutable, parts_.snapshots.Live(),
+                                                   parts_.options.compression.upper, &counts, masked_bytes,
+                                                   parts_.order.is_bytewise() ? &sampled : nullptr));
+  RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
+  inputs_.NoteFlush(sampled, flushed);
+  counters_.flushes.fetch_add(1, std::memory_order_relaxed);
+  counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
+  counters_.flush_nanos.fetch_add(clock->NowNanos() - start, std::memory_order_relaxed);
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
+  return {};
+}
+
+BackgroundScheduler::Task FlushRunner::NextIdleSwitchLocked() {
+  if (!may_switch_ || !IsWorthSwitchingLocked()) return nullptr;
+  may_switch_ = false;
+  return [this] { parts_.flush_if_idle(); };
+}
+
+bool FlushRunner::IsWorthSwitchingLocked() const {
+  constexpr uint64_t kShare = 64;
+  if (!compactions_.IsIdleLocked() || requests_.UrgencyLocked() != picker::Urgency::kIdle) return false;
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  return !super_version->active->empty() &&
+         super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,50 @@
+// Flushes immutable memtables, the oldest first, and has the standby memtable allocated after each flush, the first
+// time without one.
+//
+// After 5 s without writes it makes the active memtable immutable, so that scans read a single run. It does so only for
+// at least 1/64 of the tree's bytes. WHY: the flushed table is compacted into the one run next, which may rewrite the
+// whole run.
+//
+// THREADS: any; a method named ...Locked needs the mutex of the scheduler. One thread at a time calls Run.
+#pragma once
+
+#include "db/background_parts.h"
+#include "db/background_scheduler.h"
+#include "db/compaction_requests.h"
+#include "db/compaction_runner.h"
+#include "db/pick_inputs.h"
+#include "db/write_controller.h"
+
+namespace mergedb::db {
+
+class FlushRunner {
+ public:
+  FlushRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
+              const CompactionRunner& compactions, PickInputs& inputs, WriteController& controller,
+              BackgroundCounters& counters);
+
+  bool IsWantedLocked() const REQUIRES_LOCK(mutex_);
+  void Run();
+
+  // The task that makes the active memtable immutable: once after each tick, since an active writer prevents it.
+  BackgroundScheduler::Task NextIdleSwitchLocked() REQUIRES_LOCK(mutex_);
+  void TickLocked() REQUIRES_LOCK(mutex_) { may_switch_ = true; }
+
+ private:
+  Status Flush();
+  bool IsWorthSwitchingLocked() const REQUIRES_LOCK(mutex_);
+
+  const BackgroundParts& parts_;
+  BackgroundScheduler& scheduler_;
+  const CompactionRequests& requests_;
+  const CompactionRunner& compactions_;
+  PickInputs& inputs_;
+  WriteController& controller_;
+  BackgroundCounters& counters_;
+
+  base::Mutex& mutex_;  // of the scheduler
+  bool standby_is_wanted_ GUARDED_BY(mutex_) = true;
+  bool may_switch_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,98 @@
+#include "db/obsolete_file_purger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/file_name.h"
+
+namespace mergedb::db {
+namespace {
+
+using Work = BackgroundScheduler::Work;
+
+}  // namespace
+
+ObsoleteFilePurger::ObsoleteFilePurger(const BackgroundParts& parts, BackgroundScheduler& scheduler,
+                                       const CompactionRequests& requests, const CompactionRunner& compactions,
+                                       const WriteController& controller, BackgroundCounters& counters)
+    : parts_(parts),
+      clock_(parts.options.env.clock),
+      scheduler_(scheduler),
+      requests_(requests),
+      compactions_(compactions),
+      controller_(controller),
+      counters_(counters),
+      mutex_(scheduler.mutex()) {}
+
+BackgroundScheduler::Task ObsoleteFilePurger::NextLocked() {
+  if (is_running_) return nullptr;
+  if (parts_.obsolete.HasAny() && scheduler_.MayTryLocked(Work::kRecycling)) {
+    is_running_ = true;
+    return [this] { Recycle(); };
+  }
+  if (ExcessBytesLocked() > 0 && scheduler_.MayTryLocked(Work::kRemovals) &&
+      (clock_->NowNanos() >= removal_not_before_nanos_ || requests_.UrgencyLocked() != picker::Urgency::kWriting)) {
+    is_running_ = true;
+    return [this] { RemoveRecycled(); };
+  }
+  return nullptr;
+}
+
+bool ObsoleteFilePurger::IsDoneLocked(picker::Urgency urgency) const {
+  return !parts_.obsolete.HasAny() && !is_running_ && parts_.recycled_files.bytes() <= RecycledBytesMaxLocked(urgency);
+}
+
+// A file that cannot be recycled is removed.
+void ObsoleteFilePurger::Recycle() {
+  const uint64_t start = clock_->NowNanos();
+  Status failure;
+  for (const auto& file : parts_.obsolete.Take()) {
+    file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
+    if (!parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
+    Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
+    if (status.ok() || status.IsNotFound()) {
+      parts_.obsolete.Removed(file);
+      counters_.files_removed.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      parts_.obsolete.PutBack(file);
+      failure = std::move(status);
+    }
+  }
+  base::Lock lock(mutex_);
+  is_running_ = false;
+  scheduler_.NoteOutcomeLocked(Work::kRecycling, start, failure);
+}
+
+void ObsoleteFilePurger::RemoveRecycled() {
+  base::Lock lock(mutex_);
+  uint64_t rest_nanos = 0;
+  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && ExcessBytesLocked() > 0) {
+    lock.Unlock();
+    const uint64_t start = clock_->NowNanos();
+    const Status status = parts_.recycled_files.RemoveOldest();
+    const uint64_t took_nanos = clock_->NowNanos() - start;
+    lock.Relock();
+    scheduler_.NoteOutcomeLocked(Work::kRemovals, start, status);
+    if (!status.ok()) break;
+    if (requests_.UrgencyLocked() != picker::Urgency::kWriting) continue;
+    rest_nanos = controller_.RemovalRestNanos(took_nanos, ExcessBytesLocked());
+  }
+  is_running_ = false;
+  if (rest_nanos == 0) return;
+  removal_not_before_nanos_ = clock_->NowNanos() + rest_nanos;
+  scheduler_.NudgeAfter(rest_nanos);
+}
+
+uint64_t ObsoleteFilePurger::ExcessBytesLocked() const {
+  const uint64_t bytes = parts_.recycled_files.bytes();
+  const picker::Urgency urgency = compactions_.IsIdleLocked() ? requests_.UrgencyLocked() : picker::Urgency::kWriting;
+  return bytes - std::min(bytes, RecycledBytesMaxLocked(urgency));
+}
+
+uint64_t ObsoleteFilePurger::RecycledBytesMaxLocked(picker::Urgency urgency) const {
+  if (scheduler_.DiskIsFullLocked()) return 0;
+  const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
+  return controller_.RecycledBytesMax(urgency, on_disk - std::min(on_disk, parts_.recycled_files.bytes()));
+}
+
+}  // namespace mergedb::db

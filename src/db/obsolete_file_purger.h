@@ -1,0 +1,50 @@
+// Turns obsolete files (db/obsolete_files.h) into recycled files (db/recycled_files.h), and removes recycled files
+// beyond the bound, the oldest first.
+//
+// The bound is what the WriteController allows while writes come, or for the present urgency once the tree is idle; 0
+// if the disk is full. While writes come, a slow removal is followed by a rest (picker/write_delay.h), since removals
+// delay other disk access.
+//
+// THREADS: any; a method named ...Locked needs the mutex of the scheduler.
+#pragma once
+
+#include <cstdint>
+
+#include "db/background_parts.h"
+#include "db/background_scheduler.h"
+#include "db/compaction_requests.h"
+#include "db/compaction_runner.h"
+#include "db/write_controller.h"
+
+namespace mergedb::db {
+
+class ObsoleteFilePurger {
+ public:
+  ObsoleteFilePurger(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
+                     const CompactionRunner& compactions, const WriteController& controller,
+                     BackgroundCounters& counters);
+
+  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
+  // No obsolete file is left, and recycled files are within the bound of this urgency.
+  bool IsDoneLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
+
+ private:
+  void Recycle();
+  void RemoveRecycled();
+  uint64_t ExcessBytesLocked() const REQUIRES_LOCK(mutex_);
+  uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
+
+  const BackgroundParts& parts_;
+  Clock* const clock_;
+  BackgroundScheduler& scheduler_;
+  const CompactionRequests& requests_;
+  const CompactionRunner& compactions_;
+  const WriteController& controller_;
+  BackgroundCounters& counters_;
+
+  base::Mutex& mutex_;  // of the scheduler
+  bool is_running_ GUARDED_BY(mutex_) = false;
+  uint64_t removal_not_before_nanos_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mergedb::db

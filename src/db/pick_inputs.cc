@@ -1,0 +1,36 @@
+#include "db/pick_inputs.h"
+
+namespace mergedb::db {
+
+picker::PickInput PickInputs::For(const version::Version& version, std::span<const picker::RunningCompaction> running,
+                                  picker::Urgency urgency) const {
+  return {.version = version,
+          .running = running,
+          .style = options_.style,
+          .urgency = urgency,
+          .flush_bytes = flush_bytes_,
+          .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
+          .live_bytes_known = live_sample_.BytesAtLeast(),
+          .order = order_,
+          .oldest_snapshot = OldestSnapshot()};
+}
+
+kv::Sequence PickInputs::OldestSnapshot() const {
+  const Snapshots::Oldest oldest = snapshots_.oldest();
+  return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
+}
+
+// No sample if bottommost tables use another codec: a full compaction may then leave fewer bytes than the flushed
+// tables suggest.
+void PickInputs::NoteFlush(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed) {
+  const uint64_t bytes = flushed.bytes();
+  const CompressionByTier& compression = options_.compression;
+  if (compression.bottom == compression.upper || compression.bottom == Compression::kNone) {
+    live_sample_.Apply(sampled, bytes);
+    if (flushed.table != nullptr && flushed.table->range_tombstones > 0) live_sample_.Forget();
+  }
+  flushed_bytes_.store(bytes, std::memory_order_relaxed);
+  NoteChange();
+}
+
+}  // namespace mergedb::db

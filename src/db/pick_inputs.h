@@ -1,0 +1,46 @@
+// What a pick depends on, besides the version and the running compactions: the settings, the oldest snapshot, the size
+// of the last flush, and an estimate of the live bytes. A generation counts the changes of the tree and of the
+// requests: if it is the same, a pick that found nothing need not be repeated.
+//
+// THREADS: any; one thread at a time calls BeginSample and NoteFlush.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "compaction/flush_job.h"
+#include "compaction/live_sample.h"
+#include "db/snapshots.h"
+#include "mergedb/options.h"
+#include "picker/picker.h"
+
+namespace mergedb::db {
+
+class PickInputs {
+ public:
+  PickInputs(const Options& options, uint64_t flush_bytes, const kv::Order& order, const Snapshots& snapshots)
+      : options_(options), flush_bytes_(flush_bytes), order_(order), snapshots_(snapshots) {}
+
+  picker::PickInput For(const version::Version& version, std::span<const picker::RunningCompaction> running,
+                        picker::Urgency urgency) const;
+  kv::Sequence OldestSnapshot() const;  // kSequenceMax if there is none
+
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+  void NoteChange() { generation_.fetch_add(1, std::memory_order_relaxed); }
+
+  compaction::LiveSample::Changes BeginSample() const { return live_sample_.Begin(); }
+  // The flush is installed.
+  void NoteFlush(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed);
+
+ private:
+  const Options& options_;
+  const uint64_t flush_bytes_;  // size of a memtable
+  const kv::Order& order_;
+  const Snapshots& snapshots_;
+  std::atomic<uint64_t> generation_{1};
+  std::atomic<uint64_t> flushed_bytes_{0};  // of the last flush
+  compaction::LiveSample live_sample_;
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,126 @@
+// Goal: a backlog of any kind delays writes; recycled files may use the room that the space bound leaves.
+#include "db/write_controller.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/manual_clock.h"
+#include "testing/status_matchers.h"
+#include "testing/tree_text.h"
+
+namespace mergedb::db {
+namespace {
+
+using picker::Urgency;
+
+constexpr uint64_t kMebi = uint64_t{1} << 20;
+
+class WriteControllerTest : public ::testing::Test {
+ protected:
+  // The tree becomes the one that `text` describes (testing/tree_text.h), with `immutable` immutable memtables.
+  void SetTree(std::string_view text, size_t immutable = 0) {
+    const auto version = testing::ParseTree(order_, text);
+    ASSERT_OK(version.status());
+    super_version_.version = *version;
+    super_version_.active = std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10));
+    super_version_.immutable.assign(immutable, super_version_.active);
+    controller_.UpdateTree(super_version_,
+                           {.version = **version, .running = {}, .flush_bytes = kMebi, .order = order_});
+  }
+  uint64_t OtherBytes() const { return super_version_.version->bytes_on_disk(); }
+
+  const kv::Order order_{BytewiseComparator()};
+  Options options_;
+  MemoryPlan memory_{.undrained_bytes_max = 1 * kMebi, .memtable_bytes = 1 * kMebi, .memtables_max = 3};
+  testing::ManualClock clock_;
+  write::WriteDelay delay_{&clock_, kMebi};
+  uint64_t wal_backlog_ = 0;
+  read::SuperVersion super_version_;
+  WriteController controller_{options_, memory_, [this] { return wal_backlog_; }, delay_};
+};
+
+constexpr std::string_view kOneRun = "position 3 level bottom: 000007[a..zz]64MB";
+
+TEST_F(WriteControllerTest, NoBacklogNoDelay) {
+  SetTree(kOneRun);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, ABacklogOfTheWalDelaysWrites) {
+  SetTree(kOneRun);
+  wal_backlog_ = memory_.undrained_bytes_max * 9 / 10;
+  EXPECT_EQ(delay_.rate(), 0u) << "it counts from the next update on";
+  controller_.UpdateDelay(super_version_);
+  EXPECT_GT(delay_.rate(), 0u);
+  wal_backlog_ = 0;
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, ImmutableMemtablesDelayWrites) {
+  SetTree(kOneRun, 2);
+  EXPECT_EQ(delay_.rate(), 0u) << "two thirds of the memory for unflushed writes";
+  SetTree(kOneRun, 3);
+  EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
+}
+
+TEST_F(WriteControllerTest, ManySortedRunsDelayWritesUntilTheTreeHasFewer) {
+  std::string many;
+  for (int i = 200; i > 100; --i) {
+    many += "position " + std::to_string(i) + " level 0: 000" + std::to_string(i) + "[a..z]1KB\n";
+  }
+  SetTree(many + std::string(kOneRun));
+  EXPECT_GT(delay_.rate(), 0u);
+  super_version_.immutable.clear();
+  controller_.UpdateDelay(super_version_);
+  EXPECT_GT(delay_.rate(), 0u) << "the tree is still that of the last UpdateTree";
+  SetTree(kOneRun);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, BytesAboveTheSpaceBoundDelayWrites) {
+  SetTree("position 9 level 0: 000009[a..zz]900MB\nposition 3 level bottom: 000007[a..zz]1000MB\n");
+  EXPECT_EQ(delay_.rate(), 0u) << "within twice the live bytes";
+  std::string tree;
+  for (int i = 9; i > 3; --i) {
+    tree += "position " + std::to_string(i) + " level 0: 00000" + std::to_string(i) + "[a..zz]900MB\n";
+  }
+  SetTree(tree + "position 3 level bottom: 000003[a..zz]1000MB\n");
+  EXPECT_GT(delay_.rate(), 0u);
+}
+
+// A compaction job releases 8 memtables' worth of outputs at once, at most 64 MiB.
+TEST_F(WriteControllerTest, TheBytesOfAReleaseFollowTheMemtable) {
+  EXPECT_EQ(controller_.release_bytes(), 8 * kMebi);
+  memory_.memtable_bytes = 100 * kMebi;
+  const WriteController large(
+      options_, memory_, [] { return uint64_t{0}; }, delay_);
+  EXPECT_EQ(large.release_bytes(), 64 * kMebi);
+}
+
+TEST_F(WriteControllerTest, RecycledFilesUseTheRoomThatTheSpaceBoundLeaves) {
+  SetTree(kOneRun);
+  const uint64_t writing = controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes());
+  const uint64_t quiet = controller_.RecycledBytesMax(Urgency::kQuiet, OtherBytes());
+  EXPECT_GE(writing, 64 * kMebi) << "the bound is twice the live bytes";
+  EXPECT_GT(quiet, 0u);
+  EXPECT_LT(quiet, writing);
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kIdle, OtherBytes()), 0u);
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes() + 10 * kMebi), writing - 10 * kMebi);
+}
+
+// A compaction writes that much before its next release.
+TEST_F(WriteControllerTest, WhileWritesComeRecycledFilesForOneReleaseMayStay) {
+  SetTree(kOneRun);
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, 1000 * kMebi), controller_.release_bytes());
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kQuiet, 1000 * kMebi), 0u);
+}
+
+TEST_F(WriteControllerTest, OnlySlowRemovalsRestAndNotWithAFullBacklog) {
+  SetTree(kOneRun);
+  EXPECT_EQ(controller_.RemovalRestNanos(1'000, 0), 0u);
+  EXPECT_EQ(controller_.RemovalRestNanos(10'000'000, 0), 30'000'000u);
+  EXPECT_EQ(controller_.RemovalRestNanos(10'000'000, uint64_t{1} << 40), 0u);
+}
+
+}  // namespace
+}  // namespace mergedb::db
