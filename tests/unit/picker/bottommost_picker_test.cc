@@ -154,6 +154,15 @@ TEST(TombstonePicker, SkipsTablesThatARunningCompactionHolds) {
   EXPECT_EQ(Tombstones("1[a..b]1MB,30%", Urgency::kWriting, held), "nothing");
 }
 
+// Symptom: a table with too many tombstones was not rewritten beside a running compaction of the tables before it.
+// Cause: the search went on behind the first table that the blocked part did not take. Consequence: one compaction at a
+// time where two could run.
+TEST(TombstonePicker, BehindABlockedPartTheNextTableIsTheNextPart) {
+  EXPECT_EQ(Tombstones("1[a..b]32MB,30% 2[c..d]1MB,30% 3[e..f]1MB", Urgency::kWriting,
+                       {Running({1}, {.lower = "a", .upper = "c"})}),
+            "1 [c..e)");
+}
+
 TEST(TombstoneScanPicker, TakesAllRunsUnlessThereAreMoreThan64) {
   const auto pick = [](const std::string& text) { return PickTombstoneScan(Tree(text).Input(), {}).has_value(); };
   EXPECT_TRUE(pick(Runs(100, 64, "0", "1MB")));
