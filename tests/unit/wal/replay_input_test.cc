@@ -110,6 +110,17 @@ TEST_F(SegmentBytesTest, AnErrorIsNotTheEndOfTheBytes) {
   EXPECT_THAT(Add(2, 4096, 8192, 4096), StatusIs(Code::kIOError));
 }
 
+// Symptom: the report of a repair counted no WAL frames behind a read error, though the next read of their bytes would
+// have succeeded. Cause: the bytes that the failed read should have filled stayed in the window, as zeros, and the next
+// Read returned them. Consequence: wrong numbers in the report.
+TEST_F(SegmentBytesTest, AReadAfterAnErrorReadsTheFileAgain) {
+  ASSERT_OK(Add(1, 0, 4096, 4096));
+  files_.AddFault({.op = testing::Op::kRead});
+  std::string_view found;
+  EXPECT_THAT(segments_.Read(0, 10, &found), StatusIs(Code::kIOError));
+  EXPECT_EQ(Read(0, 10), BytesOf(1, 0, 10));
+}
+
 class BufferBytesTest : public ::testing::Test {
  protected:
   BufferBytesTest() { EXPECT_OK(files_.CreateDirectory(kDirectory)); }
