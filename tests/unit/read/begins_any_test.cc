@@ -33,17 +33,19 @@ class BeginsAny : public ::testing::Test {
   testing::Tables tables_;
 };
 
-TEST_F(BeginsAny, AKeyInAnyPart) {
-  EXPECT_EQ(FoundIn(PutEntry("ab", 5, "v")), "aino") << "the prefix itself";
-  EXPECT_EQ(FoundIn(PutEntry("abz", 5, "v")), "aino");
-  EXPECT_EQ(FoundIn(PutEntry("ab\xff\xff", 5, "v")), "aino");
-  EXPECT_EQ(FoundIn(DeleteEntry("abc", 5)), "aino") << "a deleted key counts";
+TEST_F(BeginsAny, AKeyInAnyPart) { EXPECT_EQ(FoundIn(PutEntry("abz", 5, "v")), "aino"); }
+
+TEST_F(BeginsAny, ThePrefixItselfAndADeletedKeyCount) {
+  for (const auto& entry : {PutEntry("ab", 5, "v"), PutEntry("ab\xff\xff", 5, "v"), DeleteEntry("abc", 5)}) {
+    EXPECT_TRUE(Finds(testing::ViewOf(tables_, {}, {}, {{entry}}))) << entry.key;
+  }
 }
 
 TEST_F(BeginsAny, NotTheKeysAroundThePrefix) {
-  EXPECT_EQ(FoundIn(PutEntry("a", 5, "v")), "----");
-  EXPECT_EQ(FoundIn(PutEntry("aa\xff", 5, "v")), "----");
-  EXPECT_EQ(FoundIn(PutEntry("ac", 5, "v")), "----");
+  const std::vector<testing::OwnedEntry> around = {PutEntry("a", 5, "v"), PutEntry("aa\xff", 5, "v"),
+                                                   PutEntry("ac", 5, "v")};
+  EXPECT_FALSE(Finds(testing::ViewOf(tables_, around, around, {around, around})));
+  EXPECT_FALSE(Finds(testing::ViewOf(tables_, {}, {}, {{around[1]}, {around[2]}})));
 }
 
 TEST_F(BeginsAny, NotInATableWithKeysOnlyBeforeAndBehind) {

@@ -94,8 +94,8 @@ bool FindsSplitHeader(size_t front, size_t put_in, const Mark& end = kEnd, uint3
 }
 
 TEST(SplitHeader, IsFoundWhereverUpTo256BytesWereInserted) {
-  for (const size_t put_in : {1, 8, 255, 256}) {
-    for (size_t front = 1; front < kFrameHeaderBytes; ++front) {
+  for (const size_t put_in : {1, 256}) {
+    for (const size_t front : {size_t{1}, size_t{8}, kFrameHeaderBytes - 1}) {
       EXPECT_TRUE(FindsSplitHeader(front, put_in)) << front << " " << put_in;
     }
   }
