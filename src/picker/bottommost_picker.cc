@@ -224,8 +224,11 @@ std::optional<CompactionPick> PickTombstones(const PickInput& input) {
   if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
   const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
   const auto& virtual_tables = runs.back()->virtual_tables();
-  for (size_t i = 0; i < virtual_tables.size(); ++i) {
-    if (!HasTooManyTombstones(input, *virtual_tables[i].file)) continue;
+  for (size_t i = 0; i < virtual_tables.size();) {
+    if (!HasTooManyTombstones(input, *virtual_tables[i].file)) {
+      ++i;
+      continue;
+    }
     format::Bounds bounds{.lower = std::string(virtual_tables[i].smallest())};
     uint64_t bytes = 0;
     for (; i < virtual_tables.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *virtual_tables[i].file);

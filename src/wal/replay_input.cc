@@ -99,10 +99,10 @@ Status SegmentBytes::Fill(uint64_t position, size_t bytes) {
     const size_t before = window_.size();
     window_.resize(before + want);
     size_t got = 0;
-    RETURN_IF_ERROR(
-        segment->file->ReadAt(kBlockBytes + (at - segment->head.base()), want, window_.data() + before, &got));
-    window_.resize(before + got);
-    if (got < want) return {};
+    const Status status =
+        segment->file->ReadAt(kBlockBytes + (at - segment->head.base()), want, window_.data() + before, &got);
+    window_.resize(before + (status.ok() ? got : 0));
+    if (!status.ok() || got < want) return status;
   }
   return {};
 }

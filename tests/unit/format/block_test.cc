@@ -180,35 +180,6 @@ TEST(Block, TakesOneEmptyKeyAndValue) {
   ExpectSame(Bytewise(), Build(rows), rows);
 }
 
-TEST(BlockBuilder, IsUsedAgainAfterReset) {
-  BlockBuilder builder(true);
-  builder.Add("first", 1, std::string(3 << 20, 'x'));
-  (void)builder.Finish();
-  builder.Reset();
-  EXPECT_TRUE(builder.empty());
-  builder.Add("second", 1, "y");
-  EXPECT_EQ(std::string(builder.Finish()), Build({{"second", 1, "y"}}));
-}
-
-TEST(BlockBuilder, EndsABlockNearestToItsTarget) {
-  BlockBuilder builder(true);
-  EXPECT_FALSE(builder.IsFullFor(1, 1 << 20, 4096)) << "an empty block takes anything";
-  for (int i = 0; i < 3; ++i) builder.Add("key" + std::to_string(i), 1, std::string(1000, 'v'));
-  EXPECT_FALSE(builder.IsFullFor(4, 1000, 4096)) << "4048 is nearer than 3036";
-  EXPECT_TRUE(builder.IsFullFor(4, 1 << 20, 4096)) << "a large value gets a block of its own";
-  builder.Add("key3", 1, std::string(1000, 'v'));
-  EXPECT_TRUE(builder.IsFullFor(4, 1000, 4096));
-}
-
-TEST(BlockBuilder, CountsSharedPrefixesOnce) {
-  BlockBuilder builder(true);
-  const std::string shared(200, 's');
-  int count = 0;
-  while (!builder.IsFullFor(204, 8, 4096)) builder.Add(shared + std::to_string(1000 + count++), 1, "12345678");
-  EXPECT_GT(count, 150);
-  EXPECT_LT(builder.Finish().size(), 4096u);
-}
-
 // Reads all of a block that passes CheckBlock. The sanitizers detect an access out of bounds.
 void ReadAll(const std::string& raw) {
   if (!CheckBlock(raw).ok()) return;

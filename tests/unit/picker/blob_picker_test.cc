@@ -1,0 +1,141 @@
+// Goal: blob garbage collection starts at the bound, chooses the files with the largest share of garbage up to the
+// limit of one collection, and compacts only keys that refer to them. Method: trees as text around each limit.
+// tests/golden/picker/blobs.txt has whole picks.
+#include "picker/styles.h"
+#include "tests/unit/picker/pick_input.h"
+
+namespace mergedb::picker {
+namespace {
+
+// The bytes of the files are those of their records: "90 100MB" has 100 MiB of records.
+std::string Collected(const std::string& text, Urgency urgency = Urgency::kWriting,
+                      std::vector<RunningCompaction> running = {}) {
+  Tree tree(text);
+  tree.running = std::move(running);
+  const auto pick = PickBlobGarbage(tree.Input(urgency));
+  if (!pick) return "nothing";
+  std::string files;
+  for (const kv::FileNumber file : pick->blob_files_to_collect)
+    files += (files.empty() ? "" : ",") + std::to_string(kv::ToInt(file));
+  return files + " [" + pick->bounds.lower.value_or("-") + ".." + pick->bounds.upper.value_or("-") + ")";
+}
+
+TEST(BlobPicker, CollectsAFileWithAsMuchGarbageAsTheBoundTolerates) {
+  const auto collected = [](const std::string& live_bytes) {
+    return Collected("position 9 level bottom: 9[a..z]8MB{90:" + live_bytes +
+                     ",91:2MB}\nvalues 90 20MB\nvalues 91 100MB\n");
+  };
+  EXPECT_EQ(collected("10MB"), "90,91 [a..-)") << "half of the bytes at the bound of 2.0";
+  EXPECT_EQ(collected("10241KB"), "91 [a..-)");
+}
+
+// A collection moves at most 16 MiB of this small database.
+TEST(BlobPicker, StopsAtTheLiveBytesOfOneCollection) {
+  const auto collected = [](const std::string& shares) {
+    return Collected("position 9 level bottom: 9[a..z]8MB{" + shares + "}\nvalues 90 60MB\nvalues 91 100MB\n");
+  };
+  EXPECT_EQ(collected("90:10MB,91:6MB"), "90,91 [a..-)");
+  EXPECT_EQ(collected("90:10MB,91:6145KB"), "91 [a..-)");
+  EXPECT_EQ(collected("90:10MB,91:16MB"), "91 [a..-)") << "the share of garbage decides, not the number";
+  EXPECT_EQ(collected("90:29MB,91:40MB"), "91 [a..-)") << "the first file may have more than that";
+}
+
+TEST(BlobPicker, OfEqualSharesTheOlderFileComesFirst) {
+  EXPECT_EQ(Collected("position 9 level bottom: 9[a..z]8MB{90:10MB,91:10MB}\nvalues 90 100MB\nvalues 91 100MB\n"),
+            "90 [a..-)");
+}
+
+// File 92 has no garbage. Its bytes decide how far the others are over the bound.
+TEST(BlobPicker, CollectsNoMoreThanNeededWhenWritesHaveStopped) {
+  const auto collected = [](const std::string& no_garbage, Urgency urgency) {
+    return Collected("position 9 level bottom: 9[a..z]8MB{90:5MB,91:5MB,92:" + no_garbage +
+                         "}\nvalues 90 100MB\nvalues 91 100MB\nvalues 92 " + no_garbage + "\n",
+                     urgency);
+  };
+  EXPECT_EQ(collected("362MB", Urgency::kQuiet), "90 [a..-)") << "95 MiB over the bound, and 95 of garbage";
+  EXPECT_EQ(collected("361MB", Urgency::kQuiet), "90,91 [a..-)");
+  EXPECT_EQ(collected("742MB", Urgency::kQuiet), "nothing") << "within the bound";
+  EXPECT_EQ(collected("741MB", Urgency::kQuiet), "90 [a..-)");
+  EXPECT_EQ(collected("20MB", Urgency::kWriting), "90,91 [a..-)") << "more is over the bound when it ends";
+}
+
+TEST(BlobPicker, TakesNoFileWithoutGarbage) {
+  EXPECT_EQ(Collected("position 9 level bottom: 9[a..z]8MB{90:10MB,91:200MB}\nvalues 90 100MB\nvalues 91 200MB\n",
+                      Urgency::kIdle),
+            "90 [a..-)");
+  EXPECT_EQ(
+      Collected("position 9 level 1: 9[a..z]100MB\nposition 8 level bottom: 8[a..z]8MB{90:10MB}\nvalues 90 10MB\n",
+                Urgency::kIdle),
+      "nothing")
+      << "over the bound, but no garbage";
+}
+
+// The bounds go from the first key that refers to a file to the first table behind all such keys, in any run.
+TEST(BlobPicker, EndsWhereATableOfAnyRunBeginsBehindTheReferences) {
+  const std::string values = "values 90 300MB\n";
+  EXPECT_EQ(Collected("position 12 level 1: 12[m..p]8MB{90:5MB}\n"
+                      "position 9 level bottom: 8[b..l]8MB{90:5MB} 9[o..q]8MB 10[r..z]8MB\n" +
+                      values),
+            "90 [b..r)");
+  EXPECT_EQ(Collected("position 12 level 1: 12[m..p)8MB{90:5MB}\n"
+                      "position 9 level bottom: 8[b..l]8MB{90:5MB} 9[p..q]8MB 10[r..z]8MB\n" +
+                      values),
+            "90 [b..p)")
+      << "p is behind an open end";
+  EXPECT_EQ(Collected("position 12 level 1: 12[m..p]8MB{90:5MB}\n"
+                      "position 9 level bottom: 8[b..l]8MB{90:5MB} 9[p..q]8MB\n" +
+                      values),
+            "90 [b..-)");
+  EXPECT_EQ(Collected("position 12 level 1: 12[c..d]8MB{90:5MB}\n"
+                      "position 9 level bottom: 8[b..l]8MB{90:5MB} 9[p..q]8MB\n" +
+                      values),
+            "90 [b..p)")
+      << "the older run has the smallest key";
+}
+
+TEST(BlobPicker, OneCollectionAtATime) {
+  const std::string text =
+      "position 9 level bottom: 9[a..m]8MB{90:5MB} 10[n..z]8MB{91:5MB}\nvalues 90 200MB\nvalues 91 100MB\n";
+  RunningCompaction other = Running({9}, {.lower = "n", .upper = {}});
+  EXPECT_EQ(Collected(text), "90,91 [a..-)");
+  other.collects_blobs = true;
+  EXPECT_EQ(Collected(text, Urgency::kWriting, {other}), "nothing");
+}
+
+TEST(BlobGarbage, ComesFirstIfItIsAtLeastTheBytesAboveTheOldestRun) {
+  const auto comes_first = [](const std::string& record_bytes, bool is_collecting = false) {
+    Tree tree(
+        "position 12 level 1: 12[a..z]4MB{91:16MB}\nposition 9 level bottom: 9[a..z]4MB{90:60MB}\n"
+        "values 90 " +
+        record_bytes + "\nvalues 91 16MB\n");
+    tree.running = {Running({3})};
+    tree.running[0].collects_blobs = is_collecting;
+    return BlobGarbageComesFirst(tree.Input(Urgency::kQuiet));
+  };
+  EXPECT_TRUE(comes_first("80MB"));
+  EXPECT_FALSE(comes_first("81919KB"));
+  EXPECT_FALSE(comes_first("80MB", true));
+}
+
+TEST(BlobGarbage, ComesNotFirstWithinTheBoundOrWithoutGarbage) {
+  const auto comes_first = [](const std::string& live_bytes) {
+    const Tree tree("position 9 level bottom: 9[a..z]4MB{90:" + live_bytes + "}\nvalues 90 100MB\n");
+    return BlobGarbageComesFirst(tree.Input(Urgency::kQuiet));
+  };
+  EXPECT_TRUE(comes_first("79MB"));
+  EXPECT_FALSE(comes_first("80MB")) << "103 of 105 MiB";
+  EXPECT_FALSE(comes_first("100MB"));
+}
+
+TEST(CollectedBytes, AreTwoPartitionsOfValuesOrAllTables) {
+  const auto bytes = [](const std::string& tables, const std::string& values) {
+    return CollectedBytesMax(Tree("position 9 level bottom: 9[a..z]" + tables + "\n" + values).version()) / kMebibyte;
+  };
+  EXPECT_EQ(bytes("8MB", ""), 0u);
+  EXPECT_EQ(bytes("8MB{90:1MB}", "values 90 100MB\n"), 16u);
+  EXPECT_EQ(bytes("20MB{90:1MB}", "values 90 100MB\n"), 20u);
+  EXPECT_EQ(bytes("20MB{90:1MB}", "values 90 1024MB\n"), 64u);
+}
+
+}  // namespace
+}  // namespace mergedb::picker
