@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json LatencyJson(const base::Histogram& nanos) {
+ordered_json LatencyJson(const Histogram& nanos) {
   const auto micros = [&](double percent) { return static_cast<double>(nanos.Percentile(percent)) * 1e-3; };
   return {{"count", nanos.count()}, {"mean", nanos.mean() * 1e-3}, {"min", static_cast<double>(nanos.min()) * 1e-3},
           {"p50", micros(50)},      {"p90", micros(90)},           {"p99", micros(99)},

@@ -27,7 +27,7 @@ void WaitUntil(uint64_t due_nanos) {
 // Calls `act` every 1 / rate seconds until `stop_nanos`, and adds the latency of each call, from its due time
 // to its end.
 template <typename Act>
-void Pace(double rate, uint64_t start_nanos, uint64_t stop_nanos, base::Histogram* lateness, Act act) {
+void Pace(double rate, uint64_t start_nanos, uint64_t stop_nanos, Histogram* lateness, Act act) {
   const double period = 1e9 / rate;
   for (int64_t i = 0;; ++i) {
     const uint64_t due = start_nanos + static_cast<uint64_t>(static_cast<double>(i) * period);

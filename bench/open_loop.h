@@ -6,15 +6,15 @@
 // the delay that the machine alone causes.
 #pragma once
 
-#include "base/histogram.h"
+#include "bench/histogram.h"
 
 namespace mergedb::bench {
 
 struct OpenLoopResult {
   double rate = 0;
   double seconds = 0;
-  base::Histogram puts;     // nanoseconds from the due time to the end
-  base::Histogram control;  // the same for the control thread
+  Histogram puts;     // nanoseconds from the due time to the end
+  Histogram control;  // the same for the control thread
 };
 
 struct Task;

@@ -38,7 +38,7 @@ std::string ReportLine(const std::string& name, const ThreadStats& stats) {
   return Format("%-12s : %11.3f micros/op;", name.c_str(), stats.micros_per_op()) + extra + "\n";
 }
 
-std::string HistogramText(const base::Histogram& latencies) {
+std::string HistogramText(const Histogram& latencies) {
   const auto micros = [&](double percent) { return static_cast<double>(latencies.Percentile(percent)) * 1e-3; };
   return Format("Microseconds per op:\nCount: %.0f  Average: %.4f\nMin: %.4f  Median: %.4f  Max: %.4f\n",
                 static_cast<double>(latencies.count()), latencies.mean() * 1e-3,

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/histogram.h"
+#include "bench/histogram.h"
 #include "bench/measure.h"
 
 namespace mergedb::bench {
@@ -37,7 +37,7 @@ class ThreadStats {
     // WHY relaxed: this thread is the only writer, and the sampler needs no order.
     __atomic_store_n(&done_, done_ + count, __ATOMIC_RELAXED);
   }
-  void AddLatencies(const base::Histogram& nanos) { latencies_.Merge(nanos); }
+  void AddLatencies(const Histogram& nanos) { latencies_.Merge(nanos); }
   void AddBytes(int64_t bytes) { bytes_ += bytes; }
   void AddFound(int64_t found) { found_ += found; }
   void AddMessage(const std::string& message) { message_ += (message_.empty() ? "" : " ") + message; }
@@ -49,7 +49,7 @@ class ThreadStats {
   int64_t bytes() const { return bytes_; }
   int64_t found() const { return found_; }
   const std::string& message() const { return message_; }
-  const base::Histogram& latencies() const { return latencies_; }
+  const Histogram& latencies() const { return latencies_; }
   double thread_seconds() const { return static_cast<double>(thread_nanos_ + finish_nanos_ - start_nanos_) * 1e-9; }
   double wall_seconds() const { return static_cast<double>(finish_nanos_ - start_nanos_) * 1e-9; }
   double micros_per_op() const { return thread_seconds() * 1e6 / static_cast<double>(done() < 1 ? 1 : done()); }
@@ -64,10 +64,10 @@ class ThreadStats {
   uint64_t finish_nanos_ = 0;
   int64_t thread_nanos_ = 0;  // added to finish - start: the time of threads that ran at once
   std::string message_;
-  base::Histogram latencies_;
+  Histogram latencies_;
 };
 
 std::string ReportLine(const std::string& name, const ThreadStats& stats);
-std::string HistogramText(const base::Histogram& latencies);
+std::string HistogramText(const Histogram& latencies);
 
 }  // namespace mergedb::bench

@@ -64,7 +64,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   while (!input.empty()) {
     const auto edit = format::DecodeVersionEdit(std::string(input.TakeBytes(input.TakeNumber(2))));
     if (!edit) continue;
-    (void)format::PrintVersionEdit(*edit);
     const auto again = format::DecodeVersionEdit(format::EncodeVersionEdit(*edit));
     FUZZ_CHECK(again && *again == *edit);
     auto next = version::ApplyEdit(order, *version, *edit);

@@ -41,21 +41,6 @@ struct Slot {
 constexpr size_t kOverheadBytes = 2 * sizeof(Slot) + sizeof(BlockCache::Block) + 16;
 size_t ChargeOf(const BlockCache::Block& block) { return block.bytes + kOverheadBytes; }
 
-void Release(BlockCache::Block* block) {
-  // WHY acq_rel: the thread that frees the block must see the accesses that other threads made before they
-  // released it.
-  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    block->~Block();
-    ::operator delete(block);
-  }
-}
-
-BlockCache::Pin Share(BlockCache::Block* block) {
-  // WHY relaxed: the caller holds a reference, or the lock of a shard that holds one.
-  block->references.fetch_add(1, std::memory_order_relaxed);
-  return BlockCache::Pin(block);
-}
-
 }  // namespace
 
 // Open addressing with linear probing. A removal shifts the following entries back, so the table needs no
@@ -71,7 +56,7 @@ struct alignas(64) BlockCache::Shard {
 
   ~Shard() {
     for (const Slot& slot : slots) {
-      if (slot.block != nullptr) Release(slot.block);
+      if (slot.block != nullptr) LetGo(slot.block);
     }
   }
 
@@ -88,7 +73,7 @@ struct alignas(64) BlockCache::Shard {
   void RemoveLocked(size_t hole) {
     bytes -= ChargeOf(*slots[hole].block);
     --count;
-    Release(slots[hole].block);
+    LetGo(slots[hole].block);
     for (size_t index = After(hole); slots[index].block != nullptr; index = After(index)) {
       // An entry may move back into the hole unless its home slot lies after the hole.
       const size_t mask = slots.size() - 1;
@@ -122,6 +107,15 @@ struct alignas(64) BlockCache::Shard {
   }
 };
 
+void BlockCache::LetGo(Block* block) {
+  // WHY acq_rel: the thread that frees the block must see the accesses that other threads made before they
+  // released it.
+  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    block->~Block();
+    ::operator delete(block);
+  }
+}
+
 BlockCache::Block* BlockCache::Allocate(size_t bytes) {
   ASSERT(bytes <= UINT32_MAX, "a block is shorter than 4 GiB");
   auto* block = new (::operator new(sizeof(Block) + bytes)) Block;
@@ -130,7 +124,7 @@ BlockCache::Block* BlockCache::Allocate(size_t bytes) {
 }
 
 void BlockCache::Pin::Reset() {
-  if (block_ != nullptr) Release(std::exchange(block_, nullptr));
+  if (block_ != nullptr) LetGo(std::exchange(block_, nullptr));
 }
 
 BlockCache::BlockCache(size_t bytes_max, Keeper* keeper)
@@ -145,8 +139,6 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
   return shards_[(HashOf({file, offset}) >> 48) & (shard_count_ - 1)];
 }
 
-void BlockCache::LetGo(Block* block) { Release(block); }
-
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
   if (keeper_ != nullptr) [[unlikely]]
     return keeper_->Find(file, offset);
@@ -159,7 +151,8 @@ BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
   }
   ++shard.hits;
   if (slot.score < kScoreMax) ++slot.score;
-  return Share(slot.block);
+  Hold(slot.block);
+  return Pin(slot.block);
 }
 
 void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
@@ -175,7 +168,7 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   if (2 * (shard.count + 1) > shard.slots.size()) shard.GrowLocked();
   Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
   slot = {.name = {file, offset}, .block = pin.block(), .score = 0};
-  slot.block->references.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed: `pin` holds a reference
+  Hold(slot.block);
   shard.bytes += charge;
   ++shard.count;
 }

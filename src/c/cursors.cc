@@ -50,8 +50,6 @@ void ReadEntries(Iterator& iterator, bool is_backwards, char* buffer, size_t cap
   }
 }
 
-mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-
 }  // namespace
 
 extern "C" {

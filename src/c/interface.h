@@ -65,6 +65,7 @@ Status CheckBytes(const void* data, size_t size, const char* name);
 Status CheckPointer(const void* pointer, const char* name);
 inline std::string_view ToStringView(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
 inline std::string_view ToStringView(const mergedb_slice& slice) { return ToStringView(slice.data, slice.size); }
+inline mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 
 // A copy with a NUL at the end; the caller frees it. Throws std::bad_alloc.
 void* CopyOut(std::string_view bytes);

@@ -49,8 +49,6 @@ class ForeignOperator final : public MergeOperator {
   }
 
  private:
-  static mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
-
   const mergedb_merge_operator given_;
   const std::string name_;
 };

@@ -21,9 +21,7 @@ struct ReportHolder final : Object {
   mergedb_report_totals totals{};
 };
 
-mergedb_slice SliceOf(const std::optional<std::string>& key) {
-  return key ? mergedb_slice{key->data(), key->size()} : mergedb_slice{};
-}
+mergedb_slice SliceOf(const std::optional<std::string>& key) { return key ? c::SliceOf(*key) : mergedb_slice{}; }
 
 // Makes the handle of a report. `report` has all its lists except the texts of damages and losses.
 Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
@@ -146,11 +144,7 @@ mergedb_code mergedb_report_count(mergedb_report report, mergedb_report_totals* 
 }
 
 mergedb_code mergedb_report_close(mergedb_report report, mergedb_error* error) {
-  return Call(error, [&]() -> Outcome {
-    std::unique_ptr<Object> object;
-    const PinOutcome outcome = HandleTable::Global().Close(report, HandleKind::kReport, &object);
-    return outcome == PinOutcome::kPinned ? Outcome(Status::Ok()) : BadHandle(outcome, HandleKind::kReport);
-  });
+  return CloseHandle(report, HandleKind::kReport, error);
 }
 
 }  // extern "C"

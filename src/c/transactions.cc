@@ -1,4 +1,6 @@
 // The C interface of transactions and their cursors.
+#include <mutex>
+
 #include "c/interface.h"
 #include "c/options.h"
 #include "mergedb/c.h"
@@ -8,29 +10,16 @@ using namespace mergedb::c;
 
 namespace {
 
-// The lock of a shared transaction, for the length of one call. A second caller gets Busy.
-class InUse {
- public:
-  explicit InUse(SharedTransaction& shared) : mutex_(shared.mutex), is_mine_(mutex_.try_lock()) {}
-  ~InUse() {
-    if (is_mine_) mutex_.unlock();
-  }
-  InUse(const InUse&) = delete;
-  InUse& operator=(const InUse&) = delete;
-  bool is_mine() const { return is_mine_; }
-
- private:
-  base::Mutex& mutex_;
-  const bool is_mine_;
-};
+// The lock of a shared transaction, held for the length of one call. A second caller gets Busy.
+using InUse = std::unique_lock<base::Mutex>;
 
 Status Busy() { return Status::Busy("another call on this transaction or one of its cursors is in progress"); }
 
 template <typename Body>
 mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Body body) {
   return On<TransactionHolder>(handle, error, [&](TransactionHolder& holder) -> Outcome {
-    const InUse in_use(*holder.shared);
-    if (!in_use.is_mine()) return Busy();
+    const InUse in_use(holder.shared->mutex, std::try_to_lock);
+    if (!in_use.owns_lock()) return Busy();
     return body(*holder.shared->transaction);
   });
 }
@@ -38,8 +27,8 @@ mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Bod
 template <typename Body>
 mergedb_code OnCursor(mergedb_cursor handle, mergedb_error* error, Body body) {
   return On<CursorHolder>(handle, error, [&](CursorHolder& holder) -> Outcome {
-    const InUse in_use(*holder.shared);
-    if (!in_use.is_mine()) return Busy();
+    const InUse in_use(holder.shared->mutex, std::try_to_lock);
+    if (!in_use.owns_lock()) return Busy();
     return body(*holder.cursor);
   });
 }
@@ -248,8 +237,8 @@ mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspa
     RETURN_IF_ERROR(CheckPointer(cursor, "cursor"));
     std::unique_ptr<CursorHolder> opened;
     {
-      const InUse in_use(*holder.shared);
-      if (!in_use.is_mine()) return Busy();
+      const InUse in_use(holder.shared->mutex, std::try_to_lock);
+      if (!in_use.owns_lock()) return Busy();
       opened =
           std::make_unique<CursorHolder>(holder.shared, holder.shared->transaction->OpenCursor(Keyspace(keyspace)));
     }
@@ -272,8 +261,8 @@ mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mer
   if (value != nullptr) *value = {};
   return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
     if (!target.Valid()) return Status::NotFound("");
-    if (key != nullptr) *key = {target.key().data(), target.key().size()};
-    if (value != nullptr) *value = {target.value().data(), target.value().size()};
+    if (key != nullptr) *key = SliceOf(target.key());
+    if (value != nullptr) *value = SliceOf(target.value());
     return Status::Ok();
   });
 }

@@ -1,13 +1,20 @@
 #include "env/file_reads.h"
 
-#include <string>
-
 namespace mergedb::env {
 
 Status OfRead(Status status) {
   if (!status.IsNotFound()) [[likely]]
     return status;
   return Status::IOError(std::string(status.message()) + ": an open file no longer exists");
+}
+
+Result<std::string> ReadBeginning(FileSystem* file_system, const std::string& path, size_t bytes_max) {
+  ASSIGN_OR_RETURN(const auto file, file_system->Open(path, {.access = Access::kRead}));
+  std::string bytes(bytes_max, '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, bytes.size(), bytes.data(), &got));
+  bytes.resize(got);
+  return bytes;
 }
 
 Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out) {

@@ -1,8 +1,9 @@
-// Reads that return all requested bytes or an error. Tables and blob files use them.
+// Reads that return all requested bytes or an error.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "mergedb/env.h"
 
@@ -11,6 +12,9 @@ namespace mergedb::env {
 // Converts the status of a read of an open file. WHY NotFound becomes IOError: a missing file must never pass
 // for a missing key, nor for the end of an iterator.
 [[nodiscard]] Status OfRead(Status status);
+
+// Reads the first `bytes_max` bytes of a file, or all of a shorter one.
+Result<std::string> ReadBeginning(FileSystem* file_system, const std::string& path, size_t bytes_max);
 
 // Reads exactly `bytes` bytes. Corruption if the file ends before that.
 [[nodiscard]] Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out);

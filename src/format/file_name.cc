@@ -48,14 +48,15 @@ std::optional<FileName> Match(const Pattern& pattern, std::string_view name) {
 
 }  // namespace
 
+std::string PrintFileNumber(kv::FileNumber number) {
+  const std::string digits = std::to_string(ToInt(number));
+  return digits.size() < kDigitsMin ? std::string(kDigitsMin - digits.size(), '0') + digits : digits;
+}
+
 std::string PrintFileName(FileKind kind, kv::FileNumber number) {
   const Pattern& pattern = PatternOf(kind);
   std::string name(pattern.before);
-  if (pattern.has_number) {
-    const std::string digits = std::to_string(ToInt(number));
-    if (digits.size() < kDigitsMin) name.append(kDigitsMin - digits.size(), '0');
-    name += digits;
-  }
+  if (pattern.has_number) name += PrintFileNumber(number);
   return name.append(pattern.after);
 }
 
@@ -77,23 +78,23 @@ std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber n
 }
 
 std::string TablePath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kTable, number));
+  return FilePath(directory, FileKind::kTable, number);
 }
 
 std::string RecycledPath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kRecycled, number));
+  return FilePath(directory, FileKind::kRecycled, number);
 }
 
 std::string BlobFilePath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kBlobFile, number));
+  return FilePath(directory, FileKind::kBlobFile, number);
 }
 
 std::string SegmentPath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kSegment, number));
+  return FilePath(directory, FileKind::kSegment, number);
 }
 
 std::string ManifestPath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kManifest, number));
+  return FilePath(directory, FileKind::kManifest, number);
 }
 
 }  // namespace mergedb::format

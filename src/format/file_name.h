@@ -48,10 +48,11 @@ struct FileName {
   kv::FileNumber number{};  // 0 for kinds without a number
 };
 
+std::string PrintFileNumber(kv::FileNumber number);                    // decimal, at least six digits
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without the directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
-std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number = {});
 std::string TablePath(std::string_view directory, kv::FileNumber number);
 std::string RecycledPath(std::string_view directory, kv::FileNumber number);
 std::string BlobFilePath(std::string_view directory, kv::FileNumber number);

@@ -14,13 +14,6 @@ Status Bad(std::string_view what, std::string_view expected, std::string_view va
                             " bytes)");
 }
 
-bool Take(std::string_view* in, uint32_t* number) {
-  const char* const end = base::LoadVarint32(in->data(), in->data() + in->size(), number);
-  if (end == nullptr) return false;
-  in->remove_prefix(static_cast<size_t>(end - in->data()));
-  return true;
-}
-
 }  // namespace
 
 std::string KeyspaceRecordKey(std::string_view name) { return kNameRecord + std::string(name); }
@@ -39,7 +32,8 @@ std::string EncodeNextId(kv::KeyspaceId next) {
 Result<kv::KeyspaceId> DecodeNextId(std::string_view value) {
   std::string_view in = value;
   kv::KeyspaceId next = 0;
-  if (!Take(&in, &next) || next == 0 || !in.empty()) return Bad("the next id", "a varint32 from 1", value);
+  if (!base::TakeVarint32(&in, &next) || next == 0 || !in.empty())
+    return Bad("the next id", "a varint32 from 1", value);
   return next;
 }
 
@@ -48,7 +42,7 @@ std::string EncodeKeyspaceRecord(kv::KeyspaceId id) { return EncodeNextId(id); }
 Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value) {
   std::string_view in = value;
   kv::KeyspaceId id = 0;
-  if (!Take(&in, &id) || id == 0) return Bad("a record", "an id from 1 as varint32", value);
+  if (!base::TakeVarint32(&in, &id) || id == 0) return Bad("a record", "an id from 1 as varint32", value);
   if (!in.empty())
     return Status::NotSupported("keyspace records: keyspace " + std::to_string(id) +
                                 " needs a newer version of mergedb");

@@ -193,46 +193,25 @@ bool DecodeCompactedRanges(std::string_view in, CompactedRange* compacted_ranges
 Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
   FileMeta& meta = properties->meta;
   uint64_t number = 0;
-  const auto take = [&] { return base::TakeFixed64(&payload, &number) && payload.empty(); };
+  const auto take = [&](uint64_t* value) { return base::TakeFixed64(&payload, value) && payload.empty(); };
   bool is_whole = true;
   switch (tag) {
     case Tag::kNumber:
-      is_whole = take();
+      is_whole = take(&number);
       meta.number = kv::FileNumber{number};
       break;
-    case Tag::kUniqueId:
-      is_whole = take();
-      meta.unique_id = number;
-      break;
-    case Tag::kEntries:
-      is_whole = take();
-      meta.entries = number;
-      break;
-    case Tag::kTombstones:
-      is_whole = take();
-      meta.tombstones = number;
-      break;
-    case Tag::kRawBytes:
-      is_whole = take();
-      meta.raw_bytes = number;
-      break;
-    case Tag::kSmallestSequence:
-      is_whole = take();
-      meta.smallest_sequence = number;
-      break;
-    case Tag::kLargestSequence:
-      is_whole = take();
-      meta.largest_sequence = number;
-      break;
+    case Tag::kUniqueId: is_whole = take(&meta.unique_id); break;
+    case Tag::kEntries: is_whole = take(&meta.entries); break;
+    case Tag::kTombstones: is_whole = take(&meta.tombstones); break;
+    case Tag::kRawBytes: is_whole = take(&meta.raw_bytes); break;
+    case Tag::kSmallestSequence: is_whole = take(&meta.smallest_sequence); break;
+    case Tag::kLargestSequence: is_whole = take(&meta.largest_sequence); break;
     case Tag::kSmallest: meta.smallest = payload; break;
     case Tag::kLargest: meta.largest = payload; break;
     case Tag::kComparator: properties->comparator = payload; break;
-    case Tag::kRangeTombstones:
-      is_whole = take();
-      meta.range_tombstones = number;
-      break;
+    case Tag::kRangeTombstones: is_whole = take(&meta.range_tombstones); break;
     case Tag::kLargestIsOpen:
-      is_whole = take() && number <= 1;
+      is_whole = take(&number) && number <= 1;
       meta.largest_is_open = number == 1;
       break;
     case Tag::kFilterPolicy: properties->filter_policy = payload; break;

@@ -451,59 +451,6 @@ std::string Where(uint32_t tag, size_t offset) {
   return "VersionEdit field " + std::to_string(tag) + " at offset " + std::to_string(offset);
 }
 
-// ---- printing ----------------------------------------------------------------------------------------------
-
-std::string Number(uint64_t value) { return std::to_string(value); }
-
-// Prints "[a .. f)". An open end prints nothing.
-std::string PrintBounds(const Bounds& bounds) {
-  std::string text = "[";
-  if (bounds.lower) text += base::Escape(*bounds.lower) + " ";
-  text += "..";
-  if (bounds.upper) text += " " + base::Escape(*bounds.upper);
-  return text + ")";
-}
-
-// Prints " values 7:100 9:4000": for each blob file, the bytes that the table refers to.
-std::string PrintShares(const std::vector<BlobShare>& shares) {
-  std::string text = shares.empty() ? "" : " values";
-  for (const BlobShare& share : shares) text += " " + Number(ToInt(share.file)) + ":" + Number(share.bytes);
-  return text;
-}
-
-std::string PrintFileMeta(const FileMeta& file) {
-  return "file " + Number(ToInt(file.number)) + " [" + base::Escape(file.smallest) + " .. " +
-         base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " +
-         Number(file.raw_bytes) + " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) +
-         " sequences " + Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " +
-         Number(file.unique_id) +
-         (file.range_tombstones == 0
-              ? ""
-              : " range_tombstones " + Number(file.range_tombstones) + " covering " + Number(file.masked_bytes)) +
-         PrintShares(file.values);
-}
-
-std::string PrintBlobFile(const BlobFileMeta& file) {
-  return "value_file " + Number(ToInt(file.number)) + " bytes " + Number(file.bytes) + " records " +
-         Number(file.records) + " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
-}
-
-void PrintWalFacts(const VersionEdit& edit, std::string* text) {
-  if (const auto& start = edit.wal_start) {
-    *text += "log_start epoch " + Number(start->epoch) + " salt " + Number(start->salt) + " position " +
-             Number(start->position) + " chain " + Number(start->chain) + " sequence " + Number(start->sequence) + "\n";
-  }
-  if (edit.wal_durable) *text += "log_durable " + Number(*edit.wal_durable) + "\n";
-  if (edit.wal_segments) {
-    *text += "log_segments";
-    for (const kv::FileNumber number : *edit.wal_segments) *text += " " + Number(ToInt(number));
-    *text += "\n";
-  }
-  if (edit.clean_wal_end) *text += "clean_log_end " + Number(*edit.clean_wal_end) + "\n";
-  if (edit.flushed_sequence) *text += "flushed_sequence " + Number(*edit.flushed_sequence) + "\n";
-  if (edit.staging_bytes) *text += "wal_buffer_bytes " + Number(*edit.staging_bytes) + "\n";
-}
-
 }  // namespace
 
 std::string EncodeVersionEdit(const VersionEdit& edit) {
@@ -543,7 +490,7 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
     uint32_t tag = 0;
     std::string_view payload;
     if (!base::TakeVarint32(&rest, &tag) || !base::TakeLengthPrefixed(&rest, &payload)) {
-      return Status::Corruption("VersionEdit offset " + Number(offset) + " of " + Number(bytes.size()) +
+      return Status::Corruption("VersionEdit offset " + std::to_string(offset) + " of " + std::to_string(bytes.size()) +
                                 ": expected a tag, a length and as many bytes, found " +
                                 base::ToHex(bytes.substr(offset, 16)));
     }
@@ -556,34 +503,6 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
   }
   RETURN_IF_ERROR(shares.Give(&edit));
   return edit;
-}
-
-std::string PrintVersionEdit(const VersionEdit& edit) {
-  std::string text;
-  for (const auto& cut : edit.cuts) {
-    text += "cut position " + Number(ToInt(cut.position)) + " " + PrintBounds(cut.bounds) + "\n";
-  }
-  for (const auto& add : edit.adds) {
-    text += "add position " + Number(ToInt(add.position)) + " level " + Number(add.level) + " " +
-            PrintBounds(add.bounds) + " " + PrintFileMeta(*add.file) + "\n";
-  }
-  for (const auto& set : edit.levels) {
-    text += "level position " + Number(ToInt(set.position)) + " level " + Number(set.level) + "\n";
-  }
-  for (const auto& add : edit.blob_files) text += PrintBlobFile(*add.file);
-  if (edit.database_id) text += "database_id " + Number(*edit.database_id) + "\n";
-  if (edit.comparator) text += "comparator " + base::Escape(*edit.comparator) + "\n";
-  if (edit.next_file) text += "next_file " + Number(ToInt(*edit.next_file)) + "\n";
-  if (edit.next_position) text += "next_position " + Number(ToInt(*edit.next_position)) + "\n";
-  if (edit.last_sequence) text += "last_sequence " + Number(*edit.last_sequence) + "\n";
-  PrintWalFacts(edit, &text);
-  if (edit.key_marker) text += "key_marker " + base::Escape(*edit.key_marker) + "\n";
-  if (edit.merge_operators) {
-    text += "merge_operators";
-    for (const std::string& name : *edit.merge_operators) text += " " + base::Escape(name);
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace mergedb::format

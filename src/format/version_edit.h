@@ -155,7 +155,5 @@ struct VersionEdit {
 
 std::string EncodeVersionEdit(const VersionEdit& edit);
 Result<VersionEdit> DecodeVersionEdit(std::string_view bytes);
-// One line a fact, for tools and golden tests.
-std::string PrintVersionEdit(const VersionEdit& edit);
 
 }  // namespace mergedb::format

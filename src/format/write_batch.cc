@@ -12,25 +12,13 @@ void AppendIn(std::string* rep, Keyspace keyspace, kv::Kind kind, std::string_vi
 
 }  // namespace
 
-void WriteBatch::Put(std::string_view key, std::string_view value) {
-  format::AppendRecord(&rep_, kv::Kind::kPut, key, value);
-  ++count_;
-}
+void WriteBatch::Put(std::string_view key, std::string_view value) { Put(Keyspace(), key, value); }
 
-void WriteBatch::Delete(std::string_view key) {
-  format::AppendRecord(&rep_, kv::Kind::kDelete, key, {});
-  ++count_;
-}
+void WriteBatch::Delete(std::string_view key) { Delete(Keyspace(), key); }
 
-void WriteBatch::DeleteRange(std::string_view begin, std::string_view end) {
-  format::AppendRecord(&rep_, kv::Kind::kRangeDelete, begin, end);
-  ++count_;
-}
+void WriteBatch::DeleteRange(std::string_view begin, std::string_view end) { DeleteRange(Keyspace(), begin, end); }
 
-void WriteBatch::Merge(std::string_view key, std::string_view operand) {
-  format::AppendRecord(&rep_, kv::Kind::kMerge, key, operand);
-  ++count_;
-}
+void WriteBatch::Merge(std::string_view key, std::string_view operand) { Merge(Keyspace(), key, operand); }
 
 void WriteBatch::Put(Keyspace keyspace, std::string_view key, std::string_view value) {
   AppendIn(&rep_, keyspace, kv::Kind::kPut, key, value);

@@ -201,14 +201,12 @@ Status Unpack(FileSystem* files, const std::string& archive, const std::string& 
       RETURN_IF_ERROR(Extract(files, *file, member, format::JoinPath(directory, member.name)));
       continue;
     }
-    const std::string temporary =
-        format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
+    const std::string temporary = format::FilePath(directory, format::FileKind::kCurrentTemporary);
     RETURN_IF_ERROR(Extract(files, *file, member, temporary));
     ASSIGN_OR_RETURN(const bool goes_on, reader.Next(&member));
     if (goes_on) return Status::Corruption(archive + ": archive has members behind CURRENT");
     RETURN_IF_ERROR(files->SyncDirectory(directory));
-    RETURN_IF_ERROR(
-        files->Rename(temporary, format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))));
+    RETURN_IF_ERROR(files->Rename(temporary, format::FilePath(directory, format::FileKind::kCurrent)));
     return files->SyncDirectory(directory);
   }
 }

@@ -14,15 +14,11 @@ constexpr size_t kItemOverheadBytes = 16;
 constexpr size_t kMetaBytes = 2 * kPageBytes;
 constexpr uint64_t kMeasureShare = 16;  // a sixteenth of the map is written before it is measured again
 
-uint64_t Number(DB& db, const char* property) {
-  std::string text;
-  return db.GetProperty(property, &text) ? std::strtoull(text.c_str(), nullptr, 10) : 0;
-}
-
 // Bytes of tables and blob files, less the bytes in blob files that compactions found to be garbage.
 uint64_t LiveBytes(DB& db) {
-  const uint64_t values = Number(db, "mergedb.blob_bytes_live");
-  return Number(db, "mergedb.table_bytes_live") + values - std::min(values, Number(db, "mergedb.blob_bytes_garbage"));
+  const uint64_t values = NumberOf(db, "mergedb.blob_bytes_live");
+  return NumberOf(db, "mergedb.table_bytes_live") + values -
+         std::min(values, NumberOf(db, "mergedb.blob_bytes_garbage"));
 }
 
 // The map's size is a limit on data: the bytes put since the last measurement plus the size of tables and blob
@@ -71,6 +67,11 @@ Status WriteValue(MDB_txn* txn, const Slot& slot, std::string_view stored, MDB_v
 }
 
 }  // namespace
+
+uint64_t NumberOf(DB& db, const char* property) {
+  std::string text;
+  return db.GetProperty(property, &text) ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
 
 std::string_view TurnedKey(const Slot& slot, std::string_view key, std::string* scratch) {
   const bool turns = (slot.flags & MDB_REVERSEKEY) || std::endian::native == std::endian::little;

@@ -32,13 +32,6 @@ unsigned DecodeFlags(std::string_view item) {
   return (byte(kFlagsOffset) | byte(kFlagsOffset + 1) << 8) & kDbiFlags;
 }
 
-int OpenMain(MDB_txn* txn, unsigned flags, MDB_dbi* dbi) {
-  if (flags & kDbiFlags) return MDB_INCOMPATIBLE;
-  (void)txn;
-  *dbi = kMainDbi;
-  return 0;
-}
-
 MDB_dbi FindSlot(const MDB_env* env, std::string_view name) {
   for (MDB_dbi dbi = kMainDbi + 1; dbi < env->slots_used; ++dbi) {
     if (env->slots[dbi].is_open && env->slots[dbi].name == name) return dbi;
@@ -176,7 +169,11 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
     if (dbi == nullptr || (flags & ~(kDbiFlags | MDB_CREATE))) return EINVAL;
     LMDB_RETURN_IF_ERROR(CheckTxn(txn));
     if (flags & kDupFlags) return MDB_INCOMPATIBLE;
-    if (name == nullptr) return OpenMain(txn, flags, dbi);
+    if (name == nullptr) {
+      if (flags & kDbiFlags) return MDB_INCOMPATIBLE;
+      *dbi = kMainDbi;
+      return 0;
+    }
     MDB_env* const env = txn->env;
     const std::string key = name;
     if (key.empty() || key.size() > kKeyBytesMax) return MDB_BAD_VALSIZE;

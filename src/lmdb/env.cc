@@ -33,7 +33,7 @@ Options OptionsOf(const MDB_env* env) {
 }
 
 int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
-  LMDB_RETURN_IF_ERROR(PreparePlace(env, path, mode));
+  LMDB_RETURN_IF_ERROR(PreparePlace(env, path));
   auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.maps_tables = true});
   if (!db) return db.error().IsNotFound() ? ENOENT : CodeOf(db.error());
   env->db = std::move(*db);
@@ -92,12 +92,6 @@ int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
       WriteArchive(DefaultEnv().file_system, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
   RemoveAll(place);
   return CodeOf(status);
-}
-
-uint64_t PagesOf(MDB_env* env) {
-  std::string text;
-  if (!env->db->GetProperty("mergedb.table_bytes_live", &text)) return 0;
-  return std::strtoull(text.c_str(), nullptr, 10) / kPageBytes;
 }
 
 bool HasWriter(MDB_env* env) {
@@ -198,7 +192,7 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
 int mdb_env_info(MDB_env* env, MDB_envinfo* stat) {
   return Guard([&]() -> int {
     if (!IsUsable(env) || stat == nullptr) return EINVAL;
-    const size_t pages = PagesOf(env);
+    const size_t pages = NumberOf(*env->db, "mergedb.table_bytes_live") / kPageBytes;
     mergedb::base::Lock lock(env->mutex);
     *stat = {.me_mapaddr = nullptr,
              .me_mapsize = env->map_bytes,

@@ -287,6 +287,7 @@ int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // cursors at the deleted key are in a gap.
 void AnchorGaps(MDB_txn* txn, MDB_dbi dbi);
 void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);
+uint64_t NumberOf(DB& db, const char* property);  // 0 if the property is not there
 Count& Touch(MDB_txn* txn, MDB_dbi dbi);
 void CountChange(MDB_txn* txn, MDB_dbi dbi, int64_t change);
 void ForgetCount(MDB_txn* txn, MDB_dbi dbi);
@@ -302,7 +303,7 @@ int WriteFailed(MDB_txn* txn, const Status& status);
 
 // Makes `env->directory` from `path` and checks its contents: refuses LMDB's own files, and unpacks an archive
 // of mdb_env_copyfd.
-int PreparePlace(MDB_env* env, const char* path, mdb_mode_t mode);
+int PreparePlace(MDB_env* env, const char* path);
 int MarkPlace(MDB_env* env, mdb_mode_t mode);  // makes data.mdb and lock.mdb; call after open
 // Call after a commit: programs look at the time of data.mdb. REQUIRES: env->mutex is held.
 void TouchPlace(MDB_env* env);

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "env/file_reads.h"
 #include "format/file_name.h"
 #include "lmdb/archive.h"
 #include "lmdb/handles.h"
@@ -30,21 +31,16 @@ constexpr const char* kUnpackingSuffix = ".unpacking";
 FileSystem* Files() { return DefaultEnv().file_system; }
 
 bool IsMark(const std::string& path) {
-  const auto file = Files()->Open(path, {.access = Access::kRead});
-  std::string text(kMark.size(), '\0');
-  size_t got = 0;
-  return file && (*file)->ReadAt(0, text.size(), text.data(), &got).ok() && text == kMark;
+  const auto text = env::ReadBeginning(Files(), path, kMark.size());
+  return text && *text == kMark;
 }
 
 // True for a data file of LMDB: the magic number of its first meta page.
 bool IsOfLmdb(const std::string& path) {
   constexpr size_t kMagicOffset = 16;
   constexpr std::string_view kMagic = "\xde\xc0\xef\xbe";
-  const auto file = Files()->Open(path, {.access = Access::kRead});
-  char magic[kMagic.size()];
-  size_t got = 0;
-  return file && (*file)->ReadAt(kMagicOffset, sizeof magic, magic, &got).ok() &&
-         std::string_view(magic, got) == kMagic;
+  const auto begin = env::ReadBeginning(Files(), path, kMagicOffset + kMagic.size());
+  return begin && begin->size() > kMagicOffset && begin->substr(kMagicOffset) == kMagic;
 }
 
 std::string MarkText() {
@@ -100,7 +96,7 @@ Status MakeDirectoryAt(const std::string& path, bool is_read_only) {
 }
 
 bool IsDatabase(const std::string& directory) {
-  return Files()->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))).has_value();
+  return Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)).has_value();
 }
 
 // Unpacks the archive, also after an interruption. Removes the archive when the database exists.
@@ -113,7 +109,7 @@ int FinishUnpacking(const std::string& archive, const std::string& directory) {
 
 }  // namespace
 
-int PreparePlace(MDB_env* env, const char* path, mdb_mode_t) {
+int PreparePlace(MDB_env* env, const char* path) {
   env->path = path;
   env->directory = path;
   if (env->flags & MDB_NOSUBDIR) {

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "env/file_reads.h"
 #include "format/file_name.h"
 #include "manifest/mirror_file.h"
 #include "manifest/mirror_layout.h"
@@ -23,15 +24,6 @@ std::string Hex32(uint32_t value) {
   char text[9];
   std::snprintf(text, sizeof text, "%08x", value);
   return text;
-}
-
-Result<std::string> ReadText(FileSystem* file_system, const std::string& path) {
-  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
-  std::string bytes(kCurrentBytesMax, 0);
-  size_t got = 0;
-  RETURN_IF_ERROR(file->ReadAt(0, bytes.size(), bytes.data(), &got));
-  bytes.resize(got);
-  return bytes;
 }
 
 Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directory,
@@ -144,8 +136,8 @@ Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path) {
 }
 
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory) {
-  const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
-  ASSIGN_OR_RETURN(const std::string bytes, ReadText(file_system, current));
+  const std::string current = format::FilePath(directory, format::FileKind::kCurrent);
+  ASSIGN_OR_RETURN(const std::string bytes, env::ReadBeginning(file_system, current, kCurrentBytesMax));
   return DecodeCurrent(bytes, current);
 }
 

@@ -11,12 +11,12 @@ namespace mergedb::manifest {
 namespace {
 
 std::string CurrentPath(const std::string& directory) {
-  return format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
+  return format::FilePath(directory, format::FileKind::kCurrent);
 }
 
 // Writes the next CURRENT under its temporary name and syncs it. Returns that name.
 Result<std::string> WriteTemporary(FileSystem* file_system, const std::string& directory, const Current& current) {
-  const std::string temporary = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
+  const std::string temporary = format::FilePath(directory, format::FileKind::kCurrentTemporary);
   if (Status removed = file_system->Remove(temporary); !removed.ok() && !removed.IsNotFound()) return removed;
   ASSIGN_OR_RETURN(auto file, file_system->Open(temporary, {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, EncodeCurrent(current)));

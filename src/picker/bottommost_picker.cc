@@ -51,12 +51,6 @@ std::optional<Span> FreeSuffix(const PickInput& input) {
   return span;
 }
 
-uint64_t BytesOf(const PickInput& input, size_t begin, size_t end) {
-  uint64_t bytes = 0;
-  for (size_t i = begin; i < end; ++i) bytes += input.version.runs()[i]->bytes_with_values();
-  return bytes;
-}
-
 // Bytes in runs that are newer than the span and in a running compaction.
 uint64_t BytesInWorkAbove(const PickInput& input, Span span) {
   uint64_t bytes = 0;

@@ -84,12 +84,6 @@ CompactionPick PlanFor(const PickInput& input, Span span, format::Level level, C
   return pick;
 }
 
-uint64_t BytesOf(const PickInput& input, Span span) {
-  uint64_t bytes = 0;
-  for (size_t i = span.newest; i <= span.oldest; ++i) bytes += input.version.runs()[i]->bytes_with_values();
-  return bytes;
-}
-
 std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels& free_levels) {
   const auto& runs = input.version.runs();
   if (free_levels.count() != runs.size() || runs.size() < 2) return std::nullopt;
@@ -97,9 +91,10 @@ std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels
   const size_t newest = oldest - std::min(oldest, kAdjacentRuns);
   Span span{.newest = std::max(newest, free_levels.flushed), .oldest = oldest};
   if (span.newest >= oldest) return std::nullopt;
-  const uint64_t behind = BytesOf(input, {.newest = span.newest, .oldest = oldest - 1});
+  const uint64_t behind = BytesOf(input, span.newest, oldest);
   if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
-  return PlanFor(input, span, std::max(free_levels.levels[oldest], CascadeLevel(input, BytesOf(input, span))),
+  return PlanFor(input, span,
+                 std::max(free_levels.levels[oldest], CascadeLevel(input, BytesOf(input, span.newest, oldest + 1))),
                  CompactionReason::kSpace);
 }
 
@@ -108,7 +103,7 @@ std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLev
     const Span span{.newest = i + 1 - kAdjacentRuns, .oldest = i};
     if (free_levels.levels[span.oldest] - free_levels.levels[span.newest] != kAdjacentRuns - 1) continue;
     const format::Level level_end = i + 1 < free_levels.count() ? free_levels.levels[i + 1] : free_levels.level_end;
-    const format::Level level = std::min(CascadeLevel(input, BytesOf(input, span)), level_end - 1);
+    const format::Level level = std::min(CascadeLevel(input, BytesOf(input, span.newest, i + 1)), level_end - 1);
     return PlanFor(input, span, std::max(level, free_levels.levels[i]), CompactionReason::kAdjacentFull);
   }
   return std::nullopt;
@@ -117,7 +112,7 @@ std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLev
 std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevels& free_levels) {
   const bool is_inner = free_levels.count() < input.version.runs().size();
   if (free_levels.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
-  uint64_t bytes = BytesOf(input, {.newest = 0, .oldest = free_levels.flushed - 1});
+  uint64_t bytes = BytesOf(input, 0, free_levels.flushed);
   size_t next = free_levels.flushed;  // the first run that is not in the prefix
   for (format::Level level = 1; level < free_levels.level_end; ++level) {
     if (next < free_levels.count() && free_levels.levels[next] == level) {

@@ -44,8 +44,6 @@ struct CompactionPick {
   // Cut the outputs at these keys, too (partition borders), ascending.
   std::vector<std::string> cut_keys;
 };
-// "9+8+7 -> L1 [c..g) reason=tier_full input=120MB", with " move" or " drops_tombstones" where it applies.
-std::string PrintCompactionPick(const CompactionPick& pick);
 
 // A running compaction.
 struct RunningCompaction {

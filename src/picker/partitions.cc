@@ -57,7 +57,6 @@ void AddUpper(const kv::Order& order, const version::Run& run, std::vector<Parti
     for (size_t i = first; i <= last; ++i) {
       (*partitions)[i].upper_bytes += static_cast<double>(virtual_table.file->bytes) * share;
       (*partitions)[i].upper_value_bytes += static_cast<double>(virtual_table.file->value_bytes()) * share;
-      (*partitions)[i].upper_entries += static_cast<double>(virtual_table.file->entries) * share;
       (*partitions)[i].upper_tombstones += static_cast<double>(virtual_table.file->tombstones) * share;
       (*partitions)[i].upper_masked_bytes += static_cast<double>(virtual_table.file->masked_bytes) * share;
     }

@@ -24,7 +24,6 @@ struct Partition {
   // Sums over the newer runs.
   double upper_bytes = 0;
   double upper_value_bytes = 0;
-  double upper_entries = 0;
   double upper_tombstones = 0;
   double upper_masked_bytes = 0;  // bytes of older runs that range tombstones mask
 

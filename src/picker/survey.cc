@@ -112,6 +112,12 @@ uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const form
   return bytes;
 }
 
+uint64_t BytesOf(const PickInput& input, size_t begin, size_t end) {
+  uint64_t bytes = 0;
+  for (size_t i = begin; i < end; ++i) bytes += input.version.runs()[i]->bytes_with_values();
+  return bytes;
+}
+
 uint64_t FlushBytes(const PickInput& input) { return input.flush_bytes != 0 ? input.flush_bytes : 4 * kMebibyte; }
 
 // MEASURED: db_bench fillrandom of 4 KB values with 1 MiB flushes, compactions included: 28.8 us a put at 16,

@@ -50,6 +50,9 @@ class VirtualTableShares {
 // The bytes of the files that show keys in `bounds`. A file with several virtual tables in the run counts in shares.
 uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const format::Bounds& bounds);
 
+// The bytes of the runs from index `begin` up to `end`, with the values that they refer to.
+uint64_t BytesOf(const PickInput& input, size_t begin, size_t end);
+
 // The allowed bytes on disk: `factor` times the bytes after a full compaction, plus `slack_bytes`.
 struct SpaceBound {
   double factor = 2.0;

@@ -10,11 +10,6 @@ bool IsIn(const kv::Order& order, const format::Bounds& bounds, std::string_view
          (!bounds.upper || order.CompareKeys(key, *bounds.upper) < 0);
 }
 
-bool IsIn(const kv::Order& order, const KeyRange& range, std::string_view key) {
-  return (!range.smallest || order.CompareKeys(*range.smallest, key) <= 0) &&
-         (!range.largest || order.CompareKeys(key, *range.largest) <= 0);
-}
-
 kv::OptionalKey ViewOf(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
 
 // Appends the parts of the piece below `lower` (null: no such part) and from `upper` on (null: no such part).
@@ -28,6 +23,13 @@ void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::
 }
 
 }  // namespace
+
+bool LooseTable::HasLost(const kv::Order& order, std::string_view key) const {
+  return std::ranges::any_of(lost_ranges, [&](const KeyRange& lost) {
+    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) &&
+           (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
+  });
+}
 
 CompactedInputs::CompactedInputs(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
   for (const LooseTable& table : tables) {
@@ -68,9 +70,7 @@ bool CompactedInputs::On::IsObsolete(std::string_view key, kv::Sequence sequence
     // younger one, as a whole.
     const bool has_it =
         range.from > 0 ? range.from <= sequence && sequence <= range.sequence : is_of_bottom_ || most <= range.sequence;
-    return has_it && IsIn(order_, range.bounds, key) &&
-           std::none_of(later.table->lost_ranges.begin(), later.table->lost_ranges.end(),
-                        [&](const KeyRange& lost) { return IsIn(order_, lost, key); });
+    return has_it && IsIn(order_, range.bounds, key) && !later.table->HasLost(order_, key);
   });
 }
 

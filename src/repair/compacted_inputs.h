@@ -39,6 +39,7 @@ struct LooseTable {
   std::optional<kv::FileNumber> made_as = {};
 
   kv::FileNumber age() const { return made_as.value_or(meta->number); }
+  bool HasLost(const kv::Order& order, std::string_view key) const;  // `key` is in one of `lost_ranges`
 };
 
 class CompactedInputs {

@@ -448,7 +448,7 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
 
 Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory,
                                                 bool may_create) {
-  const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kLock));
+  const std::string path = format::FilePath(directory, FileKind::kLock);
   if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
   auto lock = file_system->Lock(path);
   if (lock || may_create || lock.error().IsBusy()) return lock;

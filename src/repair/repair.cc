@@ -20,6 +20,7 @@
 #include "db/lost_directory.h"
 #include "db/store.h"
 #include "env/copy_file.h"
+#include "env/file_reads.h"
 #include "format/keyspace_record.h"
 #include "manifest/manifest.h"
 #include "repair/inspection.h"
@@ -33,7 +34,7 @@ namespace {
 
 using format::FileKind;
 
-constexpr size_t kReservedPrefixBytesMax = size_t{1} << 20;
+constexpr size_t kMarkerBytesMax = size_t{1} << 20;
 
 LooseTable LooseTableOf(const TableFinding& finding) {
   LooseTable table{.meta = finding.meta, .compacted_ranges = finding.compacted_ranges};
@@ -163,11 +164,8 @@ Status Repairer::Begin() {
   const std::string marker = NameOf(FileKind::kRepair);
   const auto bytes = files_->SizeOf(PathOf(marker));
   if (bytes) {
-    ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kRead}));
-    std::string text(std::min<uint64_t>(*bytes, kReservedPrefixBytesMax), '\0');
-    size_t got = 0;
-    RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
-    report_.notes.push_back("an interrupted repair found:\n" + text.substr(0, got));
+    ASSIGN_OR_RETURN(const std::string text, env::ReadBeginning(files_, PathOf(marker), kMarkerBytesMax));
+    report_.notes.push_back("an interrupted repair found:\n" + text);
     return {};
   }
   const bool is_no_file = bytes.error().IsInvalidArgument();

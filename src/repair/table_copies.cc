@@ -28,14 +28,6 @@ kv::RangeTombstones LiveOf(const kv::Order& order, const kv::RangeTombstones& to
   return kv::RangeTombstones::Fragment(order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
-// True if the key is in a range that was reported as lost.
-bool IsReportedLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
-  return std::ranges::any_of(damaged.lost_ranges, [&](const KeyRange& lost) {
-    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) &&
-           (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
-  });
-}
-
 // Adds the entry of a blob index. A value that cannot be read is dropped if it was reported as lost. A value
 // in a damaged file is stored in the table; a later compaction may move it to a blob file again.
 Status AddBlobIndex(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry,
@@ -45,7 +37,7 @@ Status AddBlobIndex(const CopyContext& context, const LooseTable& damaged, const
   std::string_view value;
   if (Status status = blob_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
     if (status.IsBusy()) return status;
-    if (IsReportedLost(context.factory.order, damaged, entry.key)) return {};
+    if (damaged.HasLost(context.factory.order, entry.key)) return {};
     return Status::IOError(std::string(status.message()) +
                            ": an intact value could not be read a second time; run the repair again");
   }

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/heap_sort.h"
+#include "format/file_name.h"
 
 namespace mergedb::version {
 
@@ -15,11 +16,6 @@ void KeepEachOnce(std::vector<format::FileMetaPtr>* files) {
   const auto is_same = [&](const auto& a, const auto& b) { return number(a) == number(b); };
   // WHY not ranges::unique: clang 14 cannot compile it.
   files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
-}
-
-std::string PrintNumber(kv::FileNumber number) {
-  const std::string digits = std::to_string(kv::ToInt(number));
-  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
 }
 
 }  // namespace
@@ -93,8 +89,8 @@ std::string Version::ToString() const {
   for (const RunPtr& run : runs_) {
     text += "position " + std::to_string(kv::ToInt(run->position())) + " level " + std::to_string(run->level()) + ":";
     for (const VirtualTable& virtual_table : run->virtual_tables()) {
-      text += " " + PrintNumber(virtual_table.file->number) + "[" + base::Escape(virtual_table.smallest()) + ".." +
-              base::Escape(virtual_table.largest()) + (virtual_table.largest_is_open() ? ")" : "]");
+      text += " " + format::PrintFileNumber(virtual_table.file->number) + "[" + base::Escape(virtual_table.smallest()) +
+              ".." + base::Escape(virtual_table.largest()) + (virtual_table.largest_is_open() ? ")" : "]");
     }
     text += "\n";
   }

@@ -16,18 +16,11 @@ enum Tag : uint32_t {
   kPreviousLog = 9
 };
 
-bool TakeVarint64(std::string_view* in, uint64_t* value) {
-  const char* const end = base::LoadVarint64(in->data(), in->data() + in->size(), value);
-  if (end == nullptr) return false;
-  in->remove_prefix(static_cast<size_t>(end - in->data()));
-  return true;
-}
-
 bool TakeLevel(std::string_view* in, uint32_t* level) { return base::TakeVarint32(in, level) && *level < kLevelsMax; }
 
 bool TakeNumber(std::string_view* in, kv::FileNumber* number) {
   uint64_t value = 0;
-  if (!TakeVarint64(in, &value)) return false;
+  if (!base::TakeVarint64(in, &value)) return false;
   *number = kv::FileNumber{value};
   return true;
 }
@@ -55,7 +48,7 @@ bool TakeFact(uint32_t tag, std::string_view* in, VersionEdit* edit) {
     case kLogNumber: return TakeNumber(in, &edit->log);
     case kPreviousLog: return TakeNumber(in, &edit->previous_log);
     case kNextFile: return TakeNumber(in, &edit->next_file);
-    case kLastSequence: return TakeVarint64(in, &edit->last_sequence.emplace());
+    case kLastSequence: return base::TakeVarint64(in, &edit->last_sequence.emplace());
     case kPointer: {
       std::string key;
       if (!TakeLevel(in, &level) || !TakeKey(in, &key)) return false;
@@ -70,7 +63,7 @@ bool TakeFact(uint32_t tag, std::string_view* in, VersionEdit* edit) {
     }
     case kAdded: {
       File file;
-      if (!TakeLevel(in, &level) || !TakeNumber(in, &file.number) || !TakeVarint64(in, &file.bytes) ||
+      if (!TakeLevel(in, &level) || !TakeNumber(in, &file.number) || !base::TakeVarint64(in, &file.bytes) ||
           !TakeKey(in, &file.smallest) || !TakeKey(in, &file.largest)) {
         return false;
       }

@@ -2,10 +2,11 @@
 
 #include <charconv>
 
+#include "format/file_name.h"
+
 namespace mergedb::leveldb_format {
 namespace {
 
-constexpr size_t kDigitsMin = 6;
 constexpr std::string_view kManifestPrefix = "MANIFEST-";
 
 struct Suffix {
@@ -25,11 +26,6 @@ std::optional<kv::FileNumber> ParseNumber(std::string_view digits) {
   return kv::FileNumber{number};
 }
 
-std::string PrintNumber(kv::FileNumber number) {
-  const std::string digits = std::to_string(ToInt(number));
-  return digits.size() < kDigitsMin ? std::string(kDigitsMin - digits.size(), '0') + digits : digits;
-}
-
 }  // namespace
 
 std::string PrintName(NameKind kind, kv::FileNumber number) {
@@ -37,11 +33,11 @@ std::string PrintName(NameKind kind, kv::FileNumber number) {
     case NameKind::kCurrent: return "CURRENT";
     case NameKind::kLock: return "LOCK";
     case NameKind::kTextLog: return "LOG";
-    case NameKind::kManifest: return std::string(kManifestPrefix) + PrintNumber(number);
+    case NameKind::kManifest: return std::string(kManifestPrefix) + format::PrintFileNumber(number);
     default: break;
   }
   for (const Suffix& suffix : kSuffixes) {
-    if (suffix.kind == kind) return PrintNumber(number).append(suffix.text);
+    if (suffix.kind == kind) return format::PrintFileNumber(number).append(suffix.text);
   }
   return "";
 }

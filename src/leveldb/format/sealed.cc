@@ -17,14 +17,8 @@ constexpr size_t kMagicBytes = 8;
 constexpr uint64_t kSnappyRatioMax = 22;
 constexpr uint64_t kZstdRatioMax = 32768;
 
-bool TakeVarint64(std::string_view* in, uint64_t* value) {
-  const char* const end = base::LoadVarint64(in->data(), in->data() + in->size(), value);
-  if (end == nullptr) return false;
-  in->remove_prefix(static_cast<size_t>(end - in->data()));
-  return true;
-}
 bool TakeHandle(std::string_view* in, Handle* handle) {
-  return TakeVarint64(in, &handle->offset) && TakeVarint64(in, &handle->bytes);
+  return base::TakeVarint64(in, &handle->offset) && base::TakeVarint64(in, &handle->bytes);
 }
 
 // Both functions return an empty string if compression fails.

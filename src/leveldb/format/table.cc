@@ -6,11 +6,6 @@
 #include "leveldb/format/edit.h"
 
 namespace mergedb::leveldb_format {
-namespace {
-
-constexpr std::string_view kFilterPrefix = "filter.";
-
-}  // namespace
 
 // ---- building -------------------------------------------------------------------------------------------------------
 
@@ -33,10 +28,7 @@ void TableBuilder::Add(std::string_view key, std::string_view value) {
   if (ended_) {
     // WHY not earlier: the shortest separator depends on the first key of the next block.
     order_.ShortenTowards(key, &last_key_);
-    std::string handle;
-    AppendHandle(&handle, *ended_);
-    index_.Add(last_key_, handle);
-    ended_.reset();
+    AddIndexEntry();
   }
   if (filter_) filter_->AddKey(options_.keys_have_tags ? key.substr(0, key.size() - kInternalTagBytes) : key);
   last_key_ = key;
@@ -55,6 +47,13 @@ void TableBuilder::Flush() {
   if (filter_) filter_->StartBlock(bytes_);
 }
 
+void TableBuilder::AddIndexEntry() {
+  std::string handle;
+  AppendHandle(&handle, *ended_);
+  index_.Add(last_key_, handle);
+  ended_.reset();
+}
+
 Handle TableBuilder::Write(std::string_view block, const BlockCodec& codec) {
   stored_.clear();
   const Handle handle{.offset = bytes_, .bytes = SealBlock(block, codec, &stored_)};
@@ -68,7 +67,7 @@ Handle TableBuilder::WriteMetaindex(const Handle& filter) {
   if (filter_) {
     std::string handle;
     AppendHandle(&handle, filter);
-    metaindex.Add(std::string(kFilterPrefix).append(options_.filter->Name()), handle);
+    metaindex.Add("filter." + std::string(options_.filter->Name()), handle);
   }
   return Write(metaindex.Finish(), options_.codec);
 }
@@ -81,10 +80,7 @@ Status TableBuilder::Finish() {
   footer.metaindex = WriteMetaindex(filter);
   if (ended_) {
     order_.ShortenUpwards(&last_key_);
-    std::string handle;
-    AppendHandle(&handle, *ended_);
-    index_.Add(last_key_, handle);
-    ended_.reset();
+    AddIndexEntry();
   }
   footer.index = Write(index_.Finish(), options_.codec);
   const std::string bytes = EncodeTableFooter(footer);
@@ -94,16 +90,6 @@ Status TableBuilder::Finish() {
 }
 
 // ---- reading --------------------------------------------------------------------------------------------------------
-
-std::optional<Handle> FindFilter(std::string_view metaindex, std::string_view policy_name) {
-  const UserOrder order{kv::Order(BytewiseComparator())};
-  BlockIterator it(order, metaindex);
-  const std::string key = std::string(kFilterPrefix).append(policy_name);
-  it.Seek(key);
-  if (!it.Valid() || it.key() != key) return std::nullopt;
-  const auto handle = DecodeHandle(it.value());
-  return handle ? std::optional(*handle) : std::nullopt;
-}
 
 TableIterator::TableIterator(const KeyOrder& order, Block index, ReadBlock read)
     : order_(order),
@@ -129,60 +115,52 @@ bool TableIterator::OpenBlock() {
   return true;
 }
 
-// Moves to the first entry at or after the position in the current block.
-void TableIterator::Forward() {
-  while (data_ && !data_->Valid()) {
-    if (!data_->status().ok()) {
-      status_ = data_->status();
-      data_.reset();
-      return;
-    }
-    index_.Next();
-    if (OpenBlock()) data_->SeekToFirst();
-  }
+void TableIterator::EnterBlock(bool is_forward) {
+  if (OpenBlock()) is_forward ? data_->SeekToFirst() : data_->SeekToLast();
 }
 
-void TableIterator::Backward() {
+// At the end of the current block, moves on to the next block in this direction that has an entry.
+void TableIterator::PassEnds(bool is_forward) {
   while (data_ && !data_->Valid()) {
     if (!data_->status().ok()) {
       status_ = data_->status();
       data_.reset();
       return;
     }
-    index_.Prev();
-    if (OpenBlock()) data_->SeekToLast();
+    is_forward ? index_.Next() : index_.Prev();
+    EnterBlock(is_forward);
   }
 }
 
 void TableIterator::SeekToFirst() {
   status_ = {};
   index_.SeekToFirst();
-  if (OpenBlock()) data_->SeekToFirst();
-  Forward();
+  EnterBlock(true);
+  PassEnds(true);
 }
 
 void TableIterator::SeekToLast() {
   status_ = {};
   index_.SeekToLast();
-  if (OpenBlock()) data_->SeekToLast();
-  Backward();
+  EnterBlock(false);
+  PassEnds(false);
 }
 
 void TableIterator::Seek(std::string_view target) {
   status_ = {};
   index_.Seek(target);
   if (OpenBlock()) data_->Seek(target);
-  Forward();
+  PassEnds(true);
 }
 
 void TableIterator::Next() {
   data_->Next();
-  Forward();
+  PassEnds(true);
 }
 
 void TableIterator::Prev() {
   data_->Prev();
-  Backward();
+  PassEnds(false);
 }
 
 bool TableIterator::SkipBlock(bool is_forward) {
@@ -190,10 +168,8 @@ bool TableIterator::SkipBlock(bool is_forward) {
   data_.reset();
   if (!index_.Valid()) return false;  // the end of the index, or the index itself is unreadable
   is_forward ? index_.Next() : index_.Prev();
-  if (OpenBlock()) {
-    is_forward ? data_->SeekToFirst() : data_->SeekToLast();
-    is_forward ? Forward() : Backward();
-  }
+  EnterBlock(is_forward);
+  PassEnds(is_forward);
   return index_.Valid() || !status_.ok();
 }
 

@@ -53,6 +53,7 @@ class TableBuilder {
   std::string_view last_key() const { return last_key_; }
 
  private:
+  void AddIndexEntry();  // of the data block `ended_`
   Handle Write(std::string_view block, const BlockCodec& codec);
   Handle WriteMetaindex(const Handle& filter);
 
@@ -68,9 +69,6 @@ class TableBuilder {
   uint64_t entries_ = 0;
   uint64_t bytes_ = 0;
 };
-
-// Finds the handle of the policy's filter block in the contents of a metaindex. nullopt if it is not there.
-std::optional<Handle> FindFilter(std::string_view metaindex, std::string_view policy_name);
 
 // An iterator over a whole table. THREADS: one.
 class TableIterator {
@@ -97,8 +95,8 @@ class TableIterator {
 
  private:
   bool OpenBlock();  // the current index entry's block; false at the end of the index or on error
-  void Forward();
-  void Backward();
+  void EnterBlock(bool is_forward);
+  void PassEnds(bool is_forward);
 
   const KeyOrder& order_;
   const Block index_block_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "env/file_reads.h"
 #include "format/file_name.h"
 #include "iterator/merging_iterator.h"
 #include "leveldb/format/name.h"
@@ -40,10 +41,7 @@ bool GoesAfterwards(leveldb_format::NameKind kind) {
 }
 
 Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
-  ASSIGN_OR_RETURN(auto file, file_system->Open(marker, {.access = Access::kRead}));
-  std::string text(kSourceIsKept.size(), '\0');
-  size_t got = 0;
-  RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
+  ASSIGN_OR_RETURN(const std::string text, env::ReadBeginning(file_system, marker, kSourceIsKept.size()));
   return text == kSourceIsKept;
 }
 
@@ -79,7 +77,7 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
   if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(lost));
   RETURN_IF_ERROR(
       file_system->SyncDirectory(directory));  // WHY first: without the marker the next open ignores the files
-  return file_system->Remove(format::JoinPath(directory, format::PrintFileName(FileKind::kImport)));
+  return file_system->Remove(format::FilePath(directory, FileKind::kImport));
 }
 
 class Converter {
@@ -126,9 +124,7 @@ class Converter {
   Status Explain(const Status& status) const;
   Status Advance(uint64_t bytes);
 
-  std::string PathOf(FileKind kind) const {
-    return format::JoinPath(conversion_.directory, format::PrintFileName(kind));
-  }
+  std::string PathOf(FileKind kind) const { return format::FilePath(conversion_.directory, kind); }
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_++}; }
   void Log(const std::string& line) const {
     if (conversion_.options.env.logger != nullptr)
@@ -401,8 +397,7 @@ Status Converter::Explain(const Status& status) const {
 Result<Converted> Convert(const Conversion& conversion) { return Converter(conversion).Run(); }
 
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const bool is_kept,
-                   IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
+  ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, format::FilePath(directory, FileKind::kImport)));
   // If a repair ran after the conversion, it may have given up entries that LevelDB's files still hold.
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   const auto report = file_system->SizeOf(format::JoinPath(lost, "report.txt"));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "env/file_reads.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
 #include "leveldb/format/log.h"
@@ -23,13 +24,9 @@ constexpr size_t kCurrentBytesMax = 64;
 
 // The MANIFEST that LevelDB's CURRENT names. Nothing if CURRENT is missing or is not LevelDB's.
 Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const std::string& directory) {
-  auto file = file_system->Open(format::JoinPath(directory, "CURRENT"), {.access = Access::kRead});
-  if (!file && file.error().IsNotFound()) return std::optional<kv::FileNumber>();
-  if (!file) return file.error();
-  std::string bytes(kCurrentBytesMax, '\0');
-  size_t got = 0;
-  RETURN_IF_ERROR((*file)->ReadAt(0, bytes.size(), bytes.data(), &got));
-  return leveldb_format::DecodeCurrent(std::string_view(bytes).substr(0, got));
+  const auto bytes = env::ReadBeginning(file_system, format::JoinPath(directory, "CURRENT"), kCurrentBytesMax);
+  if (bytes) return leveldb_format::DecodeCurrent(*bytes);
+  return bytes.error().IsNotFound() ? Result<std::optional<kv::FileNumber>>(std::nullopt) : bytes.error();
 }
 
 bool IsMergedbsOwn(format::FileKind kind) {

@@ -150,7 +150,6 @@ class LogWalker {
       walking_.on_loss(log.name, offset, record.size(), reader.status().message());
       return {};
     }
-    walk_.operations += reader.count();
     if (reader.count() > 0 && walk_.first_sequence == 0) walk_.first_sequence = reader.first_sequence();
     if (reader.count() > 0) walk_.last_sequence = std::max(walk_.last_sequence, reader.sequence());
     piece_->bytes += batch.size() + reader.count() * sizeof(kv::Entry);

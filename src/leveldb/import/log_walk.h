@@ -33,8 +33,7 @@ struct LogWalk {
   std::vector<std::unique_ptr<kv::Iterator>> pieces;   // newest first
   std::vector<kv::FileNumber> tables;                  // the tables made; the caller removes them at the end
   kv::Sequence first_sequence = 0, last_sequence = 0;  // 0: no operations
-  uint64_t operations = 0;
-  std::string report;  // lines about dropped torn tails
+  std::string report;                                  // lines about dropped torn tails
 };
 // On failure, walk->tables also lists the tables that the caller must remove.
 Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,

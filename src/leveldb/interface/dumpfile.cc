@@ -64,14 +64,20 @@ std::string PrintEdit(std::string_view record) {
   return text + "\n}\n";
 }
 
+Status Open(Env* env, const std::string& fname, std::unique_ptr<RandomAccessFile>* file, uint64_t* bytes) {
+  RandomAccessFile* opened = nullptr;
+  Status status = env->GetFileSize(fname, bytes);
+  if (status.ok()) status = env->NewRandomAccessFile(fname, &opened);
+  file->reset(opened);
+  return status;
+}
+
 // A log and a MANIFEST are both sequences of records.
 Status DumpRecords(Env* env, const std::string& fname, std::string (*print)(std::string_view), WritableFile* dst) {
   uint64_t bytes = 0;
-  Status status = env->GetFileSize(fname, &bytes);
-  RandomAccessFile* opened = nullptr;
-  if (status.ok()) status = env->NewRandomAccessFile(fname, &opened);
+  std::unique_ptr<RandomAccessFile> file;
+  Status status = Open(env, fname, &file, &bytes);
   if (!status.ok()) return status;
-  const std::unique_ptr<RandomAccessFile> file(opened);
   const auto read = [&](uint64_t offset, size_t wanted, char* out, size_t* got) -> mergedb::Status {
     *got = 0;
     if (offset >= bytes) return {};
@@ -95,16 +101,14 @@ Status DumpRecords(Env* env, const std::string& fname, std::string (*print)(std:
 
 Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
   uint64_t bytes = 0;
-  Status status = env->GetFileSize(fname, &bytes);
-  RandomAccessFile* opened = nullptr;
-  if (status.ok()) status = env->NewRandomAccessFile(fname, &opened);
+  std::unique_ptr<RandomAccessFile> file;
+  Status status = Open(env, fname, &file, &bytes);
   if (!status.ok()) return status;
-  const std::unique_ptr<RandomAccessFile> file(opened);
   // Any order works, since nothing is sought. The default order compares the bytes of internal keys, tags included.
   Options options;
   options.env = env;
   Table* made = nullptr;
-  status = Table::Open(options, opened, bytes, &made);
+  status = Table::Open(options, file.get(), bytes, &made);
   if (!status.ok()) return status;
   const std::unique_ptr<Table> table(made);
   ReadOptions reading;

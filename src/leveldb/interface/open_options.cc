@@ -49,6 +49,8 @@ bool FindComparatorNames(std::string_view message, std::string_view* stored, std
 
 }  // namespace
 
+Options::Options() : comparator(BytewiseComparator()), env(Env::Default()) {}
+
 LogOfDatabase::~LogOfDatabase() { delete own_; }
 
 void LogOfDatabase::Log(std::string_view line) {

@@ -15,7 +15,6 @@
 #include <new>
 
 #include "env/clock.h"
-#include "env/logger.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -110,21 +109,6 @@ TEST(SteadyClock, MovesForwardBySleeping) {
   const uint64_t before = clock.NowNanos();
   clock.SleepNanos(10'000);
   EXPECT_GE(clock.NowNanos(), before + 10'000);
-}
-
-TEST(FileLogger, WritesOneLineAMessage) {
-  const mergedb::testing::TempDirectory directory;
-  for (const char* message : {"first", "second\nhalf"}) {
-    ASSERT_OK_AND_ASSIGN(const auto logger, NewFileLogger(directory / "LOG"));
-    logger->Log(message);
-  }
-  std::ifstream file(directory / "LOG");
-  std::string line;
-  ASSERT_TRUE(std::getline(file, line));
-  EXPECT_EQ(line.substr(line.size() - 6), " first");
-  ASSERT_TRUE(std::getline(file, line));
-  EXPECT_EQ(line.substr(line.size() - 12), " second half");
-  EXPECT_FALSE(std::getline(file, line));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "picker/picker.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
+#include "tests/unit/picker/print_pick.h"
 
 namespace mergedb::picker {
 namespace {

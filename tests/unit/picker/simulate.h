@@ -22,6 +22,7 @@
 
 #include "base/random.h"
 #include "picker/picker.h"
+#include "tests/unit/picker/print_pick.h"
 #include "version/invariants.h"
 #include "version/version_builder.h"
 

@@ -118,10 +118,13 @@ TEST(LevelDbTable, IsTheBytesThatLevelDbWrites) {
 TEST(LevelDbTable, LevelDbsFilterPassesItsKeysAndFewOthers) {
   TestTable table(TableOf("snappy"), kInternal);
   ASSERT_OK(table.Open());
-  EXPECT_FALSE(FindFilter(table.metaindex(), "another"));
-  const auto handle = FindFilter(table.metaindex(), kBloom.Name());
-  ASSERT_TRUE(handle);
-  ASSERT_OK_AND_ASSIGN(const auto bytes, table.Read(*handle));
+  const UserOrder by_bytes{kv::Order(BytewiseComparator())};
+  BlockIterator metaindex(by_bytes, table.metaindex());
+  metaindex.SeekToFirst();
+  ASSERT_TRUE(metaindex.Valid());
+  EXPECT_EQ(metaindex.key(), "filter." + std::string(kBloom.Name()));
+  ASSERT_OK_AND_ASSIGN(const Handle handle, DecodeHandle(metaindex.value()));
+  ASSERT_OK_AND_ASSIGN(const auto bytes, table.Read(handle));
   const format::FilterBlock filter(kBloom, *bytes);
   Status status;
   for (const auto& [internal, value] : Walk(table, &status)) {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace mergedb::base {
+namespace mergedb::bench {
 
 class Histogram {
  public:
@@ -55,4 +55,4 @@ class Histogram {
   double sum_ = 0;
 };
 
-}  // namespace mergedb::base
+}  // namespace mergedb::bench

@@ -1,6 +1,6 @@
 // Goal: count, mean, min and max are exact, percentiles are within 1/64, and merged histograms equal one
 // histogram of all values.
-#include "base/histogram.h"
+#include "bench/histogram.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace mergedb::base {
+namespace mergedb::bench {
 namespace {
 
 TEST(Histogram, OfNothingIsZero) {
@@ -92,4 +92,4 @@ TEST(Histogram, PrintsOneLine) {
 }
 
 }  // namespace
-}  // namespace mergedb::base
+}  // namespace mergedb::bench

@@ -1,11 +1,11 @@
-#include "base/histogram.h"
+#include "bench/histogram.h"
 
 #include <cmath>
 #include <cstdio>
 
 #include "base/assert.h"
 
-namespace mergedb::base {
+namespace mergedb::bench {
 
 void Histogram::Merge(const Histogram& other) {
   for (size_t bucket = 0; bucket < kBuckets; ++bucket) buckets_[bucket] += other.buckets_[bucket];
@@ -46,4 +46,4 @@ std::string Histogram::ToString() const {
   return line + " max " + std::to_string(max_);
 }
 
-}  // namespace mergedb::base
+}  // namespace mergedb::bench
