@@ -33,6 +33,14 @@ constexpr picker::Urgency kDrained = picker::Urgency::kQuiet;
 
 }  // namespace
 
+DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock, RecoveredTree recovered)
+    : store_(std::move(store)),
+      lock_(std::move(file_lock)),
+      tree_(std::move(recovered.tree)),
+      recovery_report_(std::move(recovered.report)),
+      write_delay_(store_->options.env.clock, store_->options.write_delay_us_max * 1000),
+      queue_(*this) {}
+
 // ---- Writing ----------------------------------------------------------------------------------------------
 
 Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
@@ -120,7 +128,7 @@ auto DbImpl::TakeSuperVersion(const ReadOptions& options, const Take& take, kv::
   for (;;) {
     auto super_version = take();
     *sequence = options.snapshot == nullptr ? store_->snapshots->published() : options.snapshot->sequence();
-    if (options.snapshot != nullptr || !version_set_->IsTooOld(*super_version)) [[likely]]
+    if (options.snapshot != nullptr || !tree_->version_set.IsTooOld(*super_version)) [[likely]]
       return super_version;
   }
 }
@@ -151,7 +159,7 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
   RETURN_IF_ERROR(CheckSnapshot(options));
   kv::Sequence sequence = 0;
   const read::SuperVersionPin super_version = TakeSuperVersion(
-      options, [this] { return version_set_->Pinned(); }, &sequence);
+      options, [this] { return tree_->version_set.Pinned(); }, &sequence);
   return read::WithNextStep(read::Lookup(LookupIn(), *super_version, key, sequence,
                                          {options.verify_checksums, options.fill_cache}, value, newer, in_place),
                             store_->directory);
@@ -176,7 +184,7 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
   if (Status status = CheckSnapshot(options); !status.ok()) return std::vector<Status>(keys.size(), status);
   kv::Sequence sequence = 0;
   const read::SuperVersionPin super_version = TakeSuperVersion(
-      options, [this] { return version_set_->Pinned(); }, &sequence);
+      options, [this] { return tree_->version_set.Pinned(); }, &sequence);
   std::vector<Status> statuses(keys.size());
   std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -225,7 +233,7 @@ std::unique_ptr<read::InternalAccessIterator> DbImpl::OpenTreeIterator(const Ite
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;
   read::SuperVersionPtr super_version = TakeSuperVersion(
-      options.read, [this] { return version_set_->Current(); }, &sequence);
+      options.read, [this] { return tree_->version_set.Current(); }, &sequence);
   read::DbIteratorContext context{.order = store_->order,
                                   .tables = *store_->tables,
                                   .values = store_->values,
@@ -280,7 +288,7 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
 
 std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) {
   std::vector<uint64_t> sizes;
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   const kv::KeyMap* const map = store_->key_map();
   if (!CheckMade(keyspace).ok()) return std::vector<uint64_t>(ranges.size(), 0);
   for (const KeyRange& range : ranges) {
@@ -303,7 +311,7 @@ Status DbImpl::CheckIntegrity() { return read::OfWrite(CheckLiveFiles(), store_-
 
 Status DbImpl::CheckLiveFiles() {
   RETURN_IF_ERROR(CheckOpen());
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   for (const auto& meta : super_version->version->file_metas()) {
     ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
     RETURN_IF_ERROR(reader->CheckIntegrity());
@@ -408,13 +416,13 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) {
     // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
     const wal::Mark end = log_->end();
-    status = version_set_->Commit(
+    status = tree_->version_set.Commit(
         [&](const VersionSet::WalStart& from) {
           return VersionSet::WalFacts{end.position, log_->segments_from(from.position)};
         },
         end.position, nullptr);
   }
-  (void)recycled_files_.RemoveAll();  // if this fails, the next open adopts the files
+  (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
   log_->Stop();
   lock_ = nullptr;
   return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);

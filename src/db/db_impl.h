@@ -17,10 +17,9 @@
 #include "base/wait_counter.h"
 #include "db/background.h"
 #include "db/keyspace_ids.h"
-#include "db/recovery.h"
+#include "db/recovered_tree.h"
 #include "db/store.h"
 #include "db/transaction_host.h"
-#include "db/version_set.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "read/db_iterator.h"
@@ -32,8 +31,6 @@
 #include "write/writer_queue.h"
 
 namespace mergedb::db {
-
-std::string ParentOf(const std::string& path);  // the parent directory of `path`; "." if `path` has no slash
 
 // Methods that change the database are noexcept: if memory runs out during a change, the process stops
 // (docs/decisions/0017-out-of-memory.md).
@@ -87,7 +84,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::unique_ptr<read::InternalAccessIterator> NewCursor(const IteratorOptions& options,
                                                           kv::SkippedErrors* skipped = nullptr);
   // The current SuperVersion, for interfaces that report on it in their own terms (LevelDB's properties).
-  read::SuperVersionPtr CurrentSuperVersion() const { return version_set_->Current(); }
+  read::SuperVersionPtr CurrentSuperVersion() const { return tree_->version_set.Current(); }
 
   // The same operations in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
@@ -145,7 +142,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::optional<TreeRecord> NextIdRecord() const override;
 
  private:
-  explicit DbImpl(std::shared_ptr<Store> store);
+  DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock, RecoveredTree recovered);
 
   std::unique_ptr<read::InternalAccessIterator> OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
                                                                  read::PinnedTables* kept, kv::SkippedErrors* skipped);
@@ -153,22 +150,13 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   // open.cc
   static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path,
                                                     const Supplies& supplies);
-  VersionSet::Options VersionSetOptions();
-  Status Create();
-  Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
-  Status TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file);
-  Status InstallReplay(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last);
-  // open_read_only.cc
-  Status RecoverReadOnly(manifest::Loaded loaded);
-  Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
-  void RemoveFilesFrom(kv::FileNumber first);
+  Status Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
+  // As Start, if a part of the MANIFEST was dropped.
+  Status StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
   // `before_log` runs after the new epoch is durable, while the files of the old WAL still exist.
   Status StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                       const std::function<void()>& before_log = nullptr);
   void StartBackground() noexcept;
-  void RemoveOrphans(const Inventory& inventory, bool log_was_torn);
-  Status KeepOrphans(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed replayed);
-  std::vector<std::string> UnnamedFiles(const Inventory& inventory, bool with_log) const;
 
   // write::Host: write_host.cc
   Status BeforeGroup(size_t bytes) override;
@@ -259,17 +247,13 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> lock_;
-  RecycledFiles recycled_files_;
-  compaction::TableFactory factory_;
+  const std::unique_ptr<Tree> tree_;
+  std::string recovery_report_;
   write::WriteDelay write_delay_;
   write::WriterQueue queue_;
   KeyspaceIds keyspace_ids_;
   write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
-  std::unique_ptr<VersionSet> version_set_;
   std::shared_ptr<Background> background_;
-  uint64_t database_id_ = 0;
-  std::string recovery_report_;
-  const uint64_t opened_nanos_;
 
   // (exclusive section)
   std::shared_ptr<memtable::Memtable> active_;

@@ -140,7 +140,7 @@ Status DbImpl::LoadKeyspaces() {
 // The first candidate is the byte 0xff. WHY longer candidates are random: a program could have keys that
 // begin with any string that is known beforehand.
 Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   base::Random random(store_->options.env.entropy());
   for (size_t bytes = 1; bytes <= kPrefixBytesTried; ++bytes) {
     for (int i = 0; i < (bytes == 1 ? 1 : kPrefixesOfOneLength); ++i) {
@@ -167,7 +167,7 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
   if (store_->key_map() != nullptr) return {};  // ResumeWal may complete an earlier call that failed
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
-  version_set_->SetKeyMarker(marker);
+  tree_->version_set.SetKeyMarker(marker);
   marker_to_come_ = std::move(marker);
   Status status = read::OfWrite(StartNewEpoch(), store_->directory);
   if (!status.ok()) log_failure_ = status;
@@ -217,7 +217,7 @@ Status DbImpl::CommitKeyspaceRecords(const write::Change& change) {
 Status DbImpl::FlushIfTablesOverlap(kv::KeyspaceId id) {
   const std::string prefix = store_->key_map()->Prefix(id);
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   const bool is_in_tables = std::ranges::any_of(super_version->version->runs(), [&](const version::RunPtr& run) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     return first != last;

@@ -32,7 +32,7 @@ uint64_t RangeDeletesIn(const read::SuperVersion& super_version) {
 std::string DbImpl::CountersText() {
   std::string text;
   const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   put("entries_in_tables", super_version->version->entries());
   put("range_tombstones_in_tables", super_version->version->range_tombstones());
   put("range_deletes_in_memory", RangeDeletesIn(*super_version));
@@ -101,20 +101,20 @@ std::string DbImpl::CountersText() {
   put("compaction_entries_out", work.compaction_entries_out);
   put("compaction_nanos", work.compaction_nanos);
   put("blob_bytes_moved", work.blob_bytes_moved);
-  put("files_removed", work.files_removed + recycled_files_.removed());
-  put("files_recycled", recycled_files_.reused());
+  put("files_removed", work.files_removed + tree_->recycled_files.removed());
+  put("files_recycled", tree_->recycled_files.reused());
   put("tombstone_scan_compactions", work.tombstone_scan_compactions);
   put("runs_max", work.runs_max);
   put("compactions_at_once_max", work.compactions_at_once_max);
-  put("manifest_commits", version_set_->commits());
-  put("manifest_bytes", version_set_->manifest_bytes());
+  put("manifest_commits", tree_->version_set.commits());
+  put("manifest_bytes", tree_->version_set.manifest_bytes());
   put("errors", errors_);
   return text;
 }
 
 std::string DbImpl::StatsText() {
   std::string text;
-  const read::SuperVersionPtr super_version = version_set_->Current();
+  const read::SuperVersionPtr super_version = tree_->version_set.Current();
   Print(&text, "%s\n", store_->directory.c_str());
   Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", super_version->version->runs().size(),
         super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
@@ -151,7 +151,7 @@ bool DbImpl::GetProperty(std::string_view name, std::string* value) {
   if (name == "stats") {
     *value = StatsText();
   } else if (name == "runs") {
-    *value = version_set_->Current()->version->ToString();
+    *value = tree_->version_set.Current()->version->ToString();
   } else if (name == "merge_operators") {
     value->clear();
     for (const std::string& each : store_->operator_names.List()) value->append(each).append("\n");

@@ -54,7 +54,7 @@ Status DbImpl::MakeRoom(const write::Room& room) {
 bool DbImpl::IsWorthSwitching() {
   background_->SwitchIsConsidered();
   return active_->bytes_used() >= std::min(kTombstoneScanMemtableBytes, store_->memory.memtable_bytes / 2) &&
-         version_set_->immutable_count() + 2 < store_->memory.memtables_max;
+         tree_->version_set.immutable_count() + 2 < store_->memory.memtables_max;
 }
 
 void DbImpl::MakeRoomAnyway(const write::Room& room) {
@@ -69,10 +69,10 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
 // one must fit into the memory for unflushed writes.
 Status DbImpl::WaitForImmutableSlot() {
   const size_t immutable_max = store_->memory.memtables_max - 2;
-  if (version_set_->immutable_count() <= immutable_max) return {};
+  if (tree_->version_set.immutable_count() <= immutable_max) return {};
   const uint64_t start = store_->options.env.clock->NowNanos();
   Status status = background_->WaitUntil(Background::Needs::kFlushes,
-                                         [&] { return version_set_->immutable_count() <= immutable_max; });
+                                         [&] { return tree_->version_set.immutable_count() <= immutable_max; });
   memory_waits_.Add(store_->options.env.clock->NowNanos() - start);
   return status;
 }
@@ -83,7 +83,7 @@ VersionSet::WalStart DbImpl::At(const wal::Mark& mark) const {
 
 void DbImpl::SwitchMemtable(std::shared_ptr<memtable::Memtable> next) {
   active_ = next;
-  version_set_->SwitchMemtable(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
+  tree_->version_set.SwitchMemtable(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
   background_->UpdateWriteDelay();
   background_->MemtableSwitched();
 }
@@ -99,7 +99,7 @@ Status DbImpl::SwitchMemtableIfUsed() {
 void DbImpl::FlushIfIdle() {
   const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
   if (!section.is_taken() || !CheckOpen().ok() || !WalIsUsable() || active_->empty() ||
-      version_set_->immutable_count() > 0)
+      tree_->version_set.immutable_count() > 0)
     return;
   SwitchMemtable(TakeStandby());
 }
@@ -108,12 +108,12 @@ void DbImpl::BeginPieces(const wal::Mark& replay_from) { pieces_from_ = replay_f
 
 void DbImpl::EndPieces() {
   pieces_from_ = std::nullopt;
-  version_set_->CountLargeBatch();
+  tree_->version_set.CountLargeBatch();
 }
 
 void DbImpl::WalFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
-  if (status.IsNoSpace()) (void)recycled_files_.RemoveAll();  // the WAL needs their space more
+  if (status.IsNoSpace()) (void)tree_->recycled_files.RemoveAll();  // the WAL needs their space more
   // WHY a new epoch if the outcome is unknown: the frame stays staged. Replay would apply it before later
   // writes that did not see it: transactions would have no serial order, and keys could land in a dropped
   // keyspace. In a new epoch the write did not happen.
@@ -153,7 +153,7 @@ Status DbImpl::Resume() {
 // When this returns OK, tables hold everything that memtables held.
 Status DbImpl::FlushAll() {
   RETURN_IF_ERROR(SwitchMemtableIfUsed());
-  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->immutable_count() == 0; });
+  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return tree_->version_set.immutable_count() == 0; });
 }
 
 // REQUIRES: memtables are empty. After VersionSet::StartEpoch there is no way back to the old epoch: if the
@@ -162,11 +162,9 @@ Status DbImpl::StartNewEpoch() {
   const kv::Sequence sequence = log_->next_sequence();
   epoch_is_owed_ = true;
   const uint64_t salt = store_->options.env.entropy();
-  const wal::Mark first = wal::FirstMark(salt, sequence);
-  version_set_->StartEpoch(
-      {.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
-  RETURN_IF_ERROR(
-      version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
+  tree_->version_set.StartEpoch(FirstOfEpoch(epoch_ + 1, salt, sequence));
+  RETURN_IF_ERROR(tree_->version_set.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; },
+                                            std::nullopt, nullptr));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -187,7 +185,7 @@ Status DbImpl::StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                              .clock = env.clock,
                              .executor = env.executor,
                              .directory = store_->directory,
-                             .database_id = database_id_,
+                             .database_id = tree_->database_id,
                              .epoch = epoch,
                              .salt = salt,
                              .first_sequence = sequence,
@@ -196,7 +194,7 @@ Status DbImpl::StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                              .segment_bytes = store_->memory.segment_bytes,
                              .recycled_bytes = store_->memory.wal_quota_bytes,
                              .use_mapping = store_->options.use_mapped_wal_buffer,
-                             .allocate_number = [this] { return version_set_->AllocateNumber(); },
+                             .allocate_number = [this] { return tree_->version_set.AllocateNumber(); },
                              .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));
   (void)log->Prepare();  // if the disk is full, the first write fails, not the open
@@ -207,8 +205,8 @@ Status DbImpl::StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
     log_ = log;
   }
   if (!log->staging_file_bytes()) return {};
-  Status status =
-      version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
+  Status status = tree_->version_set.Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); },
+                                            std::nullopt, nullptr);
   if (!status.ok()) log->Stop();  // a frame must not be staged in a file that the MANIFEST does not know
   return status;
 }
@@ -244,7 +242,7 @@ std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
 void DbImpl::MakeStandby() {
   {
     base::Lock lock(mutex_);
-    if (standby_ != nullptr || version_set_->immutable_count() + 2 > store_->memory.memtables_max) return;
+    if (standby_ != nullptr || tree_->version_set.immutable_count() + 2 > store_->memory.memtables_max) return;
   }
   auto memtable = store_->memtables->NewMemtable(store_->order);
   base::Lock lock(mutex_);
