@@ -280,7 +280,7 @@ Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const st
 // WHY the exclusive section: a batch larger than a memtable is applied piece by piece, and the SuperVersion
 // must not hold only a part of it.
 Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
-  RETURN_IF_ERROR(CheckOpen());
+  RETURN_IF_ERROR(store_->CheckOpen());
   CheckpointSource source{.store = store_, .super_version = nullptr};
   const auto take = [&] {
     source.super_version = tree_->version_set.Current();
@@ -290,9 +290,9 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
   if (store_->options.mode == OpenMode::kReadOnly) {
     take();
   } else {
-    write::WriterQueue::ExclusiveSection section(queue_);
-    RETURN_IF_ERROR(ResumeWal());
-    RETURN_IF_ERROR(SwitchMemtableIfUsed());
+    write::WriterQueue::ExclusiveSection section(writers_.queue());
+    RETURN_IF_ERROR(writers_.ResumeWal());
+    RETURN_IF_ERROR(writers_.SwitchMemtableIfUsed());
     take();
     source.sync_files = [&] { return tree_->version_set.SyncFiles(*source.super_version->version); };
   }

@@ -12,6 +12,7 @@
 #include "db/orphans.h"
 #include "db/recovered_tree.h"
 #include "format/file_name.h"
+#include "read/next_step.h"
 
 namespace mergedb::db {
 namespace {
@@ -117,7 +118,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
 }
 
 Status DbImpl::Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log) {
-  RETURN_IF_ERROR(StartWriting(start, std::move(log.segments)));
+  RETURN_IF_ERROR(writers_.Start(start, std::move(log.segments), nullptr));
   for (const kv::FileNumber number : inventory.recycled_files) tree_->recycled_files.Adopt(number);
   RemoveOrphans(*store_, tree_->version_set, inventory, log.dropped_bytes > 0);
   return {};
@@ -128,23 +129,10 @@ Status DbImpl::StartWithDroppedFiles(const VersionSet::WalStart& start, const In
   const bool with_log = log.dropped_bytes > 0 || inventory.has_keep_marker;
   ASSIGN_OR_RETURN(auto kept, KeptOrphans::Prepare(*store_, tree_->version_set, inventory, with_log));
   if (with_log) log.segments.clear();
-  RETURN_IF_ERROR(StartWriting(start, std::move(log.segments), [&] { kept.Move(); }));
+  RETURN_IF_ERROR(writers_.Start(start, std::move(log.segments), [&] { kept.Move(); }));
   for (const kv::FileNumber number : inventory.recycled_files) tree_->recycled_files.Adopt(number);
   recovery_report_ += kept.report();
   return {};
-}
-
-// The new epoch becomes durable before any file of the old one is overwritten. The MANIFEST records that
-// STAGING may hold frames before STAGING holds any.
-Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
-                            const std::function<void()>& before_log) {
-  active_ = store_->memtables->NewMemtable(store_->order);
-  tree_->version_set.SwitchMemtable(active_, start);
-  tree_->version_set.StartEpoch(start);
-  RETURN_IF_ERROR(tree_->version_set.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; },
-                                            std::nullopt, nullptr));
-  if (before_log) before_log();
-  return StartWal(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 
 void DbImpl::StartBackground() noexcept {
@@ -159,16 +147,19 @@ void DbImpl::StartBackground() noexcept {
                         .values = store_->values,
                         .obsolete = *store_->obsolete,
                         .recycled_files = tree_->recycled_files,
-                        .write_delay = write_delay_,
+                        .write_delay = writers_.write_delay(),
                         .factory = tree_->factory,
-                        .wal_facts = [this](const VersionSet::WalStart& from) { return FactsOf(from); },
-                        .wal_released =
-                            [this](const VersionSet::WalStart& start) {
-                              if (const auto log = WalOf(start.epoch)) log->Release(start.position);
-                            },
-                        .wal_backlog = [this] { return CurrentWal()->backlog(); },
-                        .make_standby = [this] { MakeStandby(); },
-                        .flush_if_idle = [this] { FlushIfIdle(); }});
+                        .wal_facts = [this](const VersionSet::WalStart& from) { return epochs_.FactsOf(from); },
+                        .wal_released = [this](const VersionSet::WalStart& start) { epochs_.Release(start); },
+                        .wal_backlog = [this] { return epochs_.Current()->backlog(); },
+                        .make_standby = [this] { writers_.MakeStandby(); },
+                        .flush_if_idle = [this] { writers_.BeginIdleFlush(); }});
+  writers_.SetBackground(*background_);
+  // Iterators may outlive the database.
+  reader_.SetOnTombstoneScan([background = std::weak_ptr(background_)](iterator::TombstoneScan scan) {
+    if (const auto alive = background.lock())
+      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)});
+  });
   background_->Nudge();
 }
 
