@@ -7,12 +7,12 @@
 #include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/db_impl.h"
+#include "db/recovery.h"
 #include "env/copy_file.h"
 #include "format/file_name.h"
 #include "manifest/manifest.h"
 #include "table/reader.h"
 #include "version/version_builder.h"
-#include "wal/wal.h"
 
 namespace mergedb::db {
 namespace {
@@ -244,16 +244,14 @@ Status Checkpointer::Describe() {
   const Env& env = store_.options.env;
   uint64_t database_id = 0;
   while (database_id == 0) database_id = env.entropy();
-  const uint64_t salt = env.entropy();
-  const wal::Mark first = wal::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
+  const auto start = FirstOfEpoch(1, env.entropy(), std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
   if (source_.key_map != nullptr) edit.key_marker = source_.key_map->reserved_prefix();
   edit.next_file = kv::FileNumber{next_file_ + 1};  // one number more, for the MANIFEST itself
   edit.next_position = kv::Position{next_position};
-  edit.last_sequence = first.sequence - 1;
-  edit.wal_start = format::VersionEdit::WalStart{
-      .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  edit.last_sequence = start.sequence - 1;
+  edit.wal_start = start;
   edit.wal_durable = 0;
   edit.wal_segments.emplace();
   edit.clean_wal_end = 0;
@@ -268,7 +266,7 @@ Status Checkpointer::Describe() {
 // The rename replaces an empty target directory.
 Status Checkpointer::TakeName() {
   RETURN_IF_ERROR(files_->Rename(partial_, target_));
-  return files_->SyncDirectory(ParentOf(target_));
+  return files_->SyncDirectory(format::ParentOf(target_));
 }
 
 }  // namespace
@@ -282,21 +280,21 @@ Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const st
 // WHY the exclusive section: a batch larger than a memtable is applied piece by piece, and the SuperVersion
 // must not hold only a part of it.
 Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
-  RETURN_IF_ERROR(CheckOpen());
+  RETURN_IF_ERROR(store_->CheckOpen());
   CheckpointSource source{.store = store_, .super_version = nullptr};
   const auto take = [&] {
-    source.super_version = version_set_->Current();
+    source.super_version = tree_->version_set.Current();
     source.key_map = store_->key_map();
     source.sequence = store_->snapshots->published();
   };
   if (store_->options.mode == OpenMode::kReadOnly) {
     take();
   } else {
-    write::WriterQueue::ExclusiveSection section(queue_);
-    RETURN_IF_ERROR(ResumeWal());
-    RETURN_IF_ERROR(SwitchMemtableIfUsed());
+    write::WriterQueue::ExclusiveSection section(writers_.queue());
+    RETURN_IF_ERROR(writers_.ResumeWal());
+    RETURN_IF_ERROR(writers_.SwitchMemtableIfUsed());
     take();
-    source.sync_files = [&] { return committer_->SyncFiles(*source.super_version->version); };
+    source.sync_files = [&] { return tree_->committer.SyncFiles(*source.super_version->version); };
   }
   return MakeCheckpoint(source, target, options);
 }

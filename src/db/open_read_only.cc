@@ -17,8 +17,8 @@
 #include <optional>
 #include <utility>
 
-#include "db/db_impl.h"
 #include "db/import.h"
+#include "db/recovered_tree.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -83,33 +83,42 @@ std::string Print(int number, const manifest::Loaded& loaded, const Attempt& att
          attempt.problem.ToString() + (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
 }
 
+// A read-only tree keeps the memtables of the replay.
+Result<RecoveredTree> Show(Store& store, const manifest::Loaded& loaded, Replayed replayed) {
+  ASSIGN_OR_RETURN(auto tree, TakeTree(store, loaded, loaded.next_file));
+  RETURN_IF_ERROR(PublishReplayed(store, loaded, replayed).status());
+  for (auto& memtable : replayed.memtables) tree->version_set.SwitchMemtable(std::move(memtable), loaded.wal_start);
+  tree->version_set.SwitchMemtable(store.memtables->NewMemtable(store.order), loaded.wal_start);
+  return RecoveredTree{.tree = std::move(tree), .report = loaded.report + replayed.log.report};
+}
+
 }  // namespace
 
-Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
-  FileSystem* const files = store_->options.env.file_system;
+Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
+  FileSystem* const files = store.options.env.file_system;
   std::optional<Attempt> before;  // an attempt that was not clean, of the same epoch
   Status unreadable;
   for (int i = 0; i < kAttemptsMax; ++i) {
-    Attempt now = Try(*store_, loaded);
-    auto again = manifest::Load(files, store_->directory, store_->order, DescribeForeignFile);
+    Attempt now = Try(store, loaded);
+    auto again = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
-    if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));
+    if (Logger* const logger = store.options.env.logger) logger->Log(Print(i, loaded, now, *again));
     const bool is_outrun = again->wal_start.epoch != loaded.wal_start.epoch ||
                            (!loaded.report.empty() && !HasSameDamage(loaded, *again)) ||
                            (now.is_prefix ? again->wal_start.position > now.end() : !IsSame(loaded, *again));
     if (is_outrun) {
       before = std::nullopt;
     } else if (now.is_clean()) {
-      return ShowReadOnly(loaded, std::move(now.replayed));
+      return Show(store, loaded, std::move(now.replayed));
     } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
       return now.problem;  // a file system error does not depend on the moment of reading
     } else if (before && before->is_prefix && now.is_prefix && now.problem.ok() && now.end() > before->end()) {
       now.replayed.log.report.clear();  // frames above the end are newer than this open
-      return ShowReadOnly(loaded, std::move(now.replayed));
+      return Show(store, loaded, std::move(now.replayed));
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {
       RETURN_IF_ERROR(now.problem);
-      return ShowReadOnly(loaded, std::move(now.replayed));
+      return Show(store, loaded, std::move(now.replayed));
     } else {
       before = std::move(now);
       before->replayed.memtables.clear();
@@ -117,18 +126,9 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     loaded = std::move(*again);
   }
   RETURN_IF_ERROR(unreadable);
-  return Status::Busy(store_->directory + ": another process writes faster than a read-only open can follow (" +
+  return Status::Busy(store.directory + ": another process writes faster than a read-only open can follow (" +
                       std::to_string(kAttemptsMax) +
                       " attempts); open again, or open a checkpoint that the writing process makes");
-}
-
-Status DbImpl::ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed) {
-  RETURN_IF_ERROR(TakeTree(loaded, loaded.next_file));
-  kv::Sequence last = 0;
-  RETURN_IF_ERROR(InstallReplay(loaded, replayed, &last));
-  for (auto& memtable : replayed.memtables) version_set_->SwitchMemtable(std::move(memtable), loaded.wal_start);
-  version_set_->SwitchMemtable(store_->memtables->NewMemtable(store_->order), loaded.wal_start);
-  return {};
 }
 
 }  // namespace mergedb::db

@@ -67,6 +67,11 @@ Status InterruptedRepair(const std::string& directory) {
                             ": a repair was interrupted; run `mergedb repair` again");
 }
 
+format::VersionEdit::WalStart FirstOfEpoch(uint64_t epoch, uint64_t salt, kv::Sequence sequence) {
+  const wal::Mark first = wal::FirstMark(salt, sequence);
+  return {.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+}
+
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
   if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]]
     return {};

@@ -39,6 +39,9 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const v
 // The Corruption error for a directory with the marker of an unfinished repair.
 Status InterruptedRepair(const std::string& directory);
 
+// The point where an epoch begins whose first change has this sequence.
+format::VersionEdit::WalStart FirstOfEpoch(uint64_t epoch, uint64_t salt, kv::Sequence sequence);
+
 // What the MANIFEST says about the WAL.
 wal::Expected ExpectedOf(const manifest::Loaded& loaded);
 

@@ -23,6 +23,7 @@
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
+#include "mergedb/result.h"
 #include "table/cache.h"
 #include "write/memory_pool.h"
 
@@ -74,6 +75,18 @@ struct Store {
   // that this process maps.
   static bool MapsTables(const Options& options, const Supplies& given) {
     return given.maps_tables && options.mode != OpenMode::kReadOnly;
+  }
+
+  Status CheckOpen() const {
+    if (!is_closed->load(std::memory_order_acquire)) [[likely]]
+      return {};
+    return Status::ShuttingDown(directory + ": the database is closed");
+  }
+  Status CheckWritable() const {
+    RETURN_IF_ERROR(CheckOpen());
+    if (options.mode != OpenMode::kReadOnly) [[likely]]
+      return {};
+    return Status::NotSupported(directory + ": opened read-only");
   }
 
   // Null while the database has no keyspaces. The key map lives as long as this Store.

@@ -2,92 +2,87 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "db/commit_checks.h"
+#include "db/keyspace_access.h"
+#include "db/keyspace_catalog.h"
 #include "db/open_transactions.h"
-#include "db/operator_names.h"
-#include "kv/key_map.h"
-#include "kv/order.h"
-#include "kv/program_operators.h"
-#include "mergedb/iterator.h"
-#include "mergedb/keyspace.h"
-#include "mergedb/options.h"
-#include "mergedb/snapshot.h"
-#include "mergedb/status.h"
-#include "read/db_iterator.h"
-#include "read/lookup.h"
-#include "write/change.h"
+#include "db/store.h"
+#include "db/tree_reader.h"
+#include "db/write_host.h"
 
 namespace mergedb::db {
 
 // THREADS: any.
 class TransactionHost {
  public:
-  virtual ~TransactionHost() = default;
+  struct Parts {
+    Store& store;
+    const TreeReader& reader;
+    CommitChecks& checks;
+    WriteHost& writers;
+    KeyspaceCatalog& keyspaces;
+    KeyspaceAccess& access;
+  };
+  explicit TransactionHost(const Parts& parts) : parts_(parts) {}
 
-  virtual const kv::Order& order() const = 0;
-  virtual const kv::ProgramOperators& operators() const = 0;
-  virtual OperatorNames& operator_names() = 0;
+  const kv::Order& order() const { return parts_.store.order; }
+  const kv::ProgramOperators& operators() const { return parts_.store.operators; }
+  OperatorNames& operator_names() { return parts_.store.operator_names; }
   // OK if the database is open and, with `to_write`, writable.
-  virtual Status CheckUsable(bool to_write) const = 0;
+  Status CheckUsable(bool to_write) const { return to_write ? parts_.store.CheckWritable() : parts_.store.CheckOpen(); }
 
-  // Begin and end of a single-writer transaction: write/writers_lock.h.
-  virtual Status LockWriters(const void* owner, uint64_t wait_nanos) = 0;
-  virtual void UnlockWriters(const void* owner) = 0;
+  // Begin and end of a single-writer transaction: write/writer_queue.h.
+  Status LockWriters(const void* owner, uint64_t wait_nanos) {
+    return parts_.writers.queue().LockWriters(owner, wait_nanos);
+  }
+  void UnlockWriters(const void* owner) { parts_.writers.queue().UnlockWriters(owner); }
   // Begin and end of an optimistic transaction. Between the two calls, the writes committed after its
   // snapshot are recorded (write/recent_writes.h).
-  virtual void EnterWindow() = 0;
-  virtual void LeaveWindow() = 0;
+  void EnterWindow();
+  void LeaveWindow() { parts_.checks.recent_writes().Leave(); }
   // Conflict, or advances reads->checked_to, so that the commit has less to check.
-  virtual Status CheckAhead(write::ReadCheck* reads) = 0;
+  Status CheckAhead(write::ReadCheck* reads) { return parts_.checks.recent_writes().CheckAhead(reads); }
 
-  virtual std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
-                                                            kv::Sequence sequence) = 0;
+  std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
+                                                    kv::Sequence sequence);
   // Lists an entry again after its Rest().
-  virtual void RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) = 0;
+  void RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence);
 
   // The key map for keyspaces; null while there are no keyspaces. A transaction's own writes and reads use
   // tree keys (kv/key_map.h), all of one key map. If the current key map is another one at the commit, the
   // commit returns Aborted.
-  virtual const kv::KeyMap* key_map() const = 0;
-  virtual Status CheckMade(Keyspace keyspace) = 0;           // InvalidArgument if the id was never given out
-  virtual bool IsLiveKeyspace(kv::KeyspaceId id) const = 0;  // REQUIRES: CheckMade was OK once
-  // As of the newest commit; empty if the keyspace is not live. REQUIRES: CheckMade was OK once.
-  virtual std::optional<std::string> NameOfKeyspace(kv::KeyspaceId id) const = 0;
-  // OK: there is a key map, and its marker begins none of the caller's own uncommitted keys. REQUIRES:
-  // `owner` holds the writers' lock.
-  using BeginsOwnKey = std::function<bool(const std::string& prefix)>;
-  virtual Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) = 0;
-  // An id for a new keyspace. `owner` holds the writers' lock, or is null; if it is null, the call may wait
-  // for the lock.
-  virtual Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) = 0;
-  // The record that says which ids were given out; empty if keyspace ids are not loaded.
-  struct TreeRecord {
-    std::string key, value;
-  };
-  virtual std::optional<TreeRecord> NextIdRecord() const = 0;
+  const kv::KeyMap* key_map() const { return parts_.store.key_map(); }
+  KeyspaceCatalog& keyspaces() { return parts_.keyspaces; }
 
-  // DB::Get of a tree key. `newer` holds operands that are newer than all data of the database, newest first.
-  // `in_place`: as in read::Lookup.
-  virtual Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
-                          std::string* value, read::InPlace* in_place = nullptr) = 0;
-  // DB::NewIterator, with a transaction's own writes on top of the database. Mapped tables whose data the
-  // iterator shows are added to `kept`, which must outlive the iterator. Null: they are released as the
-  // iterator moves on.
-  virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
-                                                     read::PinnedTables* kept = nullptr) = 0;
-
+  // DB::Get of a tree key. `newer` and `in_place` as in TreeReader::Get.
+  Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
+                  std::string* value, read::InPlace* in_place = nullptr) {
+    return parts_.reader.Get(options, key, value, newer, in_place);
+  }
+  // DB::NewIterator, with a transaction's own writes on top of the database. `kept` as in
+  // TreeReader::NewIterator.
+  std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
+                                             read::PinnedTables* kept = nullptr) {
+    return parts_.access.NewIterator(options, std::move(overlay), kept);
+  }
   // NewIteratorUnder over the tree keys in `options`, which names no keyspace.
-  virtual std::unique_ptr<read::InternalAccessIterator> NewTreeIterator(const IteratorOptions& options,
-                                                                        read::Overlay overlay,
-                                                                        read::PinnedTables* kept = nullptr) = 0;
+  std::unique_ptr<read::InternalAccessIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                read::PinnedTables* kept = nullptr) {
+    return parts_.reader.NewIterator(options, std::move(overlay), kept);
+  }
 
   // REQUIRES: each record passed db/write_checks.h.
-  virtual Status CommitTransaction(const write::Change& change) = 0;
+  Status Commit(const write::Change& change);
+
+ private:
+  const Parts parts_;
 };
 
 }  // namespace mergedb::db

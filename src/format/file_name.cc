@@ -73,6 +73,12 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return path.append(name);
 }
 
+std::string ParentOf(std::string_view path) {
+  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+  const size_t slash = path.find_last_of('/');
+  return slash == std::string_view::npos ? "." : slash == 0 ? "/" : std::string(path.substr(0, slash));
+}
+
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(kind, number));
 }

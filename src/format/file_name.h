@@ -12,7 +12,7 @@
 //   000013.val          a blob file
 //   REPAIR              a repair is running or was interrupted; Open refuses the database until a repair finishes
 //   IMPORT              an import is running or was interrupted (src/db/import.h)
-//   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.cc)
+//   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.h)
 //   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once
 
@@ -52,6 +52,7 @@ std::string PrintFileNumber(kv::FileNumber number);                    // decima
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without the directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
+std::string ParentOf(std::string_view path);  // the parent directory of `path`; "." if `path` has no slash
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number = {});
 std::string TablePath(std::string_view directory, kv::FileNumber number);
 std::string RecycledPath(std::string_view directory, kv::FileNumber number);

@@ -87,7 +87,7 @@ void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<st
 }
 
 // The facts must fit the tree: all numbers and positions in use lie below the next ones. Otherwise a number would
-// be used twice. DbImpl::InstallReplay checks the sequences, since they also depend on the WAL.
+// be used twice. PublishReplayed (db/) checks the sequences, since they also depend on the WAL.
 Status CheckFacts(const Loaded& loaded) {
   const auto beyond = [](const std::string& what, uint64_t found, uint64_t next) {
     return Status::Corruption("the number of " + what + " is " + std::to_string(found) +

@@ -28,7 +28,7 @@ Status TransactionImpl::EnsureKeyMap() {
     own->Seek(prefix, kv::kTagMax);
     return own->Valid() && own->entry().key.starts_with(prefix);
   };
-  RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
+  RETURN_IF_ERROR(host_.keyspaces().Enable(begins_own_key));
   // An earlier call may have chosen the map and failed to enable it. That call did not check this transaction's keys.
   const kv::KeyMap* const map = host_.key_map();
   if (begins_own_key(map->reserved_prefix())) return Status::Conflict(kOtherKeyMap);
@@ -45,7 +45,7 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
   if (status.IsNotFound()) return Status::NotFound("there is no keyspace \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(value));
-  RETURN_IF_ERROR(host_.CheckMade(Keyspace(id)));
+  RETURN_IF_ERROR(host_.keyspaces().CheckMade(Keyspace(id)));
   return Keyspace(id);
 }
 
@@ -76,7 +76,7 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
     return Status::InvalidArgument("a keyspace \"" + base::Escape(name, 64) + "\" exists already");
   if (found || !found.error().IsNotFound()) return found;
   const bool is_single = options_.kind == TransactionKind::kSingleWriter;
-  ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.AllocateKeyspaceId(is_single ? this : nullptr));
+  ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.keyspaces().AllocateId(is_single ? this : nullptr));
   RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kPut, RecordKey(name), format::EncodeKeyspaceRecord(id)));
   changes_.created.push_back(id);
   changes_.created_names.emplace_back(name);
@@ -89,7 +89,7 @@ Result<std::string> TransactionImpl::NameOf(Keyspace keyspace) {
   const auto created = std::ranges::find(changes_.created, keyspace.id());
   if (created != changes_.created.end())
     return changes_.created_names[static_cast<size_t>(created - changes_.created.begin())];
-  if (auto name = host_.NameOfKeyspace(keyspace.id()); name) {
+  if (auto name = host_.keyspaces().NameOf(keyspace.id()); name) {
     const auto found = OpenKeyspace(*name);
     if (found && *found == keyspace) return std::move(*name);
     if (!found && !found.error().IsNotFound()) return found.error();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "db/db_impl.h"
 #include "db/write_checks.h"
 #include "kv/fold.h"
 
@@ -13,9 +14,9 @@ namespace mergedb {
 Transaction::~Transaction() = default;
 
 Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
-  auto* const host = dynamic_cast<db::TransactionHost*>(&db);
-  if (host == nullptr) return Status::NotSupported("transactions need a database that was opened by DB::Open");
-  ASSIGN_OR_RETURN(auto begun, txn::TransactionImpl::Begin(db, *host, options));
+  auto* const database = dynamic_cast<db::DbImpl*>(&db);
+  if (database == nullptr) return Status::NotSupported("transactions need a database that was opened by DB::Open");
+  ASSIGN_OR_RETURN(auto begun, txn::TransactionImpl::Begin(db, database->transactions(), options));
   return std::unique_ptr<Transaction>(std::move(begun));
 }
 
@@ -120,22 +121,22 @@ Status TransactionImpl::CommitWrites() {
   }
   // The range deletes from before the key map may mask the next-id record, so the commit writes that record again.
   // WHY at the end: the record must be newer than these range deletes, and ids may be allocated until here.
-  if (const auto next_id = has_whole_ranges_ ? host_.NextIdRecord() : std::nullopt) {
+  if (const auto next_id = has_whole_ranges_ ? host_.keyspaces().NextIdRecord() : std::nullopt) {
     writes_.Add(kv::Kind::kPut, next_id->key, next_id->value);
   }
   // WHY: all writers wait for the checks of a commit. Reads that are checked here need not be checked then.
   if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
   const std::set<kv::KeyspaceId> created(changes_.created.begin(), changes_.created.end());
   std::erase_if(used_, [&created](kv::KeyspaceId id) { return created.contains(id); });
-  return host_.CommitTransaction({.batch = writes_.batch(),
-                                  .is_batch = true,
-                                  .records = writes_.count(),
-                                  .durability = options_.durability,
-                                  .owner = this,
-                                  .reads = reads_.empty() ? nullptr : &reads_,
-                                  .key_map = key_map_,
-                                  .keyspaces = used_,
-                                  .keyspace_changes = changes_.empty() ? nullptr : &changes_});
+  return host_.Commit({.batch = writes_.batch(),
+                       .is_batch = true,
+                       .records = writes_.count(),
+                       .durability = options_.durability,
+                       .owner = this,
+                       .reads = reads_.empty() ? nullptr : &reads_,
+                       .key_map = key_map_,
+                       .keyspaces = used_,
+                       .keyspace_changes = changes_.empty() ? nullptr : &changes_});
 }
 
 // ---- Reading ----------------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ Status TransactionImpl::CheckReadable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
   RETURN_IF_ERROR(host_.CheckUsable(false));
   RETURN_IF_ERROR(KeepKeyMap());
-  return host_.CheckMade(keyspace);
+  return host_.keyspaces().CheckMade(keyspace);
 }
 
 // WHY a change of the map is a conflict: the tree keys of all writes and reads so far were made by the old map.
@@ -292,11 +293,11 @@ Status TransactionImpl::CheckWritable(Keyspace keyspace) {
   RETURN_IF_ERROR(KeepKeyMap());
   if (keyspace.is_default()) [[likely]]
     return {};
-  RETURN_IF_ERROR(host_.CheckMade(keyspace));
+  RETURN_IF_ERROR(host_.keyspaces().CheckMade(keyspace));
   const auto holds = [id = keyspace.id()](const std::vector<kv::KeyspaceId>& ids) {
     return std::ranges::find(ids, id) != ids.end();
   };
-  if (!holds(changes_.dropped) && (holds(used_) || holds(changes_.created) || host_.IsLiveKeyspace(keyspace.id())))
+  if (!holds(changes_.dropped) && (holds(used_) || holds(changes_.created) || host_.keyspaces().IsLive(keyspace.id())))
     return {};
   return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
 }

@@ -75,7 +75,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
   Open();
   const Keyspace x = Create("x");
   ASSERT_OK(db_->Put({}, "a", "of the default one"));
-  const kv::KeyMap* map = dynamic_cast<db::DbImpl&>(*db_).key_map();
+  const kv::KeyMap* map = dynamic_cast<db::DbImpl&>(*db_).transactions().key_map();
   const std::string next_id_key = map->Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey);
   const struct {
     std::string key, forged, real;
@@ -89,9 +89,8 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {
-      auto& database = dynamic_cast<db::DbImpl&>(*db_);
-      ASSERT_OK(database.CommitTransaction(
-          {.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
+      auto& database = dynamic_cast<db::DbImpl&>(*db_).transactions();
+      ASSERT_OK(database.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
       Open();
     };
     write(forged);

@@ -333,7 +333,7 @@ TEST_F(Keyspaces, AreRefusedIfKeysBeginWithAllPrefixesThatAreTried) {
   std::vector<std::string> tried;
   const auto begins_own_key = [&](const std::string& marker) { return tried.push_back(marker), true; };
   const auto refusal = StatusIs(Code::kNotSupported, HasSubstr("no prefix is free for the keys of keyspaces"));
-  EXPECT_THAT(dynamic_cast<db::TransactionHost&>(*db_).EnableKeyspaces(nullptr, begins_own_key), refusal);
+  EXPECT_THAT(dynamic_cast<db::DbImpl&>(*db_).transactions().keyspaces().Enable(begins_own_key), refusal);
   ASSERT_GT(tried.size(), 100u);
   for (size_t i = 0; i < tried.size(); ++i) {
     ASSERT_OK(db_->Put({}, tried[i] + "key", "v"));

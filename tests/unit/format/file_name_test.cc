@@ -90,5 +90,14 @@ TEST(FileName, PathsJoinWithOneSlash) {
   EXPECT_EQ(ManifestPath("/db", kv::FileNumber{5}), "/db/MANIFEST-000005");
 }
 
+TEST(FileName, ParentOfAPathIgnoresSlashesAtItsEnd) {
+  EXPECT_EQ(ParentOf("/a/db"), "/a");
+  EXPECT_EQ(ParentOf("/a/db//"), "/a");
+  EXPECT_EQ(ParentOf("/db"), "/");
+  EXPECT_EQ(ParentOf("/"), "/");
+  EXPECT_EQ(ParentOf("db"), ".");
+  EXPECT_EQ(ParentOf(""), ".");
+}
+
 }  // namespace
 }  // namespace mergedb::format

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "db/db_impl.h"
 #include "db/keyspace_records.h"
-#include "db/transaction_host.h"
 #include "format/batch.h"
 #include "mergedb/comparator.h"
 #include "mergedb/cursor.h"
@@ -39,13 +39,13 @@ class TransactionRefusals : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = kind, .bytes_max = bytes_max}));
   }
   void MakeKeyspace() { ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made")); }
-  db::TransactionHost& host() { return dynamic_cast<db::TransactionHost&>(*db_); }
+  db::TransactionHost& host() { return dynamic_cast<db::DbImpl&>(*db_).transactions(); }
   // Writes a keyspace record that no call of the interface would write.
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
     format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordTreeKey(*map, name), value);
-    ASSERT_OK(host().CommitTransaction({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
+    ASSERT_OK(host().Commit({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
   }
 
   SimulatedEnv sim_;

@@ -1,0 +1,131 @@
+// The writing side of a database: it owns the writer queue and the active memtable. For the leader of a group it
+// provides a memtable with room and a WAL that accepts writes.
+//
+//   Commit ─► WriterQueue ─► Host (this class): write delay, checks, room in the memtable, WAL
+//                                 └─ the memtable is full: SwitchMemtable ─► Background: flush
+//
+// THREADS: in the exclusive section, if nothing else is said. Lock order: mutex_ before VersionSet's.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/wait_counter.h"
+#include "db/background.h"
+#include "db/commit_checks.h"
+#include "db/store.h"
+#include "db/tree.h"
+#include "db/wal_epochs.h"
+#include "read/next_step.h"
+#include "write/write_delay.h"
+#include "write/writer_queue.h"
+
+namespace mergedb::db {
+
+class WriteHost final : private write::Host {
+ public:
+  WriteHost(Store& store, Tree& tree, CommitChecks& checks, WalEpochs& epochs)
+      : store_(store),
+        tree_(tree),
+        checks_(checks),
+        epochs_(epochs),
+        write_delay_(store.options.env.clock, store.options.write_delay_us_max * 1000) {}
+
+  // The open: the first memtable, and the WAL (WalEpochs::Begin). Then SetBackground, before the first write.
+  Status Start(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
+               const std::function<void()>& before_log);
+  void SetBackground(Background& background) { background_ = &background; }
+
+  // ---- THREADS: any.
+
+  // OK if a write with `options` is allowed.
+  Status CheckWritable(const WriteOptions& options) {
+    RETURN_IF_ERROR(store_.CheckWritable());
+    if (options.durability == Durability::kNoWal) has_unlogged_.store(true, std::memory_order_relaxed);
+    return {};
+  }
+  Status Commit(const write::Change& change) {
+    Status status = queue_.Commit(change);
+    if (status.ok()) [[likely]]
+      return status;
+    return read::OfWrite(std::move(status), store_.directory);
+  }
+  Status SyncWal();
+  // Makes the active memtable immutable, so that background work flushes it.
+  Status BeginFlush();
+  // For background work, which does not wait for writers: BeginFlush, unless a writer is active.
+  void BeginIdleFlush();
+  // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
+  // time. There is at most one standby, and only while it fits into the memory for unflushed writes.
+  void MakeStandby();
+
+  write::WriterQueue& queue() { return queue_; }
+  const write::WriterQueue& queue() const { return queue_; }
+  write::WriteDelay& write_delay() { return write_delay_; }
+  const write::WriteDelay& write_delay() const { return write_delay_; }
+  struct Counters {
+    std::atomic<uint64_t> errors{0};
+    std::atomic<uint64_t> resumes{0};
+    base::WaitCounter memory_waits;  // of writers that waited for a flush
+  };
+  const Counters& counters() const { return counters_; }
+
+  // ---- In the exclusive section.
+
+  // OK if the WAL accepts writes. Begins a new epoch if necessary.
+  Status ResumeWal();
+  Status SwitchMemtableIfUsed();
+  // The first keyspace: moves to a WAL epoch whose MANIFEST names `marker`. REQUIRES: ResumeWal was OK.
+  Status BeginKeyspaces(std::string marker);
+  // If writes skipped the WAL: flushes them.
+  Status FlushUnlogged();
+
+ private:
+  Status BeforeGroup(size_t bytes) override;
+  Status CheckConflicts(const write::Change& change) override { return checks_.Check(change); }
+  void Withdraw(const write::Change& change) override { checks_.Withdraw(change); }
+  Status MakeRoom(const write::Room& room) override;
+  void MakeRoomAnyway(const write::Room& room) override;
+  bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
+  bool FitsOneMemtable(const write::Room& room) const override;
+  wal::Wal& log() override { return epochs_.log(); }
+  memtable::Memtable& active() override { return *active_; }
+  void Publish(kv::Sequence last) override { checks_.Publish(last); }
+  void WalFailed(const Status& status) override;
+  void BeginPieces(const wal::Mark& replay_from) override { pieces_from_ = replay_from; }
+  void EndPieces() override;
+
+  bool IsWorthSwitching();
+  Status WaitForImmutableSlot();
+  void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);
+  std::shared_ptr<memtable::Memtable> TakeStandby();
+  Status Resume();
+  Status FlushAll();
+
+  Store& store_;
+  Tree& tree_;
+  CommitChecks& checks_;
+  WalEpochs& epochs_;
+  Background* background_ = nullptr;
+  write::WriteDelay write_delay_;
+  write::WriterQueue queue_{*this};
+  Counters counters_;
+  std::atomic<bool> has_unlogged_{false};  // true once a write skipped the WAL
+
+  // (exclusive section)
+  std::shared_ptr<memtable::Memtable> active_;
+  std::optional<wal::Mark> pieces_from_;  // set while a large batch is applied piece by piece
+  size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
+  const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.undrained_bytes_max) / 16;
+  uint64_t resume_not_before_nanos_ = 0;
+
+  base::Mutex mutex_;
+  std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
+};
+
+}  // namespace mergedb::db
