@@ -30,9 +30,9 @@ struct LogWalkOptions {
 };
 
 struct LogWalk {
-  std::vector<std::unique_ptr<kv::Iterator>> pieces;   // newest first
-  std::vector<kv::FileNumber> tables;                  // the tables made; the caller removes them at the end
-  kv::Sequence first_sequence = 0, last_sequence = 0;  // 0: no operations
+  std::vector<std::unique_ptr<kv::ForwardIterator>> pieces;  // newest first
+  std::vector<kv::FileNumber> tables;                        // the tables made; the caller removes them at the end
+  kv::Sequence first_sequence = 0, last_sequence = 0;        // 0: no operations
   uint64_t operations = 0;
   std::string report;  // lines about dropped torn tails
 };
