@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/prefetch.h"
+
 namespace mergedb::memtable {
 
 class HashIndex {
@@ -23,6 +25,10 @@ class HashIndex {
   }
 
   uint32_t count() const { return count_; }
+
+  void PrefetchForWrite(uint64_t hash) const {
+    base::PrefetchForWrite(reinterpret_cast<const char*>(&slots_[FirstSlot(hash)]));
+  }
 
   // The offset of the record under `hash` for which `is_match(offset)` is true, or 0. THREADS: any.
   template <class IsMatch>

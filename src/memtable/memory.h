@@ -11,7 +11,6 @@
 namespace mergedb::memtable {
 
 inline constexpr size_t kUnitBytes = 8;
-inline constexpr size_t kCacheLineBytes = 64;
 inline constexpr uint64_t kMemoryBytesMax = uint64_t{32} << 30;
 
 constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }

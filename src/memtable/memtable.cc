@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/prefetch.h"
 #include "iterator/merging_iterator.h"
 #include "memtable/fold_on_write.h"
 #include "memtable/hash_index.h"
@@ -25,7 +26,7 @@ constexpr size_t kBytesPerSlot = 56;
 constexpr uint32_t kFirstUnit = 1;  // offset 0 means no record
 
 constexpr size_t SlotCount(size_t memory_bytes) { return memory_bytes / kBytesPerSlot; }
-constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), kCacheLineBytes); }
+constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), base::kCacheLineBytes); }
 
 // The most bytes that the records can take if their keys and values have `bytes` bytes together.
 constexpr size_t BytesForRecords(uint64_t records, size_t bytes, bool is_ordered) {
@@ -81,6 +82,7 @@ class Memtable::Impl {
     const size_t used = used_.load(std::memory_order_relaxed);
     const size_t bytes = RecordBytes(key.size(), value.size());
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
+    base::PrefetchForWritesAhead(arena_ + used, bytes);
     newest_ = kv::SequenceOf(tag);
     if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]]
       return AddRangeDelete(used, bytes, key, tag, value);
@@ -134,8 +136,10 @@ class Memtable::Impl {
   size_t bytes_held() const { return memory_->bytes(); }
 
  private:
+  // WHY the slot is prefetched first and read last: its cache miss passes while the record is copied.
   size_t AddHashed(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
     const uint64_t hash = base::Hash64(key);
+    hash_index_.PrefetchForWrite(hash);
     char* const record = arena_ + used;
     WriteRecord(record, key, tag, value);
     const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
@@ -239,14 +243,15 @@ bool Memtable::HasRoom(size_t key_bytes, size_t value_bytes) const { return impl
 // WHY 7/6: the index takes at most a seventh of the memory. The constants cover the skip list's nodes and rounding.
 size_t Memtable::BytesNeeded(size_t key_bytes, size_t value_bytes) {
   static_assert(kBytesPerSlot == 7 * sizeof(uint64_t));
-  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * kCacheLineBytes) / 6 * 7 + 7;
+  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * base::kCacheLineBytes) / 6 * 7 +
+         7;
 }
 
 bool Memtable::HasRoomFor(uint64_t records, size_t bytes) const { return impl_->HasRoomFor(records, bytes); }
 
 bool Memtable::MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes) {
   const size_t slots = SlotCount(memory_bytes);
-  const size_t spent = IndexBytes(slots) + OrderedIndex::kNodeBytesMax + 2 * kCacheLineBytes;
+  const size_t spent = IndexBytes(slots) + OrderedIndex::kNodeBytesMax + 2 * base::kCacheLineBytes;
   return memory_bytes > spent && records <= slots / 4 * 3 &&
          BytesForRecords(records, bytes, true) <= memory_bytes - spent;
 }

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/coding.h"
+#include "base/prefetch.h"
 #include "wal/frame.h"
 #include "wal/wal_buffer.h"
 #include "wal/wal_writer.h"
@@ -123,6 +124,7 @@ Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]]
     RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
   char* const frame = buffer_ + (end_ & ring_mask_);
+  base::PrefetchForWritesAhead(frame, frame_bytes);
 
   const uint64_t durable = writer_->durable();
   const FrameHead head = MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
