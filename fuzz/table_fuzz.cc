@@ -52,12 +52,14 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-// Iterates forward and backward. More steps than possible entries mean an endless loop.
-void Walk(kv::Iterator& iterator, bool is_forward_only, uint64_t entries_max) {
+// More steps than possible entries mean an endless loop.
+void WalkForward(kv::ForwardIterator& iterator, uint64_t entries_max) {
   uint64_t steps = 0;
   for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next()) FUZZ_CHECK(++steps <= entries_max);
-  if (is_forward_only) return;
-  steps = 0;
+}
+void Walk(kv::Iterator& iterator, uint64_t entries_max) {
+  WalkForward(iterator, entries_max);
+  uint64_t steps = 0;
   for (iterator.SeekToLast(); iterator.Valid(); iterator.Prev()) FUZZ_CHECK(++steps <= entries_max);
   iterator.Seek("key1010", kv::kTagMax);
   if (iterator.Valid()) iterator.Prev();
@@ -74,9 +76,9 @@ void ReadAll(const table::Reader& reader, uint64_t entries_max) {
       (void)reader.Get(key, 1990, {.verify_checksums = verify, .fill_cache = false}, &found);
       (void)reader.ApproximateOffset(key);
     }
-    Walk(*reader.NewIterator({.verify_checksums = verify}), false, entries_max);
+    Walk(*reader.NewIterator({.verify_checksums = verify}), entries_max);
   }
-  Walk(*reader.NewScanIterator(), true, entries_max);
+  WalkForward(*reader.NewScanIterator(), entries_max);
   (void)reader.SplitKeys(4);
   const kv::RangeTombstones& ranges = reader.range_tombstones();
   for (size_t i = 0; i < ranges.size(); ++i) {

@@ -68,7 +68,7 @@ void Fill(memtable::Memtable& table, const std::vector<std::string>& keys, size_
   for (size_t i = begin; i < end; ++i) table.Add(keys[i], kv::MakeTag(i + 1, kv::Kind::kPut), kValue);
 }
 
-double Walk(kv::Iterator& iterator, size_t count) {
+double Walk(kv::ForwardIterator& iterator, size_t count) {
   const double begin = CpuNanos();
   iterator.SeekToFirst();
   for (; iterator.Valid(); iterator.Next()) {

@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
               static_cast<double>((*reader)->memory_bytes()) / static_cast<double>(count));
 
   uint64_t sum = 0;
-  const auto walk = [&](kv::Iterator* iterator) {
+  const auto walk = [&](kv::ForwardIterator* iterator) {
     for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) {
       sum += iterator->entry().prefix + iterator->entry().tag + iterator->entry().value.size();
     }

@@ -11,13 +11,24 @@
 #include <iterator>
 #include <list>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/sync.h"
+#include "mergedb/result.h"
 
 namespace mergedb::base {
+
+// The result of opening a file that the MANIFEST names. `what` is "table" or "blob file".
+// WHY: NotFound of a file must never look like NotFound of a key.
+template <class ReaderPtr>
+Result<ReaderPtr> NeverNotFound(const char* what, Result<ReaderPtr> opened) {
+  if (opened || !opened.error().IsNotFound()) return opened;
+  return Status::IOError(std::string(opened.error().message()) + ": the MANIFEST names this " + what +
+                         ", and it does not exist");
+}
 
 template <class Reader>
 class OpenFiles {
@@ -28,13 +39,16 @@ class OpenFiles {
       : shards_(std::clamp<size_t>(files_max / kFilesOfShardMin, 1, kShardsMax)),
         shard_files_max_(std::max<size_t>(files_max / shards_.size(), 1)) {}
 
-  // Null if the file is not open.
-  ReaderPtr Find(uint64_t number) { return ShardOf(number).Find(number); }
-
-  // Returns the reader that the cache keeps: `fresh`, or the one that another thread inserted first.
-  ReaderPtr Insert(uint64_t number, ReaderPtr fresh) {
+  // The open file, or the one that `open` opens. No lock is held while `open` runs: if two threads open the file
+  // at the same time, one reader is dropped.
+  template <typename Open>
+  Result<ReaderPtr> FindOrOpen(uint64_t number, Open open) {
+    Shard& shard = ShardOf(number);
+    if (ReaderPtr found = shard.Find(number)) [[likely]]
+      return found;
+    ASSIGN_OR_RETURN(ReaderPtr fresh, open());
     std::vector<ReaderPtr> closed;  // destroyed without the lock
-    return ShardOf(number).Insert(number, std::move(fresh), shard_files_max_, &closed);
+    return shard.Insert(number, std::move(fresh), shard_files_max_, &closed);
   }
 
   void Evict(uint64_t number) {
@@ -52,6 +66,11 @@ class OpenFiles {
   void ForEach(Visit visit) const {
     for (const Shard& shard : shards_) shard.ForEach(visit);
   }
+  size_t count() const {
+    size_t files = 0;
+    ForEach([&](const Reader&) { ++files; });
+    return files;
+  }
 
  private:
   static constexpr size_t kShardsMax = 16;
@@ -59,7 +78,7 @@ class OpenFiles {
 
   class Shard {
    public:
-    ReaderPtr Find(uint64_t number) {
+    ReaderPtr Find(uint64_t number) {  // null if the file is not open
       Lock lock(mutex_);
       const auto found = places_.find(number);
       if (found == places_.end()) return nullptr;
@@ -67,7 +86,8 @@ class OpenFiles {
       return found->second->reader;
     }
 
-    // Appends the evicted files to *closed; the caller destroys them without the lock.
+    // Returns the reader that the cache keeps: `fresh`, or the one that another thread inserted first. Appends the
+    // evicted files to *closed; the caller destroys them without the lock.
     ReaderPtr Insert(uint64_t number, ReaderPtr fresh, size_t files_max, std::vector<ReaderPtr>* closed) {
       Lock lock(mutex_);
       if (const auto found = places_.find(number); found != places_.end()) return found->second->reader;

@@ -29,7 +29,7 @@ class Cache {
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
   // Drops a file that is about to be deleted, and its values.
   void Evict(kv::FileNumber number);
-  size_t open_files() const;
+  size_t open_files() const { return files_.count(); }
 
  private:
   // Constant after construction.

@@ -9,7 +9,6 @@
 #include "compaction/range_inputs.h"
 #include "format/blob_file.h"
 #include "iterator/merging_iterator.h"
-#include "iterator/plain_moves.h"
 #include "iterator/range_tombstone_filter.h"
 
 namespace mergedb::compaction {
@@ -20,7 +19,7 @@ constexpr int kEntriesPerLook = 256;
 
 // The virtual tables of one source within the pick's bounds, one after the other, read in large pieces. The
 // iterator closes a table after its last entry: the release that follows may remove the file while the job goes on.
-class SourceIterator final : public kv::Iterator {
+class SourceIterator final : public kv::ForwardIterator {
  public:
   SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables,
                  const format::Bounds& bounds)
@@ -31,9 +30,6 @@ class SourceIterator final : public kv::Iterator {
     child_->Next();
     SkipToShown();
   }
-  void SeekToLast() override { ASSERT(false, "a compaction input is read forward only, and once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction input is read forward only, and once"); }
-  void Prev() override { ASSERT(false, "a compaction input is read forward only, and once"); }
 
  private:
   void Enter() {
@@ -43,14 +39,9 @@ class SourceIterator final : public kv::Iterator {
       if (!reader) return Fail(reader.error());
       child_ = nullptr;
       reader_ = std::move(*reader);
-      child_ = reader_->NewScanIterator();
-      lower_ = Tighter(virtual_table.bounds.lower, bounds_.lower, 1);
+      child_ = reader_->NewScanIterator(Tighter(virtual_table.bounds.lower, bounds_.lower, 1));
       upper_ = Tighter(virtual_table.bounds.upper, bounds_.upper, -1);
-      if (lower_) {
-        child_->Seek(*lower_, kv::kTagMax);
-      } else {
-        child_->SeekToFirst();
-      }
+      child_->SeekToFirst();
       if (Show()) return;
       if (!status_.ok()) return;
     }
@@ -69,7 +60,7 @@ class SourceIterator final : public kv::Iterator {
       return valid_ = false;
     }
     if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
-    iterator::CopyEntry(child_->entry(), &entry_);
+    entry_ = child_->entry();
     return valid_ = true;
   }
   void Fail(Status status) {
@@ -87,8 +78,7 @@ class SourceIterator final : public kv::Iterator {
   const format::Bounds bounds_;
   std::deque<version::VirtualTable> virtual_tables_;  // not yet read; the first one is being read
   std::shared_ptr<table::Reader> reader_;
-  std::unique_ptr<kv::Iterator> child_;
-  Bound lower_;
+  std::unique_ptr<kv::ForwardIterator> child_;
   Bound upper_;
 };
 
@@ -201,13 +191,9 @@ Status CompactionJob::Start() {
   }
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed. A snapshot taken later sees the newest versions, which the compaction keeps.
-  iterator::CompactionIteratorOptions options{.snapshots = context_.snapshots(),
-                                              .is_bottom = pick_.is_bottom,
-                                              .operators = context_.factory.operators,
-                                              .values = base_values_.get()};
-  const kv::Stripes stripes(options.snapshots);
+  const kv::Stripes stripes(context_.snapshots());
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
-  std::vector<std::unique_ptr<kv::Iterator>> children;
+  std::vector<std::unique_ptr<kv::ForwardIterator>> children;
   uint64_t entries = 0, raw_bytes = 0;
   for (const version::RunPtr& run : sources_) {
     std::deque<version::VirtualTable> virtual_tables = TakeVirtualTables(stripes, *run);
@@ -221,7 +207,12 @@ Status CompactionJob::Start() {
   sources_.clear();
   auto survivors = iterator::NewRangeTombstoneFilter(
       order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.collapse.masked);
-  input_ = iterator::NewCompactionIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
+  input_ = iterator::NewCompactionIterator(order,
+                                           {.stripes = stripes,
+                                            .is_bottom = pick_.is_bottom,
+                                            .operators = context_.factory.operators,
+                                            .values = base_values_.get()},
+                                           std::move(survivors), &counts_.collapse);
   std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
   if (context_.masked_bytes) {
     masked_bytes = [this](const kv::RangeTombstones& ranges) {

@@ -94,7 +94,7 @@ class CompactionJob {
   kv::RangeTombstones ranges_;                    // of the inputs
   std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it
   std::unique_ptr<Outputs> outputs_;
-  std::unique_ptr<kv::Iterator> input_;
+  std::unique_ptr<kv::ForwardIterator> input_;
   format::Bounds rest_;                         // the part of the pick's bounds that is not released
   kv::Sequence largest_sequence_ = 0;           // of the inputs, as the version knows it
   std::vector<format::BlobFilePtr> collected_;  // by number; held until the job ends

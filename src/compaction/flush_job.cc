@@ -16,13 +16,13 @@ constexpr uint64_t kEntryBytes = 64;
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
                       std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes, LiveSample::Changes* sampled) {
-  const kv::Stripes stripes(snapshots);
+  const kv::Stripes stripes(std::move(snapshots));
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, immutable.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
   auto survivors =
       iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, immutable.NewFlushIterator(), &counts->masked);
-  auto input = iterator::NewCompactionIterator(
-      factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators}, std::move(survivors), counts);
+  auto input = iterator::NewCompactionIterator(factory.order, {.stripes = stripes, .operators = factory.operators},
+                                               std::move(survivors), counts);
   const uint64_t bytes = immutable.bytes_used();
   const bool separates = AreWorthABlobFile(factory, immutable.entries(), bytes);
   Outputs outputs(factory,

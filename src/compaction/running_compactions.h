@@ -64,13 +64,7 @@ class RunningCompactions {
   bool Interleaves(const picker::CompactionPick& pick, const picker::RunningCompaction& running) const {
     const bool is_apart =
         pick.sources.front() < running.sources.back() || running.sources.front() < pick.sources.back();
-    return !is_apart && Overlap(pick.bounds, running.bounds);
-  }
-  bool Overlap(const format::Bounds& a, const format::Bounds& b) const {
-    const auto ends_before = [&](const format::Bounds& x, const format::Bounds& y) {
-      return x.upper && y.lower && order_.CompareKeys(*x.upper, *y.lower) <= 0;
-    };
-    return !ends_before(a, b) && !ends_before(b, a);
+    return !is_apart && version::Intersect(order_, pick.bounds, running.bounds);
   }
 
   const kv::Order order_;

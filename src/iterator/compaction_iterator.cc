@@ -1,44 +1,37 @@
 #include "iterator/compaction_iterator.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
-#include "iterator/plain_moves.h"
 #include "iterator/saved_key.h"
 
 namespace mergedb::iterator {
 namespace {
 
-class CompactionIterator final : public kv::Iterator {
+class CompactionIterator final : public kv::ForwardIterator {
  public:
-  CompactionIterator(const kv::Order& order, CompactionIteratorOptions options, std::unique_ptr<kv::Iterator> input,
-                     CompactionIteratorCounts* counts)
+  CompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
+                     std::unique_ptr<kv::ForwardIterator> input, CompactionIteratorCounts* counts)
       : order_(order),
         options_(std::move(options)),
         input_(std::move(input)),
         counts_(counts),
         chain_(options_.operators) {
-    DCHECK(std::is_sorted(options_.snapshots.begin(), options_.snapshots.end()), "snapshots are in ascending order");
     status_ = input_->status();
   }
 
   void SeekToFirst() override {
-    Restart();
+    key_.Clear();
+    made_.clear();
+    next_made_ = 0;
+    is_ahead_ = false;
+    passes_ = false;
+    status_ = {};
     input_->SeekToFirst();
     FindKept();
-  }
-
-  // WHY from the newest version of the key: the newer versions decide whether a version is kept.
-  void Seek(std::string_view key, kv::Tag tag) override {
-    Restart();
-    const std::string target(key);  // WHY: `key` may be a view of the entry shown
-    input_->Seek(target, kv::kTagMax);
-    FindKept();
-    while (valid_ && entry_.tag > tag && order_.SameKey(entry_.key, target)) Next();
   }
 
   void Next() override {
@@ -50,19 +43,7 @@ class CompactionIterator final : public kv::Iterator {
     FindKept();
   }
 
-  void SeekToLast() override { ASSERT(false, "a compaction iterator moves forward only"); }
-  void Prev() override { ASSERT(false, "a compaction iterator moves forward only"); }
-
  private:
-  void Restart() {
-    key_.Clear();
-    made_.clear();
-    next_made_ = 0;
-    is_ahead_ = false;
-    passes_ = false;
-    status_ = {};
-  }
-
   // Finds the first entry to keep, from the input's entry on.
   void FindKept() {
     for (; input_->Valid(); input_->Next()) {
@@ -73,7 +54,7 @@ class CompactionIterator final : public kv::Iterator {
       if (IsKept(entry)) {
         if (kv::KindOf(entry.tag) == kv::Kind::kMerge && !passes_) return FoldStripe();
         ++counts_->entries_out;
-        CopyEntry(entry, &entry_);
+        entry_ = entry;
         const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
         if (is_bottommost_visible_to_all() && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
@@ -84,7 +65,7 @@ class CompactionIterator final : public kv::Iterator {
   }
 
   bool IsKept(const kv::Entry& entry) {
-    const size_t stripe = StripeOf(kv::SequenceOf(entry.tag));
+    const size_t stripe = options_.stripes.Of(kv::SequenceOf(entry.tag));
     const bool is_same_key = key_.Matches(order_, entry);
     if (!is_same_key) {
       key_.Keep(entry);
@@ -143,7 +124,7 @@ class CompactionIterator final : public kv::Iterator {
   const kv::Entry* NextInStripe() {
     for (; input_->Valid(); input_->Next()) {
       const kv::Entry& entry = input_->entry();
-      if (!key_.Matches(order_, entry) || StripeOf(kv::SequenceOf(entry.tag)) != stripe_) return nullptr;
+      if (!key_.Matches(order_, entry) || options_.stripes.Of(kv::SequenceOf(entry.tag)) != stripe_) return nullptr;
       if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] {
         status_ = ReservedKind(entry);
         return nullptr;
@@ -230,13 +211,6 @@ class CompactionIterator final : public kv::Iterator {
   // nothing to hide.
   bool is_bottommost_visible_to_all() const { return options_.is_bottom && stripe_ == 0; }
 
-  // A reader sees all versions of a stripe or no version of it (kv/snapshot_stripes.h). Stripe 0 is the oldest.
-  size_t StripeOf(kv::Sequence sequence) const {
-    const auto& snapshots = options_.snapshots;
-    if (snapshots.empty() || sequence <= snapshots.front()) return 0;
-    return static_cast<size_t>(std::lower_bound(snapshots.begin(), snapshots.end(), sequence) - snapshots.begin());
-  }
-
   void Fail(Status status) {
     status_ = std::move(status);
     Fail();
@@ -245,7 +219,7 @@ class CompactionIterator final : public kv::Iterator {
 
   const kv::Order order_;
   const CompactionIteratorOptions options_;
-  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, unless is_ahead_
+  const std::unique_ptr<kv::ForwardIterator> input_;  // at entry_ while valid, unless is_ahead_
   CompactionIteratorCounts* const counts_;
   SavedKey key_;          // the last key met
   size_t stripe_ = 0;     // the stripe of its last version
@@ -263,9 +237,9 @@ class CompactionIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
-                                                    std::unique_ptr<kv::Iterator> input,
-                                                    CompactionIteratorCounts* counts) {
+std::unique_ptr<kv::ForwardIterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
+                                                           std::unique_ptr<kv::ForwardIterator> input,
+                                                           CompactionIteratorCounts* counts) {
   return std::make_unique<CompactionIterator>(order, std::move(options), std::move(input), counts);
 }
 

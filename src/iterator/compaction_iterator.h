@@ -13,23 +13,21 @@
 //
 //   sequences    MERGE 9   MERGE 8   PUT 7 | MERGE 5   MERGE 3   | = a snapshot at 6
 //   kept         PUT 9                     | MERGE 5
-//
-// Forward only: SeekToFirst or Seek, then Next. SeekToLast and Prev assert.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "kv/fold.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "kv/snapshot_stripes.h"
 #include "kv/value_source.h"
 
 namespace mergedb::iterator {
 
 struct CompactionIteratorOptions {
-  std::vector<kv::Sequence> snapshots = {};         // ascending; the sequences of live snapshots
+  kv::Stripes stripes = {};
   bool is_bottom = false;                           // no older version of an input key exists outside of the input
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; may be null
   // Reads the values of PUT_REF bases; outlives the iterator. Null: operands above a PUT_REF stay, even at
@@ -46,8 +44,8 @@ struct CompactionIteratorCounts {
 };
 
 // `counts` outlives the iterator.
-std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
-                                                    std::unique_ptr<kv::Iterator> input,
-                                                    CompactionIteratorCounts* counts);
+std::unique_ptr<kv::ForwardIterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
+                                                           std::unique_ptr<kv::ForwardIterator> input,
+                                                           CompactionIteratorCounts* counts);
 
 }  // namespace mergedb::iterator

@@ -5,8 +5,6 @@
 
 #include "base/assert.h"
 #include "iterator/merging_iterator.h"
-#include "iterator/plain_moves.h"
-#include "iterator/reseek_check.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -19,16 +17,11 @@ constexpr int kStretchesMax = 8;
 class MaskingIterator final : public kv::Iterator {
  public:
   MaskingIterator(const kv::Order& order, MaskingInput input)
-      : order_(order), lower_(std::move(input.lower)), upper_(std::move(input.upper)) {
-    ASSERT(!input.children.empty(), "a merging iterator has children");
+      : order_(order),
+        lower_(std::move(input.lower)),
+        upper_(std::move(input.upper)),
+        input_(NewSkippingMerge(order, std::move(input.children))) {
     for (MaskedChildren& covering : input.masks) masks_.push_back({.covering = std::move(covering)});
-    if (input.children.size() == 1) {
-      input_ = std::move(input.children.front());
-    } else {
-      auto merging = NewSkippingMerge(order, std::move(input.children));
-      merging_ = merging.get();
-      input_ = std::move(merging);
-    }
     status_ = input_->status();
     looks_ahead_ = input_->looks_ahead();
   }
@@ -50,13 +43,11 @@ class MaskingIterator final : public kv::Iterator {
   }
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    backward_skips_.Restart();
     input_->Next();
     FindForward();
   }
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    forward_skips_.Restart();
     input_->Prev();
     FindBackward();
   }
@@ -76,7 +67,6 @@ class MaskingIterator final : public kv::Iterator {
     return static_cast<size_t>(masked - ahead.begin());
   }
   void Skip(size_t n) override {
-    backward_skips_.Restart();
     input_->Skip(n);
     Show(input_->entry());
   }
@@ -91,8 +81,6 @@ class MaskingIterator final : public kv::Iterator {
   void Restart() {
     has_span_ = false;
     status_ = {};
-    forward_skips_.Restart();
-    backward_skips_.Restart();
   }
 
   void FindForward() {
@@ -129,7 +117,7 @@ class MaskingIterator final : public kv::Iterator {
   }
 
   void Show(const kv::Entry& entry) {
-    CopyEntry(entry, &entry_);
+    entry_ = entry;
     valid_ = true;
   }
   void End() {
@@ -198,47 +186,18 @@ class MaskingIterator final : public kv::Iterator {
         if (known.mask.sequence == 0) break;
         target_.assign(known.mask.until);
       }
-      if (!SkipTo(is_forward, known.covering.first_older)) return false;
+      is_forward ? input_->SkipForward(known.covering.first_older, target_)
+                 : input_->SkipBackward(known.covering.first_older, target_);
       if (!input_->Valid()) break;  // the input ended, or has an error that another skip would clear
     }
     return true;
-  }
-
-  // False: the entries are out of order.
-  bool SkipTo(bool is_forward, size_t first_older) {
-    if (merging_ != nullptr) {
-      is_forward ? merging_->SkipForward(first_older, target_) : merging_->SkipBackward(first_older, target_);
-      return true;
-    }
-    const kv::Entry& entry = input_->entry();
-    if (first_older > 0) return true;
-    const int order = order_.CompareKeys(entry.key, target_);
-    if (is_forward ? order >= 0 : order < 0) return true;
-    Status status = is_forward ? forward_skips_.Forward(order_, entry, target_, kv::kTagMax)
-                               : backward_skips_.Backward(order_, entry, target_, kv::kTagMax);
-    if (!status.ok()) return Fail(std::move(status));
-    input_->Seek(target_, kv::kTagMax);
-    if (!is_forward) StepBefore();
-    return true;
-  }
-
-  // After a Seek to `target_`: moves to the entry before it.
-  // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
-  void StepBefore() {
-    if (input_->Valid()) return input_->Prev();
-    if (!input_->status().ok()) return;
-    input_->SeekToLast();
-    while (input_->Valid() && order_.CompareKeys(input_->entry().key, target_) >= 0) input_->Prev();
   }
 
   const kv::Order order_;
   const std::optional<std::string> lower_;
   const std::optional<std::string> upper_;
   std::vector<Known> masks_;
-  std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
-  Merging* merging_ = nullptr;           // the input, if it has several children
-  ReseekCheck forward_skips_;            // of an only child; a merging iterator has its own
-  ReseekCheck backward_skips_;
+  const std::unique_ptr<Merging> input_;  // at entry_ while valid
 
   // The span of keys for which the last answer holds: from the last entry asked about up to the upper limit,
   // and down to the lower limit.

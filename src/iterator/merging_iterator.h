@@ -1,4 +1,4 @@
-// Merges K sorted iterators into one: a loser tree on (prefix, key, tag), in both directions.
+// Merges K sorted iterators into one: a loser tree on (prefix, key, tag), in both directions or forward only.
 //
 // Children are given newest first. Equal entries (same key, same tag: a write replayed into two places) come
 // out next to each other, the newer child's entry first.
@@ -15,6 +15,8 @@ namespace mergedb::iterator {
 // Takes the children and copies `order`.
 std::unique_ptr<kv::Iterator> NewMergingIterator(const kv::Order& order,
                                                  std::vector<std::unique_ptr<kv::Iterator>> children);
+std::unique_ptr<kv::ForwardIterator> NewMergingIterator(const kv::Order& order,
+                                                        std::vector<std::unique_ptr<kv::ForwardIterator>> children);
 
 // A merging iterator that can move its older children separately. The caller knows that these children have
 // nothing to show in between.

@@ -3,15 +3,14 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "iterator/plain_moves.h"
 
 namespace mergedb::iterator {
 namespace {
 
-class RangeTombstoneFilter final : public kv::Iterator {
+class RangeTombstoneFilter final : public kv::ForwardIterator {
  public:
   RangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones, kv::Stripes stripes,
-                       std::unique_ptr<kv::Iterator> input, uint64_t* dropped)
+                       std::unique_ptr<kv::ForwardIterator> input, uint64_t* dropped)
       : order_(order),
         tombstones_(tombstones),
         stripes_(std::move(stripes)),
@@ -32,9 +31,6 @@ class RangeTombstoneFilter final : public kv::Iterator {
     input_->Next();
     Find();
   }
-  void SeekToLast() override { ASSERT(false, "a compaction input is read forward only, and once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction input is read forward only, and once"); }
-  void Prev() override { ASSERT(false, "a compaction input is read forward only, and once"); }
 
  private:
   void Find() {
@@ -42,7 +38,7 @@ class RangeTombstoneFilter final : public kv::Iterator {
       const kv::Entry& entry = input_->entry();
       while (has_border_ && IsAtBorder(entry)) PassBorder();
       if (!is_inside_ || !IsHidden(kv::SequenceOf(entry.tag))) {
-        CopyEntry(entry, &entry_);
+        entry_ = entry;
         valid_ = true;
         return;
       }
@@ -82,7 +78,7 @@ class RangeTombstoneFilter final : public kv::Iterator {
   const kv::Order order_;
   const kv::RangeTombstones& tombstones_;
   const kv::Stripes stripes_;
-  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
+  const std::unique_ptr<kv::ForwardIterator> input_;  // at entry_ while valid
   uint64_t& dropped_;
 
   size_t fragment_ = 0;  // the fragment around the current key, or the next one
@@ -94,9 +90,10 @@ class RangeTombstoneFilter final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
-                                                      kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
-                                                      uint64_t* dropped) {
+std::unique_ptr<kv::ForwardIterator> NewRangeTombstoneFilter(const kv::Order& order,
+                                                             const kv::RangeTombstones& tombstones, kv::Stripes stripes,
+                                                             std::unique_ptr<kv::ForwardIterator> input,
+                                                             uint64_t* dropped) {
   if (tombstones.empty()) return input;
   return std::make_unique<RangeTombstoneFilter>(order, tombstones, std::move(stripes), std::move(input), dropped);
 }

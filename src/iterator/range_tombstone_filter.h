@@ -8,7 +8,7 @@
 // c#4 is dropped: every reader that sees it also sees the tombstone. d#2 stays: the snapshot sees it and does
 // not see the tombstone.
 //
-// Forward only: SeekToFirst, Next. Tests: tests/unit/iterator/range_tombstone_filter_test.cc.
+// Tests: tests/unit/iterator/range_tombstone_filter_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,9 @@
 namespace mergedb::iterator {
 
 // `tombstones` and `dropped` outlive the iterator. *dropped counts the dropped versions.
-std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
-                                                      kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
-                                                      uint64_t* dropped);
+std::unique_ptr<kv::ForwardIterator> NewRangeTombstoneFilter(const kv::Order& order,
+                                                             const kv::RangeTombstones& tombstones, kv::Stripes stripes,
+                                                             std::unique_ptr<kv::ForwardIterator> input,
+                                                             uint64_t* dropped);
 
 }  // namespace mergedb::iterator

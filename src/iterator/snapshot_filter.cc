@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "iterator/plain_moves.h"
 #include "iterator/reseek_check.h"
 
 namespace mergedb::iterator {
@@ -73,7 +72,7 @@ class SnapshotFilter final : public kv::Iterator {
   void Show() {
     valid_ = input_->Valid();
     status_ = input_->status();
-    if (valid_) CopyEntry(input_->entry(), &entry_);
+    if (valid_) entry_ = input_->entry();
   }
 
   void Fail(Status status) {

@@ -7,7 +7,6 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "iterator/plain_moves.h"
 #include "iterator/reseek_check.h"
 #include "iterator/saved_key.h"
 
@@ -88,7 +87,7 @@ class UserIterator final : public UserCursor {
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
     if (ahead_at_ == ahead_count_) return MoveForward();
-    CopyEntry(ahead_[ahead_at_++], &entry_);
+    entry_ = ahead_[ahead_at_++];
   }
 
   void Prev() override {
@@ -408,7 +407,7 @@ class UserIterator final : public UserCursor {
   }
 
   void Show(const kv::Entry& entry) {
-    CopyEntry(entry, &entry_);
+    entry_ = entry;
     valid_ = true;
     if (options_.keys_only) entry_.value = {};
   }
@@ -437,7 +436,7 @@ class UserIterator final : public UserCursor {
       if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
       if (!status.ok()) return FailEntry(entry, std::move(status));
     }
-    CopyEntry(entry, &entry_);
+    entry_ = entry;
     entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
     entry_.value = shown;
     valid_ = true;

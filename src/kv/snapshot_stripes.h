@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assert.h"
 #include "kv/key.h"
 
 namespace mergedb::kv {
@@ -19,7 +20,9 @@ class Stripes {
  public:
   Stripes() = default;  // one stripe: there are no snapshots
   // REQUIRES: `snapshots` ascend.
-  explicit Stripes(std::vector<Sequence> snapshots) : snapshots_(std::move(snapshots)) {}
+  explicit Stripes(std::vector<Sequence> snapshots) : snapshots_(std::move(snapshots)) {
+    DCHECK(std::is_sorted(snapshots_.begin(), snapshots_.end()), "snapshots are in ascending order");
+  }
 
   // 0 is the oldest stripe.
   size_t Of(Sequence sequence) const {

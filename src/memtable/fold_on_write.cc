@@ -100,10 +100,6 @@ bool MakeTrailer(const char* arena, const Record& older, std::string_view key, s
   if (kv::StaysSmall(kv::TypeOf(operand))) {
     kv::Base below;
     if (!FoldOf(older, &below)) return false;
-    if (kv::Counter counter; kv::AddToCounter(below, operand, &counter)) {
-      StoreFold(counter.kind, counter.view(), trailer);
-      return true;
-    }
     if (below.bytes.size() > kFoldOnWriteBytesMax) return false;
     if (below.kind != kv::Kind::kMerge) return StoreFoldOf(key, below, {&operand, 1}, trailer);
     const std::string_view both[] = {below.bytes, operand};

@@ -86,9 +86,8 @@ class Memtable::Impl {
     newest_ = kv::SequenceOf(tag);
     if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]]
       return AddRangeDelete(used, bytes, key, tag, value);
-    const size_t end = ordered_index_                        ? AddOrdered(used, bytes, key, tag, value)
-                       : kv::KindOf(tag) == kv::Kind::kMerge ? AddOperand(used, bytes, key, tag, value)
-                                                             : AddHashed(used, bytes, key, tag, value);
+    const size_t end =
+        ordered_index_ ? AddOrdered(used, bytes, key, tag, value) : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end then sees the records before it.
     used_.store(end, std::memory_order_release);
     entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -145,13 +144,27 @@ class Memtable::Impl {
     WriteRecord(record, key, tag, value);
     const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
     if (place.offset != 0) {
-      DCHECK(Record(arena_, place.offset).tag() < tag, "versions of a key are added oldest first");
+      const Record older(arena_, place.offset);
+      DCHECK(older.tag() < tag, "versions of a key are added oldest first");
       SetOlder(record, place.offset);
+      if (kv::KindOf(tag) == kv::Kind::kMerge) bytes = AddTrailer(record, bytes, older, key, value);
     } else {
       TakeSlot();
     }
     hash_index_.Store(place, hash, static_cast<uint32_t>(used / kUnitBytes));
     return used + bytes;
+  }
+
+  // An operand above an older version gets a fold of both, if there is room beyond the reserved bytes. Returns the
+  // bytes of the record.
+  size_t AddTrailer(char* record, size_t bytes, const Record& older, std::string_view key, std::string_view operand) {
+    // WHY not a key that a range delete masks: some readers still see the older versions, other readers do not.
+    if (slack_ == 0 || IsMasked(key) || !MakeTrailer(arena_, older, key, operand, &trailer_)) return bytes;
+    const size_t with_trailer = RecordBytes(key.size(), operand.size() + trailer_.size());
+    if (with_trailer - bytes > slack_) return bytes;
+    WriteTrailer(record, key.size(), operand.size(), trailer_);
+    slack_ -= with_trailer - bytes;
+    return with_trailer;
   }
 
   // A range delete is stored as a record in the arena, but no index contains it.
@@ -164,33 +177,6 @@ class Memtable::Impl {
 
   bool IsMasked(std::string_view key) const {
     return !range_deletes_.empty() && range_deletes_.MaskingSequence(key, kv::kSequenceMax) > 0;
-  }
-
-  // An operand above an older version gets a fold of both, if there is room beyond the reserved bytes.
-  size_t AddOperand(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view operand) {
-    const uint64_t hash = base::Hash64(key);
-    hash_index_.PrefetchForWrite(hash);
-    char* const record = arena_ + used;
-    WriteRecord(record, key, tag, operand);
-    const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
-    if (place.offset == 0) {
-      TakeSlot();
-    } else {
-      const Record older(arena_, place.offset);
-      DCHECK(older.tag() < tag, "versions of a key are added oldest first");
-      SetOlder(record, place.offset);
-      // WHY not a key that a range delete masks: some readers still see the older versions, other readers do not.
-      if (slack_ > 0 && !IsMasked(key) && MakeTrailer(arena_, older, key, operand, &trailer_)) {
-        const size_t with_trailer = RecordBytes(key.size(), operand.size() + trailer_.size());
-        if (with_trailer - bytes <= slack_) {
-          WriteTrailer(record, key.size(), operand.size(), trailer_);
-          slack_ -= with_trailer - bytes;
-          bytes = with_trailer;
-        }
-      }
-    }
-    hash_index_.Store(place, hash, static_cast<uint32_t>(used / kUnitBytes));
-    return used + bytes;
   }
 
   void TakeSlot() {

@@ -8,7 +8,8 @@
 // group is sorted in the same way by the remaining bits and, if all ranks are equal, by the next 8 bytes of the keys.
 //
 // MEASURED: bench/micro/memtable_bench.cc, 100,000 keys of 16 bytes, including the pass over the arena that
-// collects them: 27 ns per entry for digits, 21 ns for random bytes.
+// collects them, fifteen alternating runs: 19 ns per entry for digits, 14 ns for random bytes; 63 ns with std::sort.
+// A put and its flush take 470 ns (docs/BENCHMARKS.md). Opening an iterator and a seek: 5.6 us, 9.2 us.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "iterator/plain_moves.h"
-
 namespace mergedb::read {
 namespace {
 
@@ -51,7 +49,7 @@ class RunIterator final : public kv::Iterator {
   void Next() override {
     child_->Next();
     if (child_->Valid() && !upper_) {  // the common case: no upper bound
-      iterator::CopyEntry(child_->entry(), &entry_);
+      entry_ = child_->entry();
       return;
     }
     FinishForward();
@@ -70,7 +68,7 @@ class RunIterator final : public kv::Iterator {
 
   void Skip(size_t n) override {
     child_->Skip(n);
-    iterator::CopyEntry(child_->entry(), &entry_);
+    entry_ = child_->entry();
   }
 
  private:
@@ -159,7 +157,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
-    iterator::CopyEntry(child_->entry(), &entry_);
+    entry_ = child_->entry();
     return true;
   }
   bool ShowBackward() {
@@ -169,7 +167,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (lower_ && order_.CompareKeys(child_->entry().key, *lower_) < 0) return valid_ = false;
-    iterator::CopyEntry(child_->entry(), &entry_);
+    entry_ = child_->entry();
     return true;
   }
 

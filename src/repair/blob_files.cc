@@ -50,10 +50,9 @@ Status BlobFiles::Look(kv::FileNumber number, format::BlobFilePtr meta) {
 }
 
 Result<std::shared_ptr<blob::Reader>> BlobFiles::OpenFile(const format::BlobFileMeta& meta) const {
-  const uint64_t number = kv::ToInt(meta.number);
-  if (auto found = open_->files.Find(number)) return found;
-  ASSIGN_OR_RETURN(auto reader, blob::Reader::OpenUnchecked(file_system_, PathOf(meta.number), meta, order_));
-  return open_->files.Insert(number, std::move(reader));
+  return open_->files.FindOrOpen(kv::ToInt(meta.number), [&] {
+    return blob::Reader::OpenUnchecked(file_system_, PathOf(meta.number), meta, order_);
+  });
 }
 
 bool BlobFiles::IsWhole(kv::FileNumber number) const {

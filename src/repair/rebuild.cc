@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "base/assert.h"
 #include "format/file_name.h"
 #include "iterator/compaction_iterator.h"
 #include "iterator/merging_iterator.h"
@@ -81,7 +80,7 @@ struct GroupCompaction {
 };
 
 // An iterator over tables without common keys, one after the other. It shows their live entries.
-class DisjointTablesIterator final : public kv::Iterator {
+class DisjointTablesIterator final : public kv::ForwardIterator {
  public:
   explicit DisjointTablesIterator(GroupCompaction* merger) : merger_(*merger) {}
 
@@ -95,9 +94,6 @@ class DisjointTablesIterator final : public kv::Iterator {
     child_->Next();
     SkipObsolete();
   }
-  void SeekToLast() override { ASSERT(false, "a run is read forward only, and once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a run is read forward only, and once"); }
-  void Prev() override { ASSERT(false, "a run is read forward only, and once"); }
 
  private:
   struct Place {
@@ -163,10 +159,10 @@ class DisjointTablesIterator final : public kv::Iterator {
   std::deque<Place> waiting_;  // the first one is being read
   std::shared_ptr<table::Reader> reader_;
   std::optional<CompactedInputs::On> compacted_inputs_;
-  std::unique_ptr<kv::Iterator> child_;
+  std::unique_ptr<kv::ForwardIterator> child_;
 };
 
-std::unique_ptr<kv::Iterator> NewGroupIterator(GroupCompaction* merger) {
+std::unique_ptr<kv::ForwardIterator> NewGroupIterator(GroupCompaction* merger) {
   const std::vector<LooseTable>& tables = merger->tables;
   std::vector<kv::FileNumber> ages;
   for (const LooseTable& table : tables) ages.push_back(table.age());
@@ -180,17 +176,17 @@ std::unique_ptr<kv::Iterator> NewGroupIterator(GroupCompaction* merger) {
     const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
     target.Add(table, static_cast<uint64_t>(rank));
   }
-  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(iterators.begin()),
-                                                      std::make_move_iterator(iterators.end()));
+  std::vector<std::unique_ptr<kv::ForwardIterator>> children(std::make_move_iterator(iterators.begin()),
+                                                             std::make_move_iterator(iterators.end()));
   return iterator::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
 // The merged `DisjointTablesIterator`s with the original sequences, and each change once: a table and its copy, or a
 // table and the WAL, may both have it. If an operand and a base have the same sequence, the base counts, since
 // the operand was folded into it.
-class Distinct final : public kv::Iterator {
+class Distinct final : public kv::ForwardIterator {
  public:
-  Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::Iterator> input)
+  Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::ForwardIterator> input)
       : order_(order), shift_(shift), input_(std::move(input)) {}
 
   void SeekToFirst() override {
@@ -199,9 +195,6 @@ class Distinct final : public kv::Iterator {
     Show();
   }
   void Next() override { Show(); }
-  void SeekToLast() override { ASSERT(false, "read forward only, and once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward only, and once"); }
-  void Prev() override { ASSERT(false, "read forward only, and once"); }
 
  private:
   // The input is after the entry shown, but may be at another copy of the same change.
@@ -239,7 +232,7 @@ class Distinct final : public kv::Iterator {
 
   const kv::Order order_;
   const uint64_t shift_;
-  const std::unique_ptr<kv::Iterator> input_;
+  const std::unique_ptr<kv::ForwardIterator> input_;
   bool is_begun_ = false;
   std::string key_;  // owns the key of entry_
   std::string value_;

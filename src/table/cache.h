@@ -11,8 +11,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/block_cache.h"
+#include "base/open_files.h"
+#include "env/descriptors.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
 #include "mergedb/env.h"
@@ -24,14 +27,35 @@ class Cache {
  public:
   // `blocks` may be null (no block cache).
   static std::unique_ptr<Cache> New(FileSystem* file_system, std::string directory, const kv::Order& order,
-                                    base::BlockCache* blocks, size_t tables_max, const ReaderOptions& options = {});
-  virtual ~Cache();
+                                    base::BlockCache* blocks, size_t tables_max, const ReaderOptions& options = {}) {
+    return std::unique_ptr<Cache>(new Cache(file_system, std::move(directory), order, blocks, tables_max, options));
+  }
 
-  virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;
+  Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta);
   // Drops a table that is about to be deleted, and its blocks.
-  virtual void Evict(kv::FileNumber number) = 0;
-  virtual size_t open_tables() const = 0;
-  virtual size_t memory_bytes() const = 0;
+  void Evict(kv::FileNumber number);
+  size_t open_tables() const { return tables_.count(); }
+  size_t memory_bytes() const;
+
+ private:
+  Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
+        size_t tables_max, const ReaderOptions& options)
+      : file_system_(file_system),
+        directory_(std::move(directory)),
+        order_(order),
+        blocks_(blocks),
+        options_(options),
+        tables_(tables_max) {}
+
+  // Constant after construction.
+  FileSystem* const file_system_;
+  const std::string directory_;
+  const kv::Order order_;
+  base::BlockCache* const blocks_;
+  const ReaderOptions options_;
+
+  base::OpenFiles<Reader> tables_;                              // has its own locks
+  const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member, so it is destroyed first
 };
 
 }  // namespace mergedb::table

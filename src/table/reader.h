@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,8 +78,8 @@ class Reader {
   // given, is this Reader; the iterator then holds it.
   virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
                                                     std::shared_ptr<const Reader> keep = nullptr) const = 0;
-  // For compactions: forward only (SeekToFirst, Seek, Next), reads of 1 MiB past the caches, always verified.
-  virtual std::unique_ptr<kv::Iterator> NewScanIterator() const = 0;
+  // For compactions: from `lower` on, if given; reads of 1 MiB past the caches, always verified.
+  virtual std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower = {}) const = 0;
 
   // Approximate number of bytes of the file before the first entry at or after `key`.
   virtual uint64_t ApproximateOffset(std::string_view key) const = 0;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/assert.h"
 #include "format/block.h"
@@ -12,20 +13,17 @@ namespace {
 constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
 
-class ScanIterator final : public kv::Iterator {
+class ScanIterator final : public kv::ForwardIterator {
  public:
-  explicit ScanIterator(const BlockSource& source) : source_(source), cursor_(source.order) {}
+  ScanIterator(const BlockSource& source, std::optional<std::string> lower)
+      : source_(source), lower_(std::move(lower)), cursor_(source.order) {}
 
   void SeekToFirst() override {
-    if (Start() && Enter(0)) Show(0);
-  }
-
-  void Seek(std::string_view key, kv::Tag tag) override {
-    if (valid_ && key.data() == entry_.key.data()) return Seek(std::string(key), tag);  // `key` is a view of this entry
     if (!Start()) return;
-    for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
+    const uint32_t first = lower_ ? source_.index.Find(source_.order, *lower_) : 0;
+    for (uint32_t block = first; block < source_.index.count(); ++block) {
       if (!Enter(block)) return;
-      const uint32_t i = cursor_.block().Seek(source_.order, key, tag);
+      const uint32_t i = lower_ ? cursor_.block().Seek(source_.order, *lower_, kv::kTagMax) : 0;
       if (i < count_) return Show(i);
     }
   }
@@ -37,9 +35,6 @@ class ScanIterator final : public kv::Iterator {
     valid_ = false;
     if (block_ + 1 < source_.index.count() && Enter(block_ + 1)) Show(0);
   }
-
-  void SeekToLast() override { ASSERT(false, "a scan goes forward"); }
-  void Prev() override { ASSERT(false, "a scan goes forward"); }
 
  private:
   // Opens the file at its first use.
@@ -81,6 +76,7 @@ class ScanIterator final : public kv::Iterator {
   }
 
   const BlockSource& source_;
+  const std::optional<std::string> lower_;
   std::unique_ptr<File> direct_;
   std::optional<BlockWindow> window_;
   format::BlockCursor cursor_;
@@ -91,8 +87,8 @@ class ScanIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewScanIterator(const BlockSource& source) {
-  return std::make_unique<ScanIterator>(source);
+std::unique_ptr<kv::ForwardIterator> NewScanIterator(const BlockSource& source, std::optional<std::string> lower) {
+  return std::make_unique<ScanIterator>(source, std::move(lower));
 }
 
 }  // namespace mergedb::table

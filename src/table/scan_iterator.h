@@ -5,13 +5,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "kv/iterator.h"
 #include "table/block_source.h"
 
 namespace mergedb::table {
 
-// `source` must outlive the iterator. SeekToLast and Prev must not be called.
-std::unique_ptr<kv::Iterator> NewScanIterator(const BlockSource& source);
+// From `lower` on, if given. `source` must outlive the iterator.
+std::unique_ptr<kv::ForwardIterator> NewScanIterator(const BlockSource& source, std::optional<std::string> lower);
 
 }  // namespace mergedb::table

@@ -230,7 +230,7 @@ Status Converter::Merge() {
   last_sequence_ = std::max(last_sequence_, logs_.last_sequence);
   converted_.report += logs_.report;
   ASSIGN_OR_RETURN(auto iterators, NewTableIterators(walking_, source_.tables));
-  std::vector<std::unique_ptr<kv::Iterator>> children = std::move(logs_.pieces);
+  std::vector<std::unique_ptr<kv::ForwardIterator>> children = std::move(logs_.pieces);
   std::move(iterators.begin(), iterators.end(), std::back_inserter(children));
   const auto merged = iterator::NewMergingIterator(conversion_.order, std::move(children));
   std::string key;

@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "base/assert.h"
 #include "format/file_name.h"
 #include "leveldb/format/batch.h"
 #include "leveldb/format/log.h"
@@ -31,15 +30,12 @@ void Sort(const kv::Order& order, std::vector<kv::Entry>* entries) {
   entries->erase(std::unique(entries->begin(), entries->end(), is_same), entries->end());
 }
 
-class PieceIterator final : public kv::Iterator {
+class PieceIterator final : public kv::ForwardIterator {
  public:
   explicit PieceIterator(std::shared_ptr<const Piece> piece) : piece_(std::move(piece)) {}
 
   void SeekToFirst() override { Show(0); }
   void Next() override { Show(at_ + 1); }
-  void SeekToLast() override { ASSERT(false, "a piece is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a piece is read forward, once"); }
-  void Prev() override { ASSERT(false, "a piece is read forward, once"); }
 
  private:
   void Show(size_t at) {
@@ -53,7 +49,7 @@ class PieceIterator final : public kv::Iterator {
 };
 
 // Keeps the table open as long as its iterator lives.
-class TableIterator final : public kv::Iterator {
+class TableIterator final : public kv::ForwardIterator {
  public:
   explicit TableIterator(std::shared_ptr<table::Reader> reader)
       : reader_(std::move(reader)), it_(reader_->NewScanIterator()) {}
@@ -66,9 +62,6 @@ class TableIterator final : public kv::Iterator {
     it_->Next();
     Show();
   }
-  void SeekToLast() override { ASSERT(false, "a piece is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a piece is read forward, once"); }
-  void Prev() override { ASSERT(false, "a piece is read forward, once"); }
 
  private:
   void Show() {
@@ -78,7 +71,7 @@ class TableIterator final : public kv::Iterator {
   }
 
   const std::shared_ptr<table::Reader> reader_;
-  const std::unique_ptr<kv::Iterator> it_;
+  const std::unique_ptr<kv::ForwardIterator> it_;
 };
 
 class LogWalker {

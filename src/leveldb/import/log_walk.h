@@ -30,10 +30,10 @@ struct LogWalkOptions {
 };
 
 struct LogWalk {
-  std::vector<std::unique_ptr<kv::Iterator>> pieces;   // newest first
-  std::vector<kv::FileNumber> tables;                  // the tables made; the caller removes them at the end
-  kv::Sequence first_sequence = 0, last_sequence = 0;  // 0: no operations
-  std::string report;                                  // lines about dropped torn tails
+  std::vector<std::unique_ptr<kv::ForwardIterator>> pieces;  // newest first
+  std::vector<kv::FileNumber> tables;                        // the tables made; the caller removes them at the end
+  kv::Sequence first_sequence = 0, last_sequence = 0;        // 0: no operations
+  std::string report;                                        // lines about dropped torn tails
 };
 // On failure, walk->tables also lists the tables that the caller must remove.
 Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/assert.h"
 #include "format/file_name.h"
 #include "leveldb/format/table.h"
 
@@ -82,7 +81,7 @@ class TableFile {
 bool IsDamage(const Status& status) { return status.IsCorruption() || status.IsNotFound(); }
 
 // Several tables, one after the other. REQUIRES: each table begins behind the last key of the table before.
-class TableChainIterator final : public kv::Iterator {
+class TableChainIterator final : public kv::ForwardIterator {
  public:
   explicit TableChainIterator(const Walking& walking) : walking_(walking) {}
 
@@ -98,9 +97,6 @@ class TableChainIterator final : public kv::Iterator {
     it_->Next();
     Advance();
   }
-  void SeekToLast() override { ASSERT(false, "a lane is read forward, once"); }
-  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a lane is read forward, once"); }
-  void Prev() override { ASSERT(false, "a lane is read forward, once"); }
 
  private:
   const SourceTable& table() const { return *tables_[next_ - 1]; }  // the table that is open
@@ -228,13 +224,13 @@ Result<std::optional<UserBounds>> BoundsOf(const Walking& walking, const SourceT
 
 }  // namespace
 
-Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walking& walking,
-                                                                     const std::vector<SourceTable>& tables) {
+Result<std::vector<std::unique_ptr<kv::ForwardIterator>>> NewTableIterators(const Walking& walking,
+                                                                            const std::vector<SourceTable>& tables) {
   struct Bounded {
     const SourceTable* table;
     UserBounds bounds;
   };
-  std::vector<std::unique_ptr<kv::Iterator>> iterators;
+  std::vector<std::unique_ptr<kv::ForwardIterator>> iterators;
   for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
     std::vector<Bounded> bounded;
     for (; end < tables.size() && tables[end].level == tables[begin].level; ++end) {

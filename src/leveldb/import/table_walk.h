@@ -39,7 +39,7 @@ struct Walking {
 
 // As few iterators as the overlaps within each level allow; those of level 0 come first. Reads the bounds of
 // tables that have no bounds. `walking` and `tables` outlive the iterators.
-Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walking& walking,
-                                                                     const std::vector<SourceTable>& tables);
+Result<std::vector<std::unique_ptr<kv::ForwardIterator>>> NewTableIterators(const Walking& walking,
+                                                                            const std::vector<SourceTable>& tables);
 
 }  // namespace mergedb::leveldb_import

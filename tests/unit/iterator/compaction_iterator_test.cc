@@ -25,7 +25,7 @@ std::string Collapse(std::vector<OwnedEntry> entries, CompactionIteratorOptions 
 TEST(CompactionIterator, KeepsOneVersionInEachStripe) {
   const std::vector<OwnedEntry> entries = {Put("k", 9), Put("k", 8), Put("k", 6), Put("k", 5),
                                            Put("k", 3), Put("k", 2), Put("k", 1)};
-  EXPECT_EQ(Collapse(entries, {.snapshots = {2, 7}}), "k#9,PUT= k#6,PUT= k#2,PUT= ");
+  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({2, 7})}), "k#9,PUT= k#6,PUT= k#2,PUT= ");
   EXPECT_EQ(Collapse(entries, {}), "k#9,PUT= ");
 }
 
@@ -44,9 +44,10 @@ TEST(CompactionIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
 }
 
 TEST(CompactionIterator, KeepsATombstoneThatASnapshotNeeds) {
-  EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3, "v")}, {.snapshots = {3}, .is_bottom = true}),
+  EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3, "v")}, {.stripes = kv::Stripes({3}), .is_bottom = true}),
             "a#5,DELETE= a#0,PUT=v ");
-  EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.snapshots = {3}, .is_bottom = true}), "a#5,PUT=v ");
+  EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.stripes = kv::Stripes({3}), .is_bottom = true}),
+            "a#5,PUT=v ");
 }
 
 TEST(CompactionIterator, KeepsABlobIndexAsAPut) {
@@ -109,8 +110,9 @@ TEST(CompactionIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
       Merge("k", 9, merge::Append("d")), Merge("k", 8, merge::Append("c")), Put("k", 7, "b"),
       Merge("k", 5, merge::Append("!")), Merge("k", 3, merge::Append("?")), Put("k", 2, "older")};
   EXPECT_EQ(Collapse(entries, {}), "k#9,PUT=bcd ");
-  EXPECT_EQ(Collapse(entries, {.snapshots = {6}}), "k#9,PUT=bcd k#5,PUT=older?! ");
-  EXPECT_EQ(Collapse(entries, {.snapshots = {2, 8}}), "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
+  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({6})}), "k#9,PUT=bcd k#5,PUT=older?! ");
+  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({2, 8})}),
+            "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
 }
 
 TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBottom) {
@@ -118,7 +120,7 @@ TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
                                            Merge("k", 3, merge::AddU64(1))};
   EXPECT_EQ(Collapse(entries, {}), "k#9,MERGE=" + merge::AddU64(7) + " ");
   EXPECT_EQ(Collapse(entries, {.is_bottom = true}), "k#0,MERGED=\x01" + merge::FromU64(7) + " ");
-  EXPECT_EQ(Collapse(entries, {.snapshots = {5}, .is_bottom = true}),
+  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({5}), .is_bottom = true}),
             "k#9,MERGE=" + merge::AddU64(4) + " k#0,MERGED=\x01" + merge::FromU64(3) + " ");
   EXPECT_EQ(Collapse({Merge("k", 9, merge::Append("b")), Delete("k", 8), Put("k", 2, "x")}, {.is_bottom = true}),
             "k#0,PUT=b ");
@@ -174,7 +176,7 @@ TEST(CompactionIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
   const Caseless caseless;
   CompactionIteratorCounts counts;
   const auto collapsing = NewCompactionIterator(
-      kv::Order(&caseless), {.snapshots = {5}},
+      kv::Order(&caseless), {.stripes = kv::Stripes({5})},
       Input({Put("k", 9, "v"), Merge("K", 4, merge::Append("b")), Merge("k", 3, merge::Append("a"))}, &caseless),
       &counts);
   EXPECT_EQ(PrintAll(*collapsing), "k#9,PUT=v K#4,MERGE=" + merge::Append("ab") + " ");
@@ -222,16 +224,6 @@ TEST(CompactionIterator, ReportsWhatItsInputCannotRead) {
   EXPECT_EQ(PrintAll(*collapsing), "a#1,PUT= IOError: gap");
 }
 
-TEST(CompactionIterator, SeeksToWhatAFullScanWouldShow) {
-  const std::vector<OwnedEntry> entries = {Put("a", 9), Put("a", 5), Put("a", 2), Put("b", 4), Put("b", 3)};
-  CompactionIteratorCounts counts;
-  const auto collapsing = NewCompactionIterator(kOrder, {.snapshots = {4}}, Input(entries), &counts);
-  collapsing->Seek("a", kv::SeekTag(6));  // version 9 hides version 5
-  EXPECT_EQ(PrintRest(*collapsing), "a#2,PUT= b#4,PUT= ");
-  collapsing->Seek("b", kv::SeekTag(3));
-  EXPECT_EQ(PrintRest(*collapsing), "");
-}
-
 // The keys and values that a reader at `sequence` sees. Tags are left out: a bottommost compaction sets
 // sequences to 0.
 std::string ReadAt(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
@@ -259,7 +251,8 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
 
     CompactionIteratorCounts counts;
     const auto collapsing = NewCompactionIterator(
-        kOrder, {.snapshots = {snapshots.begin(), snapshots.end()}, .is_bottom = is_bottom}, Input(entries), &counts);
+        kOrder, {.stripes = kv::Stripes({snapshots.begin(), snapshots.end()}), .is_bottom = is_bottom}, Input(entries),
+        &counts);
     std::vector<OwnedEntry> kept;
     for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next()) {
       const kv::Entry& entry = collapsing->entry();

@@ -84,13 +84,13 @@ inline std::string Print(const kv::Entry& entry) {
 }
 
 // Prints from the current entry to the end: "a#3,PUT=x b#1,DELETE= ...".
-inline std::string PrintRest(kv::Iterator& iterator) {
+inline std::string PrintRest(kv::ForwardIterator& iterator) {
   std::string out;
   for (; iterator.Valid(); iterator.Next()) out += Print(iterator.entry()) + " ";
   if (!iterator.status().ok()) out += iterator.status().ToString();
   return out;
 }
-inline std::string PrintAll(kv::Iterator& iterator) {
+inline std::string PrintAll(kv::ForwardIterator& iterator) {
   iterator.SeekToFirst();
   return PrintRest(iterator);
 }

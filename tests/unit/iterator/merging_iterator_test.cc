@@ -74,6 +74,23 @@ TEST(MergingIterator, KeepsTheContractUnderAnotherOrder) {
                          .value_bytes_max = 100});
 }
 
+TEST(MergingIterator, KeepsTheContractForwardOnly) {
+  CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> OpenIterator {
+                           base::Random random(5);
+                           const auto runs = Deal(entries, 5, random);
+                           const auto merge = [runs](const std::optional<std::string>& lower) {
+                             std::vector<std::unique_ptr<kv::ForwardIterator>> children;
+                             for (std::vector<OwnedEntry> run : runs) {
+                               std::erase_if(run, [&](const auto& entry) { return lower && entry.key < *lower; });
+                               children.push_back(Input(std::move(run)));
+                             }
+                             return NewMergingIterator(kOrder, std::move(children));
+                           };
+                           return [merge] { return std::make_unique<testing::Rewalked>(merge); };
+                         },
+                         .value_bytes_max = 100});
+}
+
 TEST(MergingIterator, NeverSkipsWhatAChildCannotRead) {
   CheckIteratorContract({
       .build = [](const std::vector<OwnedEntry>& entries) -> OpenIterator {

@@ -11,7 +11,8 @@
 // Method: sets of entries from none to a few hundred (shared prefixes, many versions of a key, empty and long
 // keys and values, bytes 00 and ff); then every seek that can tell two positions apart; then seeded random
 // moves.
-// A damaged build (optional) checks R6: correct entries, then an error, never a gap.
+// A damaged build (optional) checks R6: correct entries, then an error, never a gap. Rewalked below gives a
+// kv::ForwardIterator the other moves.
 #pragma once
 
 #include <algorithm>
@@ -42,6 +43,60 @@ inline kv::Entry ViewOf(const OwnedEntry& owned, const kv::Order& order) {
 
 using OpenIterator = std::function<std::unique_ptr<kv::Iterator>()>;
 
+// Shows a forward iterator as one of both directions: Seek opens it anew, Prev and SeekToLast walk from its start.
+class Rewalked final : public kv::Iterator {
+ public:
+  // `open` gets the first key to show; without one, all entries are shown.
+  using Open = std::function<std::unique_ptr<kv::ForwardIterator>(std::optional<std::string>)>;
+  explicit Rewalked(Open open) : open_(std::move(open)), whole_(open_({})) { status_ = whole_->status(); }
+
+  void SeekToFirst() override {
+    at_ = whole_.get();
+    at_->SeekToFirst();
+    Show();
+  }
+  void SeekToLast() override {
+    size_t count = 0;
+    for (SeekToFirst(); valid_; Next()) ++count;
+    if (status_.ok() && count > 0) Walk(count - 1);
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    const std::string target(key);
+    rest_ = open_(target);
+    at_ = rest_.get();
+    at_->SeekToFirst();
+    while (at_->Valid() && at_->entry().key == target && at_->entry().tag > tag) at_->Next();
+    Show();
+  }
+  void Next() override {
+    at_->Next();
+    Show();
+  }
+  void Prev() override {
+    const std::string key(entry_.key);
+    const kv::Tag tag = entry_.tag;
+    size_t before = 0;
+    for (SeekToFirst(); valid_ && (entry_.key != key || entry_.tag != tag); Next()) ++before;
+    if (valid_ && before > 0) return Walk(before - 1);
+    valid_ = false;
+  }
+
+ private:
+  void Walk(size_t steps) {
+    for (SeekToFirst(); steps > 0; --steps) Next();
+  }
+  void Show() {
+    valid_ = at_->Valid();
+    status_ = at_->status();
+    if (valid_) entry_ = at_->entry();
+  }
+
+  const Open open_;
+  const std::unique_ptr<kv::ForwardIterator> whole_;
+  std::unique_ptr<kv::ForwardIterator> rest_;
+  kv::ForwardIterator* at_ = nullptr;
+};
+
 struct IteratorContract {
   // Gets distinct entries in order. Returns a function that opens iterators over them; the suite calls it
   // several times. The function must capture all that the iterators need.
@@ -49,7 +104,6 @@ struct IteratorContract {
   // Optional. The same, with part of the entries unreadable, to check R6.
   std::function<OpenIterator(const std::vector<OwnedEntry>&)> build_damaged = {};
   const Comparator* comparator = BytewiseComparator();
-  bool can_reverse = true;        // SeekToLast and Prev work
   bool one_version_each = false;  // the implementation holds at most one version of a key
   bool accepts_empty = true;      // build accepts an empty vector
   size_t key_bytes_max = 300;
@@ -158,7 +212,7 @@ inline void CheckStartsNowhere(const OpenIterator& open) {
   EXPECT_TRUE(it->status().ok()) << "R1: " << it->status().ToString();
 }
 
-inline void CheckFullWalks(const OpenIterator& open, const Reference& reference, bool can_reverse) {
+inline void CheckFullWalks(const OpenIterator& open, const Reference& reference) {
   const auto it = open();
   const size_t count = reference.entries().size();
   for (int lap = 0; lap < 2; ++lap) {
@@ -168,7 +222,6 @@ inline void CheckFullWalks(const OpenIterator& open, const Reference& reference,
       it->Next();
     }
     ASSERT_TRUE(Shows(*it, reference, std::nullopt)) << "R4: Next of the last entry";
-    if (!can_reverse) continue;
     it->SeekToLast();
     for (size_t i = count; i-- > 0;) {
       ASSERT_TRUE(Shows(*it, reference, i)) << "R3: backward, entry " << i;
@@ -206,7 +259,7 @@ inline void CheckSeeks(const OpenIterator& open, const Reference& reference, bas
     const auto at = reference.Seek(key, tag);
     ASSERT_TRUE(Shows(*it, reference, at)) << "R2: Seek " << kv::PrintKey(key.substr(0, 40), tag);
     if (!at) continue;
-    if (contract.can_reverse && random.OneIn(2)) {
+    if (random.OneIn(2)) {
       it->Prev();
       ASSERT_TRUE(Shows(*it, reference, reference.Before(*at))) << "R4: Prev after Seek";
     } else {
@@ -270,7 +323,7 @@ inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference
       move = "SeekToFirst";
       walker.it->SeekToFirst();
       walker.at = reference.First();
-    } else if (choice == 1 && contract.can_reverse) {
+    } else if (choice == 1) {
       move = "SeekToLast";
       walker.it->SeekToLast();
       walker.at = reference.Last();
@@ -282,7 +335,7 @@ inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference
       const kv::Tag tag = kv::SeekTag(random.Uniform(1000));
       walker.it->Seek(key, tag);
       walker.at = reference.Seek(key, tag);
-    } else if (choice < 12 || !contract.can_reverse) {
+    } else if (choice < 12) {
       move = "Next";
       walker.it->Next();
       walker.at = reference.At(*walker.at + 1);
@@ -306,7 +359,7 @@ inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference
   return ::testing::AssertionFailure() << "R6: valid although " << it.status().ToString();
 }
 
-inline void CheckDamaged(const OpenIterator& open, const Reference& reference, bool can_reverse) {
+inline void CheckDamaged(const OpenIterator& open, const Reference& reference) {
   const auto it = open();
   bool has_failed = false;
   it->SeekToFirst();
@@ -322,15 +375,13 @@ inline void CheckDamaged(const OpenIterator& open, const Reference& reference, b
     ASSERT_TRUE(ShowsOrFails(*it, reference, i)) << "R6: Seek, entry " << i;
     has_failed |= !it->status().ok();
   }
-  if (can_reverse) {
-    it->SeekToLast();
-    for (std::optional<size_t> at = reference.Last();; at = reference.Before(*at)) {
-      ASSERT_TRUE(ShowsOrFails(*it, reference, at)) << "R6: backward";
-      if (!it->Valid()) break;
-      it->Prev();
-    }
-    has_failed |= !it->status().ok();
+  it->SeekToLast();
+  for (std::optional<size_t> at = reference.Last();; at = reference.Before(*at)) {
+    ASSERT_TRUE(ShowsOrFails(*it, reference, at)) << "R6: backward";
+    if (!it->Valid()) break;
+    it->Prev();
   }
+  has_failed |= !it->status().ok();
   EXPECT_TRUE(has_failed) << "R6: nobody noticed the damage";
 }
 
@@ -345,13 +396,11 @@ inline void CheckIteratorContract(const IteratorContract& contract) {
     const Reference reference(RandomEntries(random, count, contract), contract.comparator);
     const OpenIterator open = contract.build(reference.entries());
     CheckStartsNowhere(open);
-    CheckFullWalks(open, reference, contract.can_reverse);
+    CheckFullWalks(open, reference);
     CheckSeeks(open, reference, random, contract);
     CheckLookAhead(open, reference, random);
     CheckRandomWalk(open, reference, random, contract);
-    if (count > 0 && contract.build_damaged) {
-      CheckDamaged(contract.build_damaged(reference.entries()), reference, contract.can_reverse);
-    }
+    if (count > 0 && contract.build_damaged) { CheckDamaged(contract.build_damaged(reference.entries()), reference); }
     if (::testing::Test::HasFailure()) return;  // stop at the smallest size that fails
   }
 }
