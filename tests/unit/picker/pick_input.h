@@ -11,6 +11,7 @@
 #include "picker/survey.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
+#include "tests/unit/picker/print_pick.h"
 
 namespace mergedb::picker {
 
