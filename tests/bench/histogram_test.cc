@@ -13,6 +13,8 @@
 namespace mergedb::bench {
 namespace {
 
+using base::Random;
+
 TEST(Histogram, OfNothingIsZero) {
   const Histogram histogram;
   EXPECT_EQ(histogram.count(), 0u);
