@@ -27,9 +27,9 @@ bool CommitRunner::MayBeginLocked() const {
 
 bool CommitRunner::IsOverdueLocked() const {
   if (!parts_.version_set.HasUncommitted()) return false;
-  const uint64_t dead = parts_.version_set.uncommitted_obsolete_bytes();
+  const uint64_t obsolete_bytes = parts_.version_set.uncommitted_obsolete_bytes();
   return parts_.version_set.UncommittedWalBytes() > parts_.memory.wal_quota_bytes / 2 ||
-         dead > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
+         obsolete_bytes > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 
 BackgroundScheduler::Task CommitRunner::BeginLocked() {

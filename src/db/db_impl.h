@@ -3,7 +3,7 @@
 //   Put, Write ────► KeyspaceAccess ─► WriteHost: WriterQueue, WAL, active memtable ─► Background: flush
 //   Get, iterator ─► KeyspaceAccess ─► TreeReader ─► VersionSet::Current ─► read/
 //   transactions ──► TransactionHost ─► the same parts, with tree keys
-//   Background ────► picker/ ─► compaction/ ─► VersionSet::Install ─► VersionSet::Commit
+//   Background ────► picker/ ─► compaction/ ─► VersionSet::Install ─► ManifestCommitter::Commit
 //
 // THREADS: as include/mergedb/db.h says. The exclusive section of the writer queue guards the WAL and the
 // memtable's writing side.

@@ -1,6 +1,6 @@
 // The live snapshots, and the published sequence: the newest one that readers can see.
 //
-// Get reads the published sequence and registers it under one mutex. A job calls Live under the same mutex
+// Snapshots::Get reads the published sequence and registers it under one mutex. A job calls Live under the same mutex
 // after its inputs are fixed. So every snapshot is in the list, or is newer than all changes that the job may
 // drop.
 #pragma once

@@ -9,8 +9,8 @@
 // Compactions of tables are cheap where values are large. BlobGarbageComesFirst decides the order by the known garbage.
 //
 // Which files: those with the largest share of garbage. A file qualifies if its share is at least the average that
-// the bound tolerates, (factor - 1) / factor. WHY a file qualifies whenever compactions are done and the bound is
-// exceeded: if no file had that share, garbage <= (factor - 1) x referenced bytes, and the bound would hold.
+// the bound tolerates, (factor - 1) / factor. While the bound is exceeded, at least one file has that share: if none
+// had it, garbage <= (factor - 1) x referenced bytes, and the bound would hold.
 //
 // Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
 // file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.

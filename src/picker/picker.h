@@ -4,7 +4,7 @@
 //        ── the rules of the style:  lazy: tiers above one bottom run                           (lazy.cc)
 //        │                           cascade: a binary counter of doubling levels               (cascade.cc)
 //        ── over the space bound?    compact a part of the keys of all runs into the oldest run (bottommost_picker.cc)
-//        │                           or collect garbage in blob files                           (blob_picker.cc)
+//        │                           or, before it if more garbage is known there: blob files   (blob_picker.cc)
 //        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
 //        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
 //   PickTombstoneScan ── a scan met many deleted keys: compact them away                        (bottommost_picker.cc)

@@ -7,7 +7,8 @@
 //           0     start      max     p: progress of the largest backlog from its start (0) to its maximum (1)
 //
 // Only the backlog with the largest p counts. The sum would be wrong: one compaction or flush often reduces two
-// backlogs. No threshold stops writes: where writes are as fast as compactions, the backlog stays constant.
+// backlogs. The delay has no threshold: where writes are as fast as compactions, the backlog stays constant. What else
+// a put can wait for: docs/INTERNALS.md, Where a put waits.
 #pragma once
 
 #include <cstdint>

@@ -4,10 +4,10 @@
 // The first version that the sequence can see is the newest one (I1), so the search ends there. If that
 // version is an operand, the search goes on to older versions until it meets the base, and folds the operands
 // onto it. A range tombstone over the key also ends the search: it masks everything older. If the version is
-// a PUT_REF, the value is read from its blob file.
+// a blob index, the value is read from its blob file.
 //
 // The filters of up to 16 runs are probed in one batch, with their cache lines prefetched: twelve probes one
-// after the other cost 800 ns, prefetched together 343 ns (facts/performance.md section 0).
+// after the other cost 800 ns, prefetched together 343 ns.
 #pragma once
 
 #include <optional>

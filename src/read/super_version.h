@@ -1,8 +1,8 @@
 // All that a reader needs, behind one pointer: the memtables and the version. Immutable; writers install the
 // next one.
 //
-//   SuperVersion #17   active -> M5     sealed -> M4, M3     version -> V12
-//   SuperVersion #18   active -> M5     sealed -> M4         version -> V13        (M3 was flushed)
+//   SuperVersion #17   active -> M5     immutable -> M4, M3    version -> V12
+//   SuperVersion #18   active -> M5     immutable -> M4      version -> V13        (M3 was flushed)
 //
 // A reader takes the SuperVersion first and the sequence second, never the reverse: a flush between the two
 // could drop versions that the sequence still needs. Third, the reader checks whether a batch larger than a

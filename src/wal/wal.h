@@ -129,9 +129,8 @@ class Wal {
   // that starts replay at `position` is durable, and it lists the result of the last segments_from.
   virtual void Release(uint64_t position) = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
-  // The files that replay from `position` may need, for the edit with that wal_start to list. (Not
-  // segments(): a reusable file may be removed before the next edit, and replay would miss it.) The WAL keeps
-  // them until the Release that follows a later call.
+  // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
+  // later edit is durable. (segments() has more: reusable files, which may go before the next edit.)
   virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
   virtual uint64_t bytes_on_disk() const = 0;  // segments and STAGING
 

@@ -5,8 +5,8 @@
 //     synced   in segments   in the buffer            the buffer below `kept` may be reused
 //
 // One thread at a time holds the writer (Hold): the background work on the executor, a commit that needs
-// durability, or a commit that finds the buffer full. A thread that waits for the holder waits for at most
-// one write of kStepBytes.
+// durability, or a commit that finds the buffer full. A thread that waits for the holder waits for a write of
+// kStepBytes, or for a sync.
 //
 // A step writes whole blocks directly from the buffer. A remainder of less than kBounceBytes goes through a
 // separate buffer, padded with zeros, because a committer may write to the WAL buffer beyond the end. The
