@@ -46,7 +46,7 @@ void Check(const Status& status) {
 
 class Bench {
  public:
-  Bench(const std::string& directory, size_t staging_bytes) : directory_(directory), staging_bytes_(staging_bytes) {}
+  Bench(const std::string& directory, size_t buffer_bytes) : directory_(directory), buffer_bytes_(buffer_bytes) {}
 
   struct Cost {
     double cpu_nanos, writer_nanos, wall_nanos;
@@ -91,7 +91,7 @@ class Bench {
     options.database_id = 1;
     options.epoch = ++epoch_;
     options.salt = epoch_;
-    options.staging_bytes = staging_bytes_;
+    options.buffer_bytes = buffer_bytes_;
     options.use_mapping = use_mapping;
     options.allocate_number = [this] { return kv::FileNumber(next_file_++); };
     options.reusable_segments = left_;
@@ -122,7 +122,7 @@ class Bench {
   }
 
   const std::string directory_;
-  const size_t staging_bytes_;
+  const size_t buffer_bytes_;
   uint64_t epoch_ = 0;
   std::atomic<uint64_t> next_file_ = 1;
   std::vector<kv::FileNumber> left_;
@@ -131,8 +131,8 @@ class Bench {
 void Run(int argc, char** argv) {
   const std::string directory = argc > 1 ? argv[1] : ".";
   const size_t total_bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 512) << 20;
-  const size_t staging_bytes = (argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 16) << 20;
-  Bench bench(directory, staging_bytes);
+  const size_t buffer_bytes = (argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 16) << 20;
+  Bench bench(directory, buffer_bytes);
   for (const bool use_mapping : {true, false}) {
     for (const size_t bytes : {132, 1060, 4132}) {
       Bench::Cost best = {1e18, 1e18, 1e18, 0};

@@ -206,13 +206,13 @@ Status CompactionJob::Start() {
   }
   sources_.clear();
   auto survivors = iterator::NewRangeTombstoneFilter(
-      order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.collapse.masked);
+      order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.input.masked);
   input_ = iterator::NewCompactionIterator(order,
                                            {.stripes = stripes,
                                             .is_bottom = pick_.is_bottom,
                                             .operators = context_.factory.operators,
                                             .values = base_values_.get()},
-                                           std::move(survivors), &counts_.collapse);
+                                           std::move(survivors), &counts_.input);
   std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
   if (context_.masked_bytes) {
     masked_bytes = [this](const kv::RangeTombstones& ranges) {

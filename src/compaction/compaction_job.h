@@ -69,7 +69,7 @@ class CompactionJob {
     uint64_t bytes_written = 0;
     uint64_t bytes_unread = 0;      // of tables that range tombstones mask as a whole
     uint64_t blob_bytes_moved = 0;  // from collected blob files; part of bytes_read and bytes_written
-    iterator::CompactionIteratorCounts collapse;
+    iterator::CompactionIteratorCounts input;
   };
   const Counts& counts() const { return counts_; }
 

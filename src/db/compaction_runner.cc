@@ -178,8 +178,8 @@ void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done)
   add(counts.bytes_written, &counters_.compaction_bytes_written);
   add(counts.bytes_unread, &counters_.compaction_bytes_unread);
   add(counts.blob_bytes_moved, &counters_.blob_bytes_moved);
-  add(counts.collapse.entries_in, &counters_.compaction_entries_in);
-  add(counts.collapse.entries_out, &counters_.compaction_entries_out);
+  add(counts.input.entries_in, &counters_.compaction_entries_in);
+  add(counts.input.entries_out, &counters_.compaction_entries_out);
 }
 
 void CompactionRunner::StopPicking() {

@@ -197,7 +197,7 @@ Status DbImpl::Close() noexcept {
   background_->Stop(store_->options.finish_compactions_on_close);
   Status status = epochs_.Finish();
   (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
-  epochs_.log().Stop();
+  epochs_.wal().Stop();
   file_lock_ = nullptr;
   return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);
 }

@@ -13,10 +13,10 @@ constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
 constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a memtable's offsets: memtable/memory.h
 constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
 constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
-constexpr size_t kStagingBytesMin = size_t{32} << 10;
+constexpr size_t kWalBufferBytesMin = size_t{32} << 10;
 // MEASURED: ENGINE.md section 3, larger WAL buffers cost more per record.
-constexpr size_t kStagingBytesMax = size_t{16} << 20;
-constexpr size_t kUndrainedBytesMax = size_t{8} << 20;
+constexpr size_t kWalBufferBytesMax = size_t{16} << 20;
+constexpr size_t kUnwrittenBytesMax = size_t{8} << 20;
 constexpr size_t kSegmentBytesMin = size_t{1} << 20;
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
 constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
@@ -77,9 +77,9 @@ MemoryPlan PlanMemory(const Options& options) {
   MemoryPlan plan;
   const size_t unflushed = 2 * options.write_buffer_bytes;
   plan.write_buffer_bytes = options.write_buffer_bytes;
-  plan.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
-  plan.undrained_bytes_max = std::min(kUndrainedBytesMax, plan.staging_bytes / 4 * 3);
-  plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
+  plan.wal_buffer_bytes = std::clamp(std::bit_floor(unflushed / 4), kWalBufferBytesMin, kWalBufferBytesMax);
+  plan.unwritten_bytes_max = std::min(kUnwrittenBytesMax, plan.wal_buffer_bytes / 4 * 3);
+  plan.memtable_bytes = (unflushed - plan.wal_buffer_bytes) / plan.memtables_max;
   plan.block_cache_bytes = options.memory_bytes - unflushed;
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
   plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);

@@ -16,8 +16,8 @@ namespace mergedb::db {
 //   | WAL buffer | active memtable | immutable | immutable or standby  |   block cache ...   |
 struct MemoryPlan {
   size_t write_buffer_bytes = 0;
-  size_t staging_bytes = 0;
-  size_t undrained_bytes_max = 0;  // in the WAL buffer, not yet in a segment; a synced commit must write them
+  size_t wal_buffer_bytes = 0;
+  size_t unwritten_bytes_max = 0;  // in the WAL buffer, not yet in a segment; a synced commit must write them
   size_t memtable_bytes = 0;       // each; arena and index
   size_t memtables_max = 3;        // active, immutable and standby together
   size_t block_cache_bytes = 0;

@@ -9,7 +9,7 @@ namespace mergedb::db {
 
 using format::FileKind;
 
-void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& inventory, bool log_was_torn) {
+void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& inventory, bool wal_was_torn) {
   FileSystem* const files = store.options.env.file_system;
   const auto version = tree.version_set.Current()->version;
   const auto live = version->files();
@@ -18,7 +18,7 @@ void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& invent
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store.directory, number));
   }
-  if (log_was_torn) return;
+  if (wal_was_torn) return;
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number)) remove(format::TablePath(store.directory, number));
   }

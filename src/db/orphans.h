@@ -24,7 +24,7 @@ namespace mergedb::db {
 // and leaves other segments alone. If the WAL lost its tail, tables and blob files stay until the next open:
 // they may hold flushed changes of the lost tail. (WHY not lost/: a torn tail is common after a power cut,
 // and only people empty lost/.)
-void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& inventory, bool log_was_torn);
+void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& inventory, bool wal_was_torn);
 
 // The files of a damaged database, which an open moves to lost/.
 class KeptOrphans {

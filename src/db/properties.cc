@@ -72,7 +72,7 @@ void PutWriteCounters(const PropertySources& sources, const read::SuperVersion& 
   for (const auto& immutable : super_version.immutable) memtable_bytes += immutable->bytes_held();
   lines->Put("memtables", 1 + super_version.immutable.size());
   lines->Put("memtable_bytes", memtable_bytes);
-  lines->Put("wal_buffer_bytes", sources.store.memory.staging_bytes);
+  lines->Put("wal_buffer_bytes", sources.store.memory.wal_buffer_bytes);
   lines->Put("wal_buffer_is_mapped", log->is_mapped());
   lines->Put("wal_bytes_on_disk", log->bytes_on_disk());
   const auto& logged = log->counters();

@@ -23,11 +23,11 @@ Status WalEpochs::BeginNext() {
 
 Status WalEpochs::TryNext() {
   next_is_owed_ = true;
-  const VersionSet::WalStart start = FirstOfEpoch(epoch_ + 1, store_.options.env.entropy(), log_->next_sequence());
+  const VersionSet::WalStart start = FirstOfEpoch(epoch_ + 1, store_.options.env.entropy(), wal_->next_sequence());
   RETURN_IF_ERROR(CommitEpoch(start));
 
-  const auto failed_segments = log_->segments();
-  log_->Stop();
+  const auto failed_segments = wal_->segments();
+  wal_->Stop();
   RETURN_IF_ERROR(Create(start, {}));
   for (const kv::FileNumber number : failed_segments) {
     // If this fails, the file is an orphan.
@@ -55,8 +55,8 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
                              .epoch = start.epoch,
                              .salt = start.salt,
                              .first_sequence = start.sequence,
-                             .staging_bytes = store_.memory.staging_bytes,
-                             .undrained_bytes_max = store_.memory.undrained_bytes_max,
+                             .buffer_bytes = store_.memory.wal_buffer_bytes,
+                             .unwritten_bytes_max = store_.memory.unwritten_bytes_max,
                              .segment_bytes = store_.memory.segment_bytes,
                              .recycled_bytes = store_.memory.wal_quota_bytes,
                              .use_mapping = store_.options.use_mapped_wal_buffer,
@@ -68,7 +68,7 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
   {
     base::Lock lock(mutex_);
     epoch_ = start.epoch;
-    log_ = log;
+    wal_ = log;
   }
   if (!log->staging_file_bytes()) return {};
   Status status =
@@ -87,19 +87,19 @@ void WalEpochs::NoteFailure(const Status& status) {
   // writes that did not see it: transactions would have no serial order, and keys could land in a dropped
   // keyspace. In a new epoch the write did not happen.
   if (status.outcome_unknown()) next_is_owed_ = true;
-  if (log_->failure().ok() && !next_is_owed_) return;
+  if (wal_->failure().ok() && !next_is_owed_) return;
   // For later writes the outcome is known: they do not happen.
   failure_ = read::OfWrite(Status::Make(status.code(), status.message()), store_.directory);
 }
 
 Status WalEpochs::Finish() {
   RETURN_IF_ERROR(failure_);
-  RETURN_IF_ERROR(log_->MakeDurable());
+  RETURN_IF_ERROR(wal_->MakeDurable());
   // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
-  const wal::Mark end = log_->end();
+  const wal::Mark end = wal_->end();
   return tree_.committer.Commit(
       [&](const VersionSet::WalStart& from) {
-        return ManifestCommitter::WalFacts{end.position, log_->segments_from(from.position)};
+        return ManifestCommitter::WalFacts{end.position, wal_->segments_from(from.position)};
       },
       end.position, nullptr);
 }
@@ -122,12 +122,12 @@ void WalEpochs::Release(const VersionSet::WalStart& start) {
 
 std::shared_ptr<wal::Wal> WalEpochs::Current() const {
   base::Lock lock(mutex_);
-  return log_;
+  return wal_;
 }
 
 std::shared_ptr<wal::Wal> WalEpochs::Of(uint64_t epoch) const {
   base::Lock lock(mutex_);
-  return epoch == epoch_ ? log_ : nullptr;
+  return epoch == epoch_ ? wal_ : nullptr;
 }
 
 }  // namespace mergedb::db

@@ -40,8 +40,8 @@ class WalEpochs {
   // Makes the WAL durable and records its end in the MANIFEST. The caller stops the WAL.
   Status Finish();
 
-  wal::Wal& log() { return *log_; }
-  bool is_usable() const { return !log_->is_in_trouble() && !next_is_owed_; }
+  wal::Wal& wal() { return *wal_; }
+  bool is_usable() const { return !wal_->is_in_trouble() && !next_is_owed_; }
   const Status& failure() const { return failure_; }  // for writers, while the WAL is not usable
   VersionSet::WalStart At(const wal::Mark& mark) const;
 
@@ -71,7 +71,7 @@ class WalEpochs {
 
   mutable base::Mutex mutex_;
   // Both are replaced together, in the exclusive section and under mutex_; read under either.
-  std::shared_ptr<wal::Wal> log_;
+  std::shared_ptr<wal::Wal> wal_;
   uint64_t epoch_ = 0;
 };
 

@@ -37,8 +37,8 @@ void WriteController::UpdateTree(const read::SuperVersion& super_version, picker
 void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
   const uint64_t unflushed =
       super_version.immutable.size() * memory_.memtable_bytes + super_version.active->bytes_used();
-  const picker::Backlog backlog{.staged_bytes = wal_backlog_(),
-                                .staging_bytes_max = memory_.undrained_bytes_max,
+  const picker::Backlog backlog{.wal_bytes = wal_backlog_(),
+                                .wal_bytes_max = memory_.unwritten_bytes_max,
                                 .unflushed_bytes = unflushed,
                                 .unflushed_bytes_max = memory_.memtables_max * memory_.memtable_bytes,
                                 .runs = runs_.load(std::memory_order_relaxed),

@@ -26,7 +26,7 @@ Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileN
 Status WriteHost::SyncWal() {
   write::WriterQueue::ExclusiveSection section(queue_);
   RETURN_IF_ERROR(ResumeWal());
-  Status status = log().MakeDurable();
+  Status status = wal().MakeDurable();
   if (!status.ok()) WalFailed(status);
   return read::OfWrite(std::move(status), store_.directory);
 }
@@ -93,7 +93,7 @@ Status WriteHost::WaitForImmutableSlot() {
 
 void WriteHost::SwitchMemtable(std::shared_ptr<memtable::Memtable> next) {
   active_ = next;
-  tree_.version_set.SwitchMemtable(std::move(next), epochs_.At(pieces_from_ ? *pieces_from_ : log().end()));
+  tree_.version_set.SwitchMemtable(std::move(next), epochs_.At(pieces_from_ ? *pieces_from_ : wal().end()));
   background_->UpdateWriteDelay();
   background_->MemtableSwitched();
 }
@@ -163,7 +163,7 @@ Status WriteHost::ResumeWal() {
   if (epochs_.is_usable()) [[likely]]
     return {};
   if (epochs_.failure().ok()) {
-    const Status failure = log().failure();
+    const Status failure = wal().failure();
     if (failure.ok()) return {};
     WalFailed(failure);
   }

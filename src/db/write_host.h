@@ -93,7 +93,7 @@ class WriteHost final : private write::Host {
   void MakeRoomAnyway(const write::Room& room) override;
   bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
   bool FitsOneMemtable(const write::Room& room) const override;
-  wal::Wal& log() override { return epochs_.log(); }
+  wal::Wal& wal() override { return epochs_.wal(); }
   memtable::Memtable& active() override { return *active_; }
   void Publish(kv::Sequence last) override { checks_.Publish(last); }
   void WalFailed(const Status& status) override;
@@ -121,7 +121,7 @@ class WriteHost final : private write::Host {
   std::shared_ptr<memtable::Memtable> active_;
   std::optional<wal::Mark> pieces_from_;  // set while a large batch is applied piece by piece
   size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
-  const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.undrained_bytes_max) / 16;
+  const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.unwritten_bytes_max) / 16;
   uint64_t resume_not_before_nanos_ = 0;
 
   base::Mutex mutex_;

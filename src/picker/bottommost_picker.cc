@@ -142,7 +142,7 @@ std::optional<Part> BestPart(const PartitionMap& map, uint64_t step_bytes) {
   return part;
 }
 
-CompactionPick PlanFor(const PickInput& input, Span span, const PartitionMap& map, Part part,
+CompactionPick PickFor(const PickInput& input, Span span, const PartitionMap& map, Part part,
                        uint64_t partition_bytes) {
   format::Bounds bounds{.lower = map.partitions[part.first].bounds.lower,
                         .upper = map.partitions[part.last].bounds.upper};
@@ -184,7 +184,7 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
   if (!is_idle && over <= GainOnTheWay(map)) return std::nullopt;
   const auto part = BestPart(map, step.bytes);
   if (!part) return std::nullopt;
-  return PlanFor(input, span, map, *part, partition_bytes);
+  return PickFor(input, span, map, *part, partition_bytes);
 }
 
 namespace {

@@ -78,7 +78,7 @@ FreeLevels MakeFreeLevels(const PickInput& input) {
   return free_levels;
 }
 
-CompactionPick PlanFor(const PickInput& input, Span span, format::Level level, CompactionReason reason) {
+CompactionPick PickFor(const PickInput& input, Span span, format::Level level, CompactionReason reason) {
   CompactionPick pick = MakePick(input, span, {}, level, reason);
   pick.output_file_bytes = std::clamp(pick.input_bytes / 16, 2 * kMebibyte, kOutputBytes);
   return pick;
@@ -93,7 +93,7 @@ std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels
   if (span.newest >= oldest) return std::nullopt;
   const uint64_t behind = BytesOf(input, span.newest, oldest);
   if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
-  return PlanFor(input, span,
+  return PickFor(input, span,
                  std::max(free_levels.levels[oldest], CascadeLevel(input, BytesOf(input, span.newest, oldest + 1))),
                  CompactionReason::kSpace);
 }
@@ -104,7 +104,7 @@ std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLev
     if (free_levels.levels[span.oldest] - free_levels.levels[span.newest] != kAdjacentRuns - 1) continue;
     const format::Level level_end = i + 1 < free_levels.count() ? free_levels.levels[i + 1] : free_levels.level_end;
     const format::Level level = std::min(CascadeLevel(input, BytesOf(input, span.newest, i + 1)), level_end - 1);
-    return PlanFor(input, span, std::max(level, free_levels.levels[i]), CompactionReason::kAdjacentFull);
+    return PickFor(input, span, std::max(level, free_levels.levels[i]), CompactionReason::kAdjacentFull);
   }
   return std::nullopt;
 }
@@ -118,13 +118,13 @@ std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevel
     if (next < free_levels.count() && free_levels.levels[next] == level) {
       bytes += input.version.runs()[next++]->bytes_with_values();
     } else if (bytes < CapacityOf(input, level)) {
-      return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, CompactionReason::kPrefix);
+      return PickFor(input, {.newest = 0, .oldest = next - 1}, level, CompactionReason::kPrefix);
     }
   }
   // No level above the running compaction has room. If too many flushed runs wait, compact all free runs into
   // the last free level.
   if (free_levels.flushed < kFlushedRunsUrgent || free_levels.level_end < 2) return std::nullopt;
-  return PlanFor(input, {.newest = 0, .oldest = free_levels.count() - 1}, free_levels.level_end - 1,
+  return PickFor(input, {.newest = 0, .oldest = free_levels.count() - 1}, free_levels.level_end - 1,
                  CompactionReason::kPrefix);
 }
 

@@ -49,8 +49,8 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = PickBottommost(input)) return pick;
   // While writes come, garbage collection starts early, but only after compaction: it would move values that
   // a compaction finds to be garbage.
-  const bool may_clean = input.urgency != Urgency::kWriting || BytesOverBound(input) > 0;
-  if (may_clean) {
+  const bool may_collect = input.urgency != Urgency::kWriting || BytesOverBound(input) > 0;
+  if (may_collect) {
     if (auto pick = PickBlobGarbage(input)) return pick;
   }
   if (auto pick = PickTombstones(input)) return pick;

@@ -27,7 +27,7 @@ constexpr double kNanosPerByte = 8.0;
 }  // namespace
 
 uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t write_delay_us_max) {
-  const double worst = std::max({Progress(backlog.staged_bytes, backlog.staging_bytes_max, kStagedStart),
+  const double worst = std::max({Progress(backlog.wal_bytes, backlog.wal_bytes_max, kStagedStart),
                                  Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart),
                                  Progress(backlog.runs, backlog.runs_max, kRunsStart),
                                  Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart)});

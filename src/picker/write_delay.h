@@ -16,8 +16,8 @@
 namespace mergedb::picker {
 
 struct Backlog {
-  uint64_t staged_bytes = 0;  // the WAL's backlog (Wal::backlog), against its maximum
-  uint64_t staging_bytes_max = 0;
+  uint64_t wal_bytes = 0;  // the WAL's backlog (Wal::backlog), against its maximum
+  uint64_t wal_bytes_max = 0;
   uint64_t unflushed_bytes = 0;  // active and immutable memtables
   uint64_t unflushed_bytes_max = 0;
   uint64_t runs = 0;         // sorted runs

@@ -45,9 +45,9 @@ class WalImpl final : public Wal {
   uint64_t backlog() const override {
     const uint64_t end = writer_->appended_end(), limit = writer_->BufferLimit();
     const uint64_t room = limit > end ? limit - end : 0;
-    return undrained_bytes_max() - std::min(undrained_bytes_max(), room);
+    return unwritten_bytes_max() - std::min(unwritten_bytes_max(), room);
   }
-  uint64_t undrained_bytes_max() const override { return writer_->undrained_bytes_max(); }
+  uint64_t unwritten_bytes_max() const override { return writer_->unwritten_bytes_max(); }
   bool is_mapped() const override { return writer_->buffer().is_mapped(); }
   std::optional<uint64_t> staging_file_bytes() const override {
     return is_mapped() ? std::optional<uint64_t>(writer_->buffer().size()) : std::nullopt;
@@ -95,19 +95,19 @@ class WalImpl final : public Wal {
 };
 
 Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
-  const size_t ring_bytes = std::bit_ceil(std::clamp(options.staging_bytes, kRingBytesMin, kRingBytesMax));
+  const size_t ring_bytes = std::bit_ceil(std::clamp(options.buffer_bytes, kRingBytesMin, kRingBytesMax));
   const size_t frame_bytes_max = ring_bytes / 4;
   auto log = std::unique_ptr<WalImpl>(new WalImpl(options, frame_bytes_max - kFrameHeaderBytes));
   ASSIGN_OR_RETURN(auto buffer,
                    WalBuffer::Create(options.file_system, options.directory, ring_bytes, frame_bytes_max + kBlockBytes,
                                      options.use_mapping && !options.file_system->is_append_only()));
   // A frame must find room once all bytes before it are written, for any value of the option.
-  const size_t undrained_bytes_max = std::clamp(options.undrained_bytes_max, frame_bytes_max, ring_bytes);
+  const size_t unwritten_bytes_max = std::clamp(options.unwritten_bytes_max, frame_bytes_max, ring_bytes);
   log->buffer_ = buffer->data();
   log->ring_mask_ = buffer->size() - 1;
   log->nudge_bytes_ = std::min(kNudgeBytes, ring_bytes / 8);
   log->nudge_at_ = log->nudge_bytes_;
-  log->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), undrained_bytes_max, &log->counters_);
+  log->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), unwritten_bytes_max, &log->counters_);
   RETURN_IF_ERROR(log->writer_->segments().Adopt(options.reusable_segments));
   return std::unique_ptr<Wal>(std::move(log));
 }

@@ -66,8 +66,8 @@ struct Options {
   uint64_t epoch = 1;
   uint64_t salt = 0;
   kv::Sequence first_sequence = 1;
-  size_t staging_bytes = size_t{16} << 20;  // size of the WAL buffer: rounded up to a power of two, 32 KiB to 1 GiB
-  size_t undrained_bytes_max = size_t{8} << 20;
+  size_t buffer_bytes = size_t{16} << 20;  // size of the WAL buffer: rounded up to a power of two, 32 KiB to 1 GiB
+  size_t unwritten_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
   // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
   size_t recycled_bytes = 0;
@@ -113,9 +113,9 @@ class Wal {
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t unwritten_bytes() const = 0;
   // The used part of the room for unwritten bytes, plus the part that is missing while the next segment is
-  // made. A writer waits when it reaches undrained_bytes_max(). A backlog for the write delay.
+  // made. A writer waits when it reaches unwritten_bytes_max(). A backlog for the write delay.
   virtual uint64_t backlog() const = 0;
-  virtual uint64_t undrained_bytes_max() const = 0;
+  virtual uint64_t unwritten_bytes_max() const = 0;
   virtual bool is_mapped() const = 0;
   // The size of the file STAGING, which holds the bytes that no segment holds; empty if there is no such file. The
   // file and its name are durable before the first frame enters it, so the MANIFEST may require it from then on.

@@ -7,11 +7,11 @@
 
 namespace mergedb::wal {
 
-WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max,
+WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t unwritten_bytes_max,
                      Wal::Counters* counters)
     : options_(options),
       buffer_(std::move(buffer)),
-      undrained_bytes_max_(undrained_bytes_max),
+      unwritten_bytes_max_(unwritten_bytes_max),
       wake_bytes_(std::min<uint64_t>(kStepBytes, buffer_->size() / 8)),
       counters_(counters),
       segments_(options, buffer_->is_mapped(), std::max(buffer_->size(), options.recycled_bytes), counters),
@@ -69,7 +69,7 @@ void WalWriter::Stop() {
 
 uint64_t WalWriter::BufferLimit() const {
   const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + buffer_->size();
-  return std::min({kept_limit, written_end() + undrained_bytes_max_, segments_.reserved_end()});
+  return std::min({kept_limit, written_end() + unwritten_bytes_max_, segments_.reserved_end()});
 }
 
 // One write, from written_end() towards `target`, which is an end of the buffered frames.

@@ -42,7 +42,7 @@ inline constexpr uint64_t kSyncNanosMax = 1'000'000'000;
 
 class WalWriter : public std::enable_shared_from_this<WalWriter> {
  public:
-  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max,
+  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t unwritten_bytes_max,
             Wal::Counters* counters);
 
   WalBuffer& buffer() { return *buffer_; }
@@ -54,11 +54,11 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
     appended_end_.store(end, std::memory_order_release);  // WHY release: the bytes of the frames first
   }
 
-  // The end of the positions that may be buffered now: by the buffer's size, undrained_bytes_max and the
+  // The end of the positions that may be buffered now: by the buffer's size, unwritten_bytes_max and the
   // reserved segments.
   uint64_t BufferLimit() const;
   bool trouble() const { return trouble_.load(std::memory_order_relaxed); }  // WHY relaxed: a hint; Check() is exact
-  uint64_t undrained_bytes_max() const { return undrained_bytes_max_; }
+  uint64_t unwritten_bytes_max() const { return unwritten_bytes_max_; }
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
   uint64_t written_end() const { return written_end_.load(std::memory_order_acquire); }
   uint64_t appended_end() const { return appended_end_.load(std::memory_order_acquire); }
@@ -130,7 +130,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
 
   const Options options_;
   const std::unique_ptr<WalBuffer> buffer_;
-  const size_t undrained_bytes_max_;
+  const size_t unwritten_bytes_max_;
   const uint64_t wake_bytes_;
   Wal::Counters* const counters_;
   Segments segments_;

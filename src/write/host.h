@@ -33,7 +33,7 @@ class Host {
   // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
   virtual bool WaitForDescriptors() { return false; }
   virtual bool FitsOneMemtable(const Room& room) const = 0;
-  virtual wal::Wal& log() = 0;
+  virtual wal::Wal& wal() = 0;
   virtual memtable::Memtable& active() = 0;
   virtual void Publish(kv::Sequence last) = 0;
   // The WAL takes no more frames: `status` says why. Called once per failed group.

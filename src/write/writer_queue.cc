@@ -276,7 +276,7 @@ void WriterQueue::Lead(Waiter& leader) {
     failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
   if (leader.change->durability != Durability::kNoWal) {
-    status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
+    status = is_synced ? host_.wal().MakeDurable() : host_.wal().WriteThrough();
     if (is_synced) Count(&counters_.syncs, 1);
     if (!status.ok()) {
       const Status unknown = status.WithOutcomeUnknown();
@@ -300,7 +300,7 @@ void WriterQueue::Lead(Waiter& leader) {
 // Assigns the sequences of the change and appends its frame to the WAL.
 void WriterQueue::Stage(Waiter& waiter) {
   const Change& change = *waiter.change;
-  wal::Wal& log = host_.log();
+  wal::Wal& log = host_.wal();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
   if (!waiter.status.ok()) return;
@@ -347,7 +347,7 @@ Status WriterQueue::Apply(Waiter& waiter) {
 void WriterQueue::LeadLarge(Waiter& waiter) {
   if (!waiter.status.ok()) return;
   const Change& change = *waiter.change;
-  wal::Wal& log = host_.log();
+  wal::Wal& log = host_.wal();
   const wal::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);

@@ -57,7 +57,7 @@ TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
     options.memory_bytes = 4 * buffer;
     ASSERT_OK(CheckOptions(&options));
     const MemoryPlan pick = PlanMemory(options);
-    EXPECT_LE(pick.staging_bytes + pick.memtables_max * pick.memtable_bytes, 2 * buffer) << buffer;
+    EXPECT_LE(pick.wal_buffer_bytes + pick.memtables_max * pick.memtable_bytes, 2 * buffer) << buffer;
     EXPECT_GT(pick.memtable_bytes, 0u);
     EXPECT_LE(pick.memtable_bytes, memtable::kMemoryBytesMax);
     EXPECT_LE(pick.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;

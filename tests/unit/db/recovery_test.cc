@@ -72,7 +72,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
                                    .database_id = 7,
                                    .salt = 42,
                                    .first_sequence = first,
-                                   .staging_bytes = 32 << 10,
+                                   .buffer_bytes = 32 << 10,
                                    .segment_bytes = 64 << 10,
                                    .allocate_number = [&] { return kv::FileNumber{next_file++}; },
                                    .reusable_segments = {}});

@@ -30,7 +30,7 @@ class WriteControllerTest : public ::testing::Test {
 
   const kv::Order order_{BytewiseComparator()};
   Options options_;
-  MemoryPlan memory_{.undrained_bytes_max = 1 * kMebi, .memtable_bytes = 1 * kMebi, .memtables_max = 3};
+  MemoryPlan memory_{.unwritten_bytes_max = 1 * kMebi, .memtable_bytes = 1 * kMebi, .memtables_max = 3};
   testing::ManualClock clock_;
   write::WriteDelay delay_{&clock_, kMebi};
   uint64_t wal_backlog_ = 0;
@@ -47,7 +47,7 @@ TEST_F(WriteControllerTest, NoBacklogNoDelay) {
 
 TEST_F(WriteControllerTest, ABacklogOfTheWalDelaysWrites) {
   SetTree(kOneRun);
-  wal_backlog_ = memory_.undrained_bytes_max * 9 / 10;
+  wal_backlog_ = memory_.unwritten_bytes_max * 9 / 10;
   EXPECT_EQ(delay_.rate(), 0u) << "it counts from the next update on";
   controller_.UpdateDelay(super_version_);
   EXPECT_GT(delay_.rate(), 0u);

@@ -13,8 +13,8 @@ constexpr uint64_t kPauseMicros = 10'000;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 
 Backlog LowBacklog() {
-  return {.staged_bytes = 2 * kMebi,
-          .staging_bytes_max = 16 * kMebi,
+  return {.wal_bytes = 2 * kMebi,
+          .wal_bytes_max = 16 * kMebi,
           .unflushed_bytes = 20 * kMebi,
           .unflushed_bytes_max = 32 * kMebi,
           .runs = 20,
@@ -24,11 +24,11 @@ Backlog LowBacklog() {
 }
 
 uint64_t* FieldOf(Backlog& backlog, int which) {
-  uint64_t* const fields[] = {&backlog.staged_bytes, &backlog.unflushed_bytes, &backlog.runs, &backlog.upper_bytes};
+  uint64_t* const fields[] = {&backlog.wal_bytes, &backlog.unflushed_bytes, &backlog.runs, &backlog.upper_bytes};
   return fields[which];
 }
 uint64_t MaxOf(const Backlog& backlog, int which) {
-  const uint64_t maxima[] = {backlog.staging_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max,
+  const uint64_t maxima[] = {backlog.wal_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max,
                              backlog.upper_bytes_max};
   return maxima[which];
 }
@@ -52,7 +52,7 @@ TEST(WriteDelayRate, NeverFallsAndNeverJumpsAsPendingBytesGrow) {
   for (int which = 0; which < 4; ++which) {
     Backlog backlog = LowBacklog();
     const uint64_t backlog_max = 100'000;
-    (which == 0   ? backlog.staging_bytes_max
+    (which == 0   ? backlog.wal_bytes_max
      : which == 1 ? backlog.unflushed_bytes_max
      : which == 2 ? backlog.runs_max
                   : backlog.upper_bytes_max) = backlog_max;

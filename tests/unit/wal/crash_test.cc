@@ -25,7 +25,7 @@ class CrashRun {
   void Run(int frames) {
     Options options = fixture_.LogOptions();
     if (size_ == Size::kRoomy) {
-      options.staging_bytes = options.undrained_bytes_max = size_t{256} << 10;
+      options.buffer_bytes = options.unwritten_bytes_max = size_t{256} << 10;
       options.segment_bytes = size_t{384} << 10;
     }
     log_ = fixture_.Create(options);

@@ -26,7 +26,7 @@ class PosixWal : public ::testing::TestWithParam<bool> {
     options.directory = directory_.path();
     options.database_id = kDatabase;
     options.salt = 42;
-    options.staging_bytes = size_t{256} << 10;
+    options.buffer_bytes = size_t{256} << 10;
     options.segment_bytes = size_t{1} << 20;
     options.use_mapping = GetParam();
     options.allocate_number = [this] { return kv::FileNumber(next_file_++); };

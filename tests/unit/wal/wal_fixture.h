@@ -104,8 +104,8 @@ class WalFixture {
     options.directory = kDirectory;
     options.database_id = kDatabase;
     options.salt = 42;
-    options.staging_bytes = size_t{32} << 10;
-    options.undrained_bytes_max = size_t{16} << 10;
+    options.buffer_bytes = size_t{32} << 10;
+    options.unwritten_bytes_max = size_t{16} << 10;
     options.segment_bytes = size_t{64} << 10;
     options.allocate_number = [this] { return kv::FileNumber(next_file--); };
     return options;

@@ -31,12 +31,12 @@ class FakeHost final : public Host {
     auto made = wal::Wal::Create({.file_system = &files,
                                   .executor = &executor,
                                   .directory = "/d",
-                                  .staging_bytes = 32 << 10,
+                                  .buffer_bytes = 32 << 10,
                                   .segment_bytes = 1 << 20,
                                   .allocate_number = [this] { return kv::FileNumber{next_file++}; },
                                   .reusable_segments = {}});
     EXPECT_OK(made.status());
-    log_ = std::move(*made);
+    wal_ = std::move(*made);
     Seal();
   }
   void Seal() { memtables.push_back(pool->NewMemtable(order)); }
@@ -63,7 +63,7 @@ class FakeHost final : public Host {
   bool FitsOneMemtable(const Room& room) const override {
     return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
   }
-  wal::Wal& log() override { return *log_; }
+  wal::Wal& wal() override { return *wal_; }
   memtable::Memtable& active() override { return *memtables.back(); }
   void Publish(kv::Sequence last) override {
     EXPECT_GT(last, published);
@@ -100,7 +100,7 @@ class FakeHost final : public Host {
   int waits_for_descriptors = 0;
 
  private:
-  std::unique_ptr<wal::Wal> log_;
+  std::unique_ptr<wal::Wal> wal_;
 };
 
 class WriterQueueTest : public ::testing::Test {
@@ -123,7 +123,7 @@ TEST_F(WriterQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
   ASSERT_OK(Write(batch));
   EXPECT_EQ(host_.published, 3u);
   EXPECT_EQ(host_.entries(), 3u);
-  EXPECT_EQ(host_.log().next_sequence(), 4u);
+  EXPECT_EQ(host_.wal().next_sequence(), 4u);
   EXPECT_EQ(queue_.counters().records, 3u);
 }
 
@@ -142,15 +142,15 @@ TEST_F(WriterQueueTest, PublishesWhatTheMemtableHolds) {
 
 TEST_F(WriterQueueTest, SyncsOnlyWhenAsked) {
   ASSERT_OK(Put("a"));
-  EXPECT_EQ(host_.log().durable_position(), 0u);
+  EXPECT_EQ(host_.wal().durable_position(), 0u);
   ASSERT_OK(Put("b", Durability::kSynced));
-  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);
+  EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);
   EXPECT_EQ(queue_.counters().syncs, 1u);
 }
 
 TEST_F(WriterQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
   ASSERT_OK(Put("a", Durability::kNoWal));
-  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.wal().end().position, 0u);
   EXPECT_EQ(host_.published, 1u);
   ASSERT_OK(Put("b"));
   EXPECT_EQ(host_.published, 2u);
@@ -160,7 +160,7 @@ TEST_F(WriterQueueTest, WritesNothingWhenTheHostRefuses) {
   host_.before_group = Status::IOError("refused");
   EXPECT_THAT(Put("a"), StatusIs(Code::kIOError));
   EXPECT_FALSE(Put("a").outcome_unknown());
-  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.wal().end().position, 0u);
   EXPECT_EQ(host_.entries(), 0u);
 }
 
@@ -185,9 +185,9 @@ WriteBatch LargeBatch() {
 TEST_F(WriterQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
   ASSERT_OK(Put("a"));
   host_.conflict_key = "b";
-  const wal::Mark before = host_.log().end();
+  const wal::Mark before = host_.wal().end();
   EXPECT_THAT(Put("b"), StatusIs(Code::kConflict));
-  EXPECT_EQ(host_.log().end().position, before.position);
+  EXPECT_EQ(host_.wal().end().position, before.position);
   EXPECT_EQ(host_.entries(), 1u);
   EXPECT_EQ(host_.published, 1u);
   ASSERT_OK(Put("c"));
@@ -377,7 +377,7 @@ TEST_F(WriterQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
   WriteBatch small;
   small.Put("a", "value");
   for (const WriteBatch& batch : {LargeBatch(), small}) {
-    host_.log().SkipTo(kv::kSequenceMax - batch.rep().size());
+    host_.wal().SkipTo(kv::kSequenceMax - batch.rep().size());
     EXPECT_OK(Write(batch)) << batch.count();
     EXPECT_THAT(Write(batch), StatusIs(Code::kNotSupported)) << batch.count();
   }
@@ -391,7 +391,7 @@ TEST_F(WriterQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   EXPECT_EQ(host_.entries(), 100u);
   EXPECT_GT(host_.memtables.size(), 2u);
   EXPECT_FALSE(host_.in_pieces);
-  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);  // before a piece can reach a table
+  EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);  // before a piece can reach a table
 }
 
 TEST_F(WriterQueueTest, NeverLeavesALargeBatchHalfApplied) {
