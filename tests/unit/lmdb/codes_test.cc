@@ -53,8 +53,10 @@ TEST(LmdbTexts, BeginWithTheNameOfTheirCode) {
 
 TEST(LmdbTexts, OfOtherNumbersAreTheSystems) {
   EXPECT_STREQ(mdb_strerror(0), "Successful return: 0");
-  for (const int code : {MDB_KEYEXIST - 1, MDB_LAST_ERRCODE + 1, int{EINVAL}, -1})
-    EXPECT_EQ(std::string(mdb_strerror(code)), strerror(code)) << code;
+  for (const int code : {MDB_KEYEXIST - 1, MDB_LAST_ERRCODE + 1, int{EINVAL}, -1}) {
+    const std::string expected = strerror(code);  // WHY a copy: mdb_strerror uses the same buffer of the C library
+    EXPECT_EQ(mdb_strerror(code), expected) << code;
+  }
 }
 
 TEST(LmdbVersion, IsToldInPartsThatAreAskedFor) {
