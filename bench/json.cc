@@ -23,6 +23,19 @@ ordered_json SamplesJson(const std::vector<Sample>& samples) {
   return {{"columns", {"seconds", "ops", "disk_bytes", "runs", "device_bytes_written"}}, {"rows", rows}};
 }
 
+ordered_json SizeJson(const DirectorySize& size) {
+  return {{"allocated", size.allocated}, {"apparent", size.apparent}};
+}
+
+void AddLoadCost(const LoadCost& cost, ordered_json* json) {
+  if (cost.device_drained) (*json)["device_bytes_per_user_byte"] = *cost.device_drained;
+  if (cost.device_closed) (*json)["device_bytes_per_user_byte_closed"] = *cost.device_closed;
+  ordered_json& directory = (*json)["directory_bytes"];
+  directory["largest"] = SizeJson(cost.size_peak);
+  if (cost.size_drained) directory["drained"] = SizeJson(*cost.size_drained);
+  if (cost.size_closed) directory["closed"] = SizeJson(*cost.size_closed);
+}
+
 ordered_json ResultJson(const Result& result) {
   const ThreadStats& stats = result.stats;
   const double seconds = stats.wall_seconds();
@@ -37,16 +50,18 @@ ordered_json ResultJson(const Result& result) {
       {"cpu_system_seconds", result.cpu.system_seconds},
       {"threads", result.threads},
       {"bytes", stats.bytes()},
+      {"user_bytes", stats.user_bytes()},
       {"found", stats.found()},
       {"device_bytes_written", result.device.written},
       {"device_bytes_read", result.device.read},
-      {"disk_bytes", result.disk_bytes},
-      {"disk_bytes_peak", result.disk_bytes_peak},
+      {"disk_bytes", result.size.allocated},
+      {"disk_bytes_peak", result.size_peak.allocated},
       {"rss_bytes_peak", result.rss_bytes_peak},
       {"runs", result.runs},
       {"message", stats.message()},
   };
   if (result.write_memory_bytes_peak >= 0) json["write_memory_bytes_peak"] = result.write_memory_bytes_peak;
+  if (result.load) AddLoadCost(*result.load, &json);
   if (stats.latencies().count() > 0) json["latency_us"] = LatencyJson(stats.latencies());
   if (result.open_loop) {
     json["open_loop"] = {{"rate", result.open_loop->rate},

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -63,31 +64,47 @@ Cpu ProcessCpu() {
   return {.user_seconds = Seconds(usage.ru_utime), .system_seconds = Seconds(usage.ru_stime)};
 }
 
-DeviceCounter::DeviceCounter(const std::string& directory) : source_(DiskStatFile(directory)) {
-  if (source_.empty()) source_ = "/proc/self/io";
+std::optional<DeviceBytes> ParseBlockStat(const std::string& line) {
+  std::istringstream words(line);
+  uint64_t fields[7] = {};  // reads, merged, sectors read, ms, writes, merged, sectors written
+  for (uint64_t& field : fields) {
+    if (!(words >> field)) return std::nullopt;
+  }
+  constexpr uint64_t kSectorBytes = 512;  // for every device
+  return DeviceBytes{.read = fields[2] * kSectorBytes, .written = fields[6] * kSectorBytes};
+}
+
+DeviceCounter::DeviceCounter(const std::string& directory)
+    : source_(DiskStatFile(directory)), is_block_device_(!source_.empty()) {
+  if (!is_block_device_) source_ = "/proc/self/io";
 }
 
 DeviceBytes DeviceCounter::Now() const {
-  if (source_ == "/proc/self/io") {
+  if (!is_block_device_) {
     return {.read = NumberAfter("/proc/self/io", "read_bytes: "),
             .written = NumberAfter("/proc/self/io", "write_bytes: ")};
   }
   std::ifstream file(source_);
-  uint64_t fields[7] = {};  // reads, merged, sectors read, ms, writes, merged, sectors written
-  for (uint64_t& field : fields) file >> field;
-  return {.read = fields[2] * 512, .written = fields[6] * 512};
+  std::string line;
+  std::getline(file, line);
+  return ParseBlockStat(line).value_or(DeviceBytes{});
 }
 
-uint64_t DirectoryBytes(const std::string& directory) {
-  uint64_t bytes = 0;
+DirectorySize LargestOf(DirectorySize a, DirectorySize b) {
+  return {.allocated = std::max(a.allocated, b.allocated), .apparent = std::max(a.apparent, b.apparent)};
+}
+
+DirectorySize SizeOfDirectory(const std::string& directory) {
+  DirectorySize size;
   std::error_code error;
   for (std::filesystem::recursive_directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
     struct stat about;
-    if (lstat(it->path().c_str(), &about) == 0 && S_ISREG(about.st_mode))
-      bytes += static_cast<uint64_t>(about.st_blocks) * 512;
+    if (lstat(it->path().c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    size.allocated += static_cast<uint64_t>(about.st_blocks) * 512;
+    size.apparent += static_cast<uint64_t>(about.st_size);
   }
-  return bytes;
+  return size;
 }
 
 void SyncFileSystem(const std::string& directory) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace mergedb::bench {
@@ -31,19 +32,30 @@ struct DeviceBytes {
   uint64_t read = 0;
   uint64_t written = 0;
 };
+// The counters of a line of a block device's stat file; nullopt if the line is none.
+std::optional<DeviceBytes> ParseBlockStat(const std::string& line);
+
 class DeviceCounter {
  public:
   explicit DeviceCounter(const std::string& directory);
   DeviceBytes Now() const;
   const std::string& source() const { return source_; }  // "/sys/block/vda/stat" or "/proc/self/io"
+  // False on a file system without a block device, such as tmpfs. Then no counter shows the writes of the page cache.
+  bool is_block_device() const { return is_block_device_; }
 
  private:
   std::string source_;
+  bool is_block_device_;
 };
 
-// Allocated bytes of the regular files in the directory tree. Files that disappear during the count are left
-// out.
-uint64_t DirectoryBytes(const std::string& directory);
+// The bytes of the regular files in a directory tree.
+struct DirectorySize {
+  uint64_t allocated = 0;
+  uint64_t apparent = 0;
+};
+DirectorySize LargestOf(DirectorySize a, DirectorySize b);  // of each of the two sizes
+// Files that disappear during the count are left out.
+DirectorySize SizeOfDirectory(const std::string& directory);
 // Writes the dirty pages of the directory's file system to the device.
 void SyncFileSystem(const std::string& directory);
 

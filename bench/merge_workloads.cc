@@ -45,7 +45,7 @@ void UpdateWith(Task& task, Change change) {
   NumberSource numbers(MergedKeys(task.flags), false, task.seed);
   NumberValues values(task.seed, work.value_bytes);
   std::string value;
-  int64_t found = 0;
+  int64_t found = 0, put_bytes = 0;
   for (int64_t i = 0; i < work.num; ++i) {
     key.Set(numbers.Next(i));
     const bool is_found = reader->Get(key.view(), &value);
@@ -54,9 +54,11 @@ void UpdateWith(Task& task, Change change) {
     change(values.Next(), is_found, &value);
     writer->Put(key.view(), value);
     writer->Commit();
+    put_bytes += static_cast<int64_t>(key.view().size() + value.size());
     task.stats.FinishedOps(1);
   }
   task.stats.AddFound(found);
+  task.stats.AddUserBytes(put_bytes);
   task.stats.AddBytes(work.num * static_cast<int64_t>(key.view().size() + static_cast<size_t>(work.value_bytes)));
   task.stats.AddMessage("( updates:" + Number(work.num) + " found:" + Number(found) + ")");
 }
@@ -93,7 +95,9 @@ void MergeRandom(Task& task) {
     writer->Commit();
     task.stats.FinishedOps(count);
   }
-  task.stats.AddBytes(work.num * static_cast<int64_t>(key.view().size() + static_cast<size_t>(work.value_bytes)));
+  const int64_t bytes = work.num * (static_cast<int64_t>(key.view().size()) + work.value_bytes);
+  task.stats.AddBytes(bytes);
+  task.stats.AddUserBytes(bytes);
   task.stats.AddMessage("( updates:" + Number(work.num) + ")");
 }
 
@@ -120,6 +124,7 @@ void ReadRandomMergeRandom(Task& task) {
     task.stats.FinishedOps(1);
   }
   task.stats.AddFound(found);
+  task.stats.AddUserBytes(merges * (static_cast<int64_t>(key.view().size()) + work.value_bytes));
   task.stats.AddMessage("(reads:" + Number(work.num - merges) + " merges:" + Number(merges) +
                         " total:" + Number(work.num) + " hits:" + Number(found) +
                         " maxlength:" + Number(static_cast<int64_t>(longest)) + ")");

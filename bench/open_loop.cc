@@ -63,7 +63,9 @@ void RunOpenLoop(Task& task) {
   control.join();
 
   task.stats.AddLatencies(result.puts);
-  task.stats.AddBytes(task.stats.done() * static_cast<int64_t>(key.view().size() + value_bytes));
+  const int64_t bytes = task.stats.done() * static_cast<int64_t>(key.view().size() + value_bytes);
+  task.stats.AddBytes(bytes);
+  task.stats.AddUserBytes(bytes);
   const auto millis = [](uint64_t nanos) { return std::to_string(static_cast<double>(nanos) * 1e-6).substr(0, 6); };
   task.stats.AddMessage("(p99.9 " + millis(result.puts.Percentile(99.9)) + " p99.99 " +
                         millis(result.puts.Percentile(99.99)) + " max " + millis(result.puts.max()) +

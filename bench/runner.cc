@@ -24,8 +24,8 @@ void PrintDetails(const Result& result) {
   const auto& latencies = result.stats.latencies();
   std::printf("%15s%.3f cpu us/op, device %.1f MB, disk %.1f MB (peak %.1f), rss peak %.1f MB, runs %lld", "",
               result.cpu_micros_per_op(), static_cast<double>(result.device.written) / 1048576.0,
-              static_cast<double>(result.disk_bytes) / 1048576.0,
-              static_cast<double>(result.disk_bytes_peak) / 1048576.0,
+              static_cast<double>(result.size.allocated) / 1048576.0,
+              static_cast<double>(result.size_peak.allocated) / 1048576.0,
               static_cast<double>(result.rss_bytes_peak) / 1048576.0, static_cast<long long>(result.runs));
   if (latencies.count() > 0) {
     std::printf(", p99 %.1f us, p99.99 %.1f us, max %.1f us", static_cast<double>(latencies.Percentile(99)) * 1e-3,
@@ -53,8 +53,20 @@ void Runner::Open() {
   if (!device_) device_ = std::make_unique<DeviceCounter>(path_);
 }
 
-void Runner::StartAfresh() {
+// Ends the costs of all loads, which count what the close and a sync write.
+void Runner::Close() {
   engine_.reset();
+  if (!load_meter_.has_rows()) return;
+  SyncFileSystem(path_);
+  load_meter_.Close(BlockDeviceWritten(device_->Now()), SizeOfDirectory(path_));
+}
+
+std::optional<uint64_t> Runner::BlockDeviceWritten(const DeviceBytes& device) const {
+  return device_->is_block_device() ? std::optional(device.written) : std::nullopt;
+}
+
+void Runner::StartAfresh() {
+  Close();
   DestroyEngine(flags_, path_);
 }
 
@@ -65,6 +77,10 @@ bool Runner::RunAll() {
     if (!name.empty()) RunOne(name);
   }
   if (owes_fold_) RunOne("foldall");
+  Close();
+  for (const auto& result : results_) {
+    if (flags_.details && result->load) std::fputs(LoadCostLine(result->name, *result->load).c_str(), stdout);
+  }
   return !has_skipped_;
 }
 
@@ -83,6 +99,7 @@ void Runner::RunOne(const std::string& name) {
     StartAfresh();
   }
   Open();
+  if (workload->needs_fresh_db) SyncFileSystem(path_);  // so that the load is not charged with older dirty pages
   if (workload->merges && !engine_->CanMerge()) {
     std::printf("%-12s : skipped (--merge_operator is unknown)\n", name.c_str());
     has_skipped_ = true;
@@ -162,15 +179,16 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   if (sampler) {
     result->cpu.system_seconds = std::max(0.0, result->cpu.system_seconds - sampler->cpu_seconds());
     result->samples = sampler->samples();
-    result->disk_bytes_peak = sampler->disk_bytes_peak();
+    result->size_peak = sampler->size_peak();
     result->write_memory_bytes_peak = sampler->write_memory_bytes_peak();
   }
+  const DeviceBytes device_unsynced = device_->Now();
   if (workload.waits_for_background) SyncFileSystem(path_);
   const DeviceBytes device_after = device_->Now();
   result->device = {.read = device_after.read - device_before.read,
                     .written = device_after.written - device_before.written};
-  result->disk_bytes = DirectoryBytes(path_);
-  result->disk_bytes_peak = std::max(result->disk_bytes_peak, result->disk_bytes);
+  result->size = SizeOfDirectory(path_);
+  result->size_peak = LargestOf(result->size_peak, result->size);
   result->runs = engine->RunCount();
 
   // The result has the message of the background writer, but not its time and count.
@@ -184,6 +202,12 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   }
   if (has_background_writer) result->stats.AddMessage(tasks[0]->stats.message());
   result->open_loop = std::move(tasks[first]->open_loop);
+
+  int64_t user_bytes = 0;
+  for (const auto& task : tasks) user_bytes += task->stats.user_bytes();
+  if (result->stats.user_bytes() > 0) result->load.emplace();
+  load_meter_.AddRow(result->load ? &*result->load : nullptr, user_bytes, device_before.written, result->size_peak);
+  if (workload.waits_for_background) load_meter_.Drain(BlockDeviceWritten(device_unsynced), result->size);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench/engines/engine.h"
 #include "bench/flags.h"
+#include "bench/load_cost.h"
 #include "bench/measure.h"
 #include "bench/sampler.h"
 #include "bench/workloads.h"
@@ -21,13 +22,14 @@ struct Result {
   // A benchmark that waits for background work also syncs the file system, so that load + wait includes all
   // writes.
   DeviceBytes device;
-  uint64_t disk_bytes = 0;
-  uint64_t disk_bytes_peak = 0;
+  DirectorySize size;
+  DirectorySize size_peak;
   int64_t write_memory_bytes_peak = -1;
   uint64_t rss_bytes_peak = 0;
   int64_t runs = 0;
   std::vector<Sample> samples;
   std::optional<OpenLoopResult> open_loop;
+  std::optional<LoadCost> load;  // of a benchmark that writes; complete when the database is closed
 
   double cpu_micros_per_op() const {
     return cpu.seconds() * 1e6 / static_cast<double>(stats.done() < 1 ? 1 : stats.done());
@@ -39,8 +41,8 @@ class Runner {
   explicit Runner(const Flags& flags);
   ~Runner();
 
-  // Runs the benchmarks that --benchmarks names, in order, and prints each result at once. False if the engine
-  // does not support one of them.
+  // Runs the benchmarks that --benchmarks names, in order, prints each result at once, and closes the database.
+  // False if the engine does not support one of the benchmarks.
   bool RunAll();
 
   const std::vector<std::unique_ptr<Result>>& results() const { return results_; }
@@ -53,6 +55,8 @@ class Runner {
   void PrintProperty(const std::string& name);
   std::unique_ptr<Result> Measure(const Workload& workload);
   void Open();
+  void Close();
+  std::optional<uint64_t> BlockDeviceWritten(const DeviceBytes& device) const;
   void StartAfresh();
 
   Flags flags_;
@@ -61,6 +65,7 @@ class Runner {
   std::unique_ptr<DeviceCounter> device_;
   std::unique_ptr<Engine> engine_;
   std::string engine_version_;
+  LoadMeter load_meter_;
   uint32_t threads_started_ = 0;
   bool owes_fold_ = false;  // values have changed since the last read of all keys
   bool has_skipped_ = false;

@@ -47,12 +47,13 @@ void Sampler::Run() {
 }
 
 void Sampler::TakeSample() {
+  const DirectorySize size = SizeOfDirectory(path_);
   samples_.push_back({.seconds = NowSeconds() - start_seconds_,
                       .ops = ops_(),
-                      .disk_bytes = DirectoryBytes(path_),
+                      .disk_bytes = size.allocated,
                       .runs = engine_->RunCount(),
                       .device_bytes_written = device_->Now().written - device_written_at_start_});
-  disk_bytes_peak_ = std::max(disk_bytes_peak_, samples_.back().disk_bytes);
+  size_peak_ = LargestOf(size_peak_, size);
   if (isatty(STDERR_FILENO)) {
     std::fprintf(stderr, "... finished %lld ops%30s\r", static_cast<long long>(samples_.back().ops), "");
   }

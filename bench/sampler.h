@@ -33,7 +33,7 @@ class Sampler {
   // REQUIRES: Stop() has returned.
   const std::vector<Sample>& samples() const { return samples_; }
   int64_t write_memory_bytes_peak() const { return write_memory_bytes_peak_; }
-  uint64_t disk_bytes_peak() const { return disk_bytes_peak_; }
+  DirectorySize size_peak() const { return size_peak_; }
   double cpu_seconds() const { return cpu_seconds_; }
 
  private:
@@ -50,7 +50,7 @@ class Sampler {
   // Used by the sampling thread only, until Stop.
   std::vector<Sample> samples_;
   int64_t write_memory_bytes_peak_ = -1;
-  uint64_t disk_bytes_peak_ = 0;
+  DirectorySize size_peak_;
   double cpu_seconds_ = 0;
 
   std::mutex mutex_;

@@ -24,6 +24,7 @@ void ThreadStats::Merge(const ThreadStats& other) {
   thread_nanos_ += both - static_cast<int64_t>(finish_nanos_ - start_nanos_);
   done_ += other.done_;
   bytes_ += other.bytes_;
+  user_bytes_ += other.user_bytes_;
   found_ += other.found_;
   latencies_.Merge(other.latencies_);
   if (message_.empty()) message_ = other.message_;

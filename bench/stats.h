@@ -19,7 +19,7 @@ class ThreadStats {
     times_each_op_ = times_each_op;
     start_nanos_ = last_nanos_ = finish_nanos_ = NowNanos();
     __atomic_store_n(&done_, 0, __ATOMIC_RELAXED);
-    bytes_ = 0;
+    bytes_ = user_bytes_ = 0;
   }
   void Stop() { finish_nanos_ = NowNanos(); }
 
@@ -39,6 +39,8 @@ class ThreadStats {
   }
   void AddLatencies(const Histogram& nanos) { latencies_.Merge(nanos); }
   void AddBytes(int64_t bytes) { bytes_ += bytes; }
+  // Counts bytes of keys, values and operands that the database was given to store.
+  void AddUserBytes(int64_t bytes) { user_bytes_ += bytes; }
   void AddFound(int64_t found) { found_ += found; }
   void AddMessage(const std::string& message) { message_ += (message_.empty() ? "" : " ") + message; }
   // Subtracts waiting time at the end of the benchmark.
@@ -47,6 +49,7 @@ class ThreadStats {
 
   int64_t done() const { return __atomic_load_n(&done_, __ATOMIC_RELAXED); }
   int64_t bytes() const { return bytes_; }
+  int64_t user_bytes() const { return user_bytes_; }
   int64_t found() const { return found_; }
   const std::string& message() const { return message_; }
   const Histogram& latencies() const { return latencies_; }
@@ -58,6 +61,7 @@ class ThreadStats {
   bool times_each_op_ = false;
   int64_t done_ = 0;
   int64_t bytes_ = 0;
+  int64_t user_bytes_ = 0;
   int64_t found_ = 0;
   uint64_t start_nanos_ = 0;
   uint64_t last_nanos_ = 0;

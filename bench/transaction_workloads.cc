@@ -79,7 +79,9 @@ void FillTransactions(Task& task) {
     writer->Commit();
     task.stats.FinishedOps(count);
   }
-  task.stats.AddBytes(work.num * (task.flags.key_size + work.value_bytes));
+  const int64_t bytes = work.num * (task.flags.key_size + work.value_bytes);
+  task.stats.AddBytes(bytes);
+  task.stats.AddUserBytes(bytes);
 }
 
 void ReadTransactions(Task& task) {

@@ -60,7 +60,9 @@ void Write(Task& task) {
     writer->Commit();
     task.stats.FinishedOps(count);
   }
-  task.stats.AddBytes(work.num * static_cast<int64_t>(key.view().size() + value_bytes));
+  const int64_t bytes = work.num * static_cast<int64_t>(key.view().size() + value_bytes);
+  task.stats.AddBytes(bytes);
+  task.stats.AddUserBytes(bytes);
 }
 
 void Delete(Task& task) {
@@ -74,6 +76,7 @@ void Delete(Task& task) {
     writer->Commit();
     task.stats.FinishedOps(count);
   }
+  task.stats.AddUserBytes(work.num * static_cast<int64_t>(key.view().size()));
 }
 
 // Ranges at equal distances, in scattered order: the same ranges for every engine and thread.
@@ -212,6 +215,7 @@ void WriteBesideOthers(Task& task) {
     writer->Commit();
     ++written;
   }
+  task.stats.AddUserBytes(written * (static_cast<int64_t>(key.view().size()) + task.workload.value_bytes));
   task.stats.AddMessage("(" +
                         std::to_string(static_cast<int64_t>(static_cast<double>(written) /
                                                             (static_cast<double>(NowNanos() - start) * 1e-9))) +
