@@ -253,13 +253,14 @@ def print_targets(summary_path):
 
 
 def parse():
-    arguments = argparse.ArgumentParser(prog="./dev bench", description="Compare mergedb with LevelDB, RocksDB and LMDB.")
+    arguments = argparse.ArgumentParser(prog="./dev bench", description="Compare mergedb with LevelDB, RocksDB, LMDB, fjall and Pebble.")
     arguments.add_argument("--quick", action="store_true", help="small sizes; less than five minutes")
     arguments.add_argument("--repeat", type=int, help="repetitions (quick: as many as fit, at most 3; full: 3)")
     arguments.add_argument("--minutes", type=float, help="start no run of a new repetition after this time (quick: 4.2)")
     arguments.add_argument("--rest", type=float, help="maximum seconds to wait for an idle disk between two runs (quick: 2; full: 30)")
     arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
+    arguments.add_argument("--peers", default="", help="also build and run these: fjall, pebble or all (needs cargo, go)")
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
     arguments.add_argument("--db_bench", default=os.path.join(ROOT, "build", "release", "bin", "db_bench"))
     arguments.add_argument("--timeout", type=float, default=7200, help="seconds after which a run is cancelled")
@@ -274,10 +275,19 @@ def parse():
     return options
 
 
+def peers_of(options):
+    """Returns fjall and Pebble as far as --peers or --engines names them."""
+    words = [*options.peers.split(","), *(options.engines or "").split(",")]
+    return [engine for engine in peers.BUILT if engine in words or options.peers == "all"]
+
+
 def main():
     options = parse()
-    library, why_not = (None, "") if options.list else peers.rocksdb_library(os.path.join(ROOT, "build", "peers"))
-    engines = matrix.engines(library)
+    folder = os.path.join(ROOT, "build", "peers")
+    library, why_not = (None, "") if options.list else peers.rocksdb_library(folder)
+    named = peers_of(options)
+    built, left_out = (dict.fromkeys(named, "FILE"), []) if options.list else peers.build_all(named, folder)
+    engines = matrix.engines(library, built)
     if options.engines:
         engines = [e for e in engines if e.id in options.engines.split(",")]
     experiments = matrix.experiments(options.quick)
@@ -286,6 +296,9 @@ def main():
     comparison = Comparison(options, engines, experiments)
     if why_not:
         comparison.notes.append(why_not + "; RocksDB is Debian's 7.8")
+    for note in left_out:
+        print(note, file=sys.stderr)
+    comparison.notes += left_out
     if options.list:
         for repetition, experiment, engine in comparison.plan():
             print(repetition, " ".join(comparison.command(experiment, engine, "DIR", "FILE",

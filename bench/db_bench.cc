@@ -1,4 +1,4 @@
-// db_bench: LevelDB's benchmark program, with LevelDB's flags and lines, for four engines.
+// db_bench: LevelDB's benchmark program, with LevelDB's flags and lines, for several engines.
 //
 //     db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb --json=out.json
 #include <cstdio>

@@ -32,7 +32,7 @@ const Named kFlags[] = {
     {"bloom_bits", &Flags::bloom_bits, "bits per key of the filters; below 0: no filters"},
     {"open_files", &Flags::open_files, "tables that may be open at once"},
     {"db", &Flags::db, "the database's directory; empty: one under the temporary directory"},
-    {"engine", &Flags::engine, "mergedb, leveldb, rocksdb or lmdb"},
+    {"engine", &Flags::engine, "mergedb, leveldb, rocksdb, lmdb, fjall or pebble"},
     {"key_size", &Flags::key_size, "bytes of a key"},
     {"batch_size", &Flags::batch_size, "writes in one batch"},
     {"sync", &Flags::sync, "sync each write"},
@@ -60,6 +60,7 @@ const Named kFlags[] = {
     {"rocksdb_style", &Flags::rocksdb_style, "leveled or universal"},
     {"rocksdb_level_base", &Flags::rocksdb_level_base,
      "RocksDB's max_bytes_for_level_base; 0: sized to the write buffer"},
+    {"peer_library", &Flags::peer_library, "path of the library of fjall or pebble, in build/peers/"},
     {"json", &Flags::json, "write all figures to this file"},
     {"latency", &Flags::latency, "time every operation when --json is given"},
     {"details", &Flags::details, "print CPU, bytes written, disk space and memory of each benchmark"},
@@ -175,8 +176,8 @@ std::string FlagsHelp() {
 }
 
 std::string FlagConflict(const Flags& flags) {
-  if (!OneOf(flags.engine, {"mergedb", "leveldb", "rocksdb", "lmdb"}))
-    return "--engine: expected mergedb, leveldb, rocksdb or lmdb";
+  if (!OneOf(flags.engine, {"mergedb", "leveldb", "rocksdb", "lmdb", "fjall", "pebble"}))
+    return "--engine: expected mergedb, leveldb, rocksdb, lmdb, fjall or pebble";
   if (!OneOf(flags.style, {"lazy", "cascade"})) return "--style: expected lazy or cascade";
   if (!OneOf(flags.rocksdb_style, {"leveled", "universal"})) return "--rocksdb_style: expected leveled or universal";
   if (!OneOf(flags.distribution, {"uniform", "zipfian"})) return "--distribution: expected uniform or zipfian";

@@ -65,6 +65,7 @@ struct Flags {
   std::string rocksdb_library;
   std::string rocksdb_style = "leveled";  // or "universal"
   int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: derived from the write buffer
+  std::string peer_library;
   std::string json;
   bool latency = true;  // with --json, time every operation
   bool details = false;

@@ -34,7 +34,8 @@ class Experiment:
     repeat_max: int = 99
 
 
-def engines(rocksdb_library):
+def engines(rocksdb_library, built=None):
+    """`built` has the path of the library of each of fjall and Pebble that takes part."""
     chosen = [Engine("mergedb", "mergedb", ("--engine=mergedb",), "")]
     chosen.append(Engine("leveldb", "LevelDB", ("--engine=leveldb",), "leveldb"))
     newer = (f"--rocksdb_library={rocksdb_library}",) if rocksdb_library else ()
@@ -48,13 +49,16 @@ def engines(rocksdb_library):
                          ("--engine=rocksdb", "--write_buffer_size=67108864", *newer), "rocksdb-64m"))
     chosen.append(Engine("rocksdb-update", f"{name} leveled, get + put", ("--engine=rocksdb", *newer), "rocksdb-update"))
     chosen.append(Engine("lmdb", "LMDB", ("--engine=lmdb",), "lmdb"))
+    for id_, title in [("fjall", "fjall"), ("pebble", "Pebble")]:
+        if id_ in (built or {}):
+            chosen.append(Engine(id_, title, (f"--engine={id_}", f"--peer_library={built[id_]}"), id_))
     chosen.append(Engine("mergedb-cascade", "mergedb, cascade", ("--engine=mergedb", "--style=cascade"), ""))
     return chosen
 
 
 OTHERWISE = ["rocksdb-64m", "rocksdb-update"]
-MAIN = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "lmdb"]
-LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal"]
+LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "fjall", "pebble"]
+MAIN = [*LOG_STRUCTURED, "lmdb"]
 DRAIN = "waitforcompaction"
 LARGE = 3  # times the entries of the small size
 

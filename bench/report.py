@@ -84,6 +84,20 @@ def amplification_of(run):
     return found
 
 
+def disk_of(run):
+    """Returns {write: {figure: value}}: device bytes for each byte put, and MB of the directory."""
+    found = {}
+    for step in run["result"]["benchmarks"]:
+        if not (directory := step.get("directory_bytes")):
+            continue
+        figures = {"device_drained": step.get("device_bytes_per_user_byte"), "device_closed": step.get("device_bytes_per_user_byte_closed")}
+        for moment, size in directory.items():
+            for kind, bytes_ in size.items():
+                figures[f"{kind}_{moment}"] = bytes_ / 1e6
+        found.setdefault(step["name"], {name: figure for name, figure in figures.items() if figure is not None})
+    return found
+
+
 def gather(runs):
     """Returns [{experiment, title, metric, values: {engine: {repetition: {...}}}}] in order of appearance."""
     rows = {}
@@ -131,7 +145,7 @@ def summarize(runs, engines, environment, targets):
         row["ratios"] = {id_: {kind: ratio(row, id_, kind) for kind in ("wall", "cpu")} for id_ in row["values"] if id_ != "mergedb"}
     return {"environment": environment, "engines": engines, "targets": judge(rows, engines, targets), "rows": rows,
             "amplification": [{"experiment": r["experiment"], "engine": r["engine"], "repetition": r["repetition"],
-                               "writes": amplification_of(r)} for r in runs],
+                               "writes": amplification_of(r), "disk": disk_of(r)} for r in runs],
             "runs": runs}
 
 
@@ -167,6 +181,28 @@ def ratio_text(three):
         return "–"
     spread = f" ({three[1]:.2f}–{three[2]:.2f})" if three[1] != three[2] else ""
     return f"{three[0]:.2f}{spread}"
+
+
+DEVICE = {"drained": "device, until drained", "closed": "device, after close and sync"}
+DIRECTORY = {"largest": "directory, largest", "drained": "directory, drained", "closed": "directory, closed"}
+DISK_COLUMNS = [*DEVICE.values(), *DIRECTORY.values()]
+
+
+def disk_cells(summary, experiment, write, engine):
+    """Returns the cells of DISK_COLUMNS, medians over the repetitions; nothing if the engine did not run it."""
+    runs = [e["disk"][write] for e in summary["amplification"]
+            if e["experiment"] == experiment and e["engine"] == engine and write in e["disk"]]
+
+    def median(name):
+        figures = [run[name] for run in runs if name in run]
+        return statistics.median(figures) if figures else None
+
+    if not runs:
+        return []
+    device = [median(f"device_{moment}") for moment in DEVICE]
+    directory = [(median(f"allocated_{moment}"), median(f"apparent_{moment}")) for moment in DIRECTORY]
+    return [*["–" if figure is None else f"{figure:.2f}" for figure in device],
+            *["–" if allocated is None else f"{allocated:,.1f} ({apparent:,.1f})" for allocated, apparent in directory]]
 
 
 class Page:
@@ -266,6 +302,14 @@ class Page:
         body = [[label_, *[plot.number(values[n][0]) if n in values else "–" for n in names]] for label_, values in bars]
         return plot.bars(bars, names, label, marks) + details("Table", table([label, *names], body))
 
+    def disk(self):
+        body = []
+        for experiment, write in dict.fromkeys((e["experiment"], write) for e in self.summary["amplification"] for write in e["disk"]):
+            for id_ in self.order:
+                if cells := disk_cells(self.summary, experiment, write, id_):
+                    body.append([f"{experiment}: {write}", self.titles[id_], *cells])
+        return table(["write", "engine", *DISK_COLUMNS], body) if body else "<p>Not run.</p>"
+
     def growth(self):
         body = []
         rows = {(r["experiment"], r["metric"]): r for r in self.summary["rows"]}
@@ -295,6 +339,8 @@ class Page:
                        "repetitions.</p>" + self.ratios()),
             ("Growth", self.growth()), ("Throughput over time", self.throughput()), ("Latency, open loop", self.latency()),
             ("Write amplification", self.amplification("write", "bytes to the device per byte put, drain included")),
+            ("Device and directory", "<p>Device: bytes written for each byte put; dirty pages count only after the close and a sync. "
+                                     "Directory: MB allocated (apparent).</p>" + self.disk()),
             ("Space amplification", self.amplification("space", "bytes on disk per live byte after the drain", (1, 1.25))),
             ("Space at its peak", self.amplification("space_peak", "maximum bytes on disk per live byte, running compactions included")),
             ("Runs after the load", self.amplification("runs_loaded", "sorted runs")),
@@ -340,10 +386,14 @@ def markdown_experiment(summary, experiment, titles):
             if any(found.values()):
                 body.append([f"{AMPLIFICATIONS[entry]}, {write}",
                              *[plot.number(statistics.median(found[id_])) if found[id_] else "–" for id_ in ids]])
+    disk = []
+    for write in dict.fromkeys(write for e in summary["amplification"] if e["experiment"] == experiment for write in e["disk"]):
+        disk += [[write, titles[id_], *cells] for id_ in titles if (cells := disk_cells(summary, experiment, write, id_))]
     command = next(" ".join(run["commands"][0][1:]) for run in summary["runs"] if run["experiment"] == experiment)
-    flags = " ".join(word for word in command.split() if not word.startswith(("--db=", "--json=", "--engine=", "--rocksdb")))
+    flags = " ".join(word for word in command.split() if not word.startswith(("--db=", "--json=", "--engine=", "--rocksdb", "--peer_library=")))
     return (f"### {experiment}: {rows[0]['title']}\n\n`{flags}`\n\n" +
-            markdown_table(["", *[titles[id_] for id_ in ids]], body))
+            markdown_table(["", *[titles[id_] for id_ in ids]], body) +
+            ("\n" + markdown_table(["write", "engine", *DISK_COLUMNS], disk) if disk else ""))
 
 
 AMPLIFICATIONS = {"write": "bytes written a byte put", "space": "bytes on disk a live byte, drained"}
@@ -361,5 +411,6 @@ def markdown(summary):
         markdown_table(["environment", ""], summary["environment"].items()), "## What was to be reached\n",
         markdown_table(["what", "against the better of its kind", "at least", "by the clock", "by CPU"], targets), "## All figures\n",
         "Microseconds of wall time an operation, in brackets of CPU of the whole process, then how many times mergedb's time that is (least and most of\n"
-        "the repetitions). Open loop: lateness of a put from the moment it was due.\n",
+        "the repetitions). Open loop: lateness of a put from the moment it was due. Device: bytes written for each byte put; dirty\n"
+        "pages count only after the close and a sync. Directory: MB allocated (apparent).\n",
         *[markdown_experiment(summary, experiment, titles) for experiment in experiments]])

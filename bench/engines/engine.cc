@@ -22,6 +22,8 @@ const Maker kMakers[] = {
     {"lmdb", OpenLmdb, DestroyLmdb},
 #endif
     {"rocksdb", OpenRocksdb, DestroyRocksdb},
+    {"fjall", OpenPeer, DestroyPeer},
+    {"pebble", OpenPeer, DestroyPeer},
 };
 
 const Maker& MakerOf(const Flags& flags) {

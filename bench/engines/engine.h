@@ -100,5 +100,8 @@ std::unique_ptr<Engine> OpenRocksdb(const Flags& flags, const std::string& path)
 void DestroyRocksdb(const Flags& flags, const std::string& path);
 std::unique_ptr<Engine> OpenLmdb(const Flags& flags, const std::string& path);
 void DestroyLmdb(const Flags& flags, const std::string& path);
+// fjall or Pebble, as --engine says.
+std::unique_ptr<Engine> OpenPeer(const Flags& flags, const std::string& path);
+void DestroyPeer(const Flags& flags, const std::string& path);
 
 }  // namespace mergedb::bench

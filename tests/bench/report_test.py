@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 
 import compare  # noqa: E402
 import matrix  # noqa: E402
+import peers  # noqa: E402
 import plot  # noqa: E402
 import report  # noqa: E402
 
@@ -70,6 +71,23 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(figures["write"], (1000 * 232 + 232) / 116000)
         self.assertAlmostEqual(figures["space"], 100000 / (116000 * (1 - 0.999 ** 1000)))
 
+    def test_the_disk_has_a_column_for_each_moment(self):
+        def size(megabytes):
+            return {"allocated": megabytes * 1000000, "apparent": megabytes * 2000000}
+
+        runs = [run("mergedb", 0, 1.0), run("leveldb", 0, 2.0)]
+        runs[0]["result"]["benchmarks"][0].update(
+            device_bytes_per_user_byte=2.25, device_bytes_per_user_byte_closed=3.125,
+            directory_bytes={"largest": size(9), "drained": size(5), "closed": size(4)})
+        runs[1]["result"]["benchmarks"][0].update(directory_bytes={"largest": size(7), "closed": size(6)})
+        summary = report.summarize(runs, ENGINES, {}, [])
+        text = report.markdown(summary)
+        self.assertIn("| write | engine | device, until drained | device, after close and sync | directory, largest | "
+                      "directory, drained | directory, closed |", text)
+        self.assertIn("| fillrandom | mergedb | 2.25 | 3.12 | 9.0 (18.0) | 5.0 (10.0) | 4.0 (8.0) |", text)
+        self.assertIn("| fillrandom | LevelDB | – | – | 7.0 (14.0) | – | 6.0 (12.0) |", text)
+        self.assertIn("<td>9.0 (18.0)</td>", report.page(summary))
+
     def test_page_is_self_contained_and_escapes(self):
         runs = [run(e["id"], r, 1.0 + i, 0.5) for r in range(2) for i, e in enumerate(ENGINES)]
         summary = report.summarize(runs, ENGINES, {"CPU": "a <fast> one"}, matrix.TARGETS)
@@ -110,13 +128,38 @@ class Matrix(unittest.TestCase):
             self.assertIn(peer, peers)
 
     def test_experiments_run_engines_that_exist(self):
-        known = {e.id for e in matrix.engines("lib.so")}
+        known = {e.id for e in matrix.engines("lib.so", {"fjall": "f.so", "pebble": "p.so"})}
         for experiment in matrix.quick() + matrix.full():
             self.assertLessEqual(set(experiment.engines or []), known)
 
     def test_ticks_reach_the_top(self):
         for top in (0.3, 1, 7, 99, 12345):
             self.assertGreaterEqual(plot.nice_ticks(top)[-1], top)
+
+
+class Peers(unittest.TestCase):
+    def test_named_peers_are_built_and_no_others(self):
+        for peers_flag, engines_flag, named in [("", None, []), ("all", None, ["fjall", "pebble"]), ("pebble", "mergedb", ["pebble"]),
+                                                ("", "mergedb,fjall", ["fjall"])]:
+            options = argparse.Namespace(peers=peers_flag, engines=engines_flag)
+            self.assertEqual(compare.peers_of(options), named)
+
+    def test_a_peer_without_its_tool_is_left_out_with_a_reason(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(peers.shutil, "which", return_value=None):
+            built, notes = peers.build_all(["fjall", "pebble"], folder)
+        self.assertEqual(built, {})
+        self.assertEqual(notes, ["fjall is left out: there is no cargo", "pebble is left out: there is no go"])
+        self.assertNotIn("fjall", {e.id for e in matrix.engines(None, built)})
+
+    def test_a_failed_build_is_told_with_its_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "cargo")
+            with open(tool, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\necho some words\necho 'error: no network'\necho the end\nexit 1\n")
+            os.chmod(tool, 0o755)
+            with mock.patch.object(peers.shutil, "which", return_value=tool), mock.patch("builtins.print"):
+                built, notes = peers.build_all(["fjall"], os.path.join(folder, "out"))
+        self.assertEqual((built, notes), ({}, ["fjall is left out: cargo build failed: error: no network"]))
 
 
 class Continue(unittest.TestCase):
