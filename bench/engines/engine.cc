@@ -21,9 +21,7 @@ const Maker kMakers[] = {
 #ifdef MERGEDB_BENCH_LMDB
     {"lmdb", OpenLmdb, DestroyLmdb},
 #endif
-    {"rocksdb", OpenRocksdb, DestroyRocksdb},
-    {"fjall", OpenPeer, DestroyPeer},
-    {"pebble", OpenPeer, DestroyPeer},
+    {"rocksdb", OpenRocksdb, DestroyRocksdb}, {"fjall", OpenPeer, DestroyPeer}, {"pebble", OpenPeer, DestroyPeer},
 };
 
 const Maker& MakerOf(const Flags& flags) {

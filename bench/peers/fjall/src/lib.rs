@@ -73,9 +73,16 @@ fn mode(sync: i32) -> PersistMode {
     }
 }
 
-fn options_of(write_buffer_bytes: u64, block_bytes: u64, bloom_bits: i32, compression: CompressionType) -> KeyspaceCreateOptions {
+fn options_of(
+    write_buffer_bytes: u64,
+    block_bytes: u64,
+    bloom_bits: i32,
+    compression: CompressionType,
+) -> KeyspaceCreateOptions {
     let filter = if bloom_bits > 0 {
-        FilterPolicy::all(FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(bloom_bits as f32)))
+        FilterPolicy::all(FilterPolicyEntry::Bloom(
+            BloomConstructionPolicy::BitsPerKey(bloom_bits as f32),
+        ))
     } else {
         FilterPolicy::disabled()
     };
@@ -88,7 +95,9 @@ fn options_of(write_buffer_bytes: u64, block_bytes: u64, bloom_bits: i32, compre
 
 #[no_mangle]
 pub extern "C" fn peer_version() -> *const c_char {
-    concat!("fjall ", env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+    concat!("fjall ", env!("CARGO_PKG_VERSION"), "\0")
+        .as_ptr()
+        .cast()
 }
 
 #[no_mangle]
@@ -118,7 +127,9 @@ pub unsafe extern "C" fn peer_open(
             .journal_compression(compression)
             .max_cached_files(Some(open_files.max(10) as usize))
             .open()?;
-        let keyspace = database.keyspace("bench", || options_of(write_buffer_bytes, block_bytes, bloom_bits, compression))?;
+        let keyspace = database.keyspace("bench", || {
+            options_of(write_buffer_bytes, block_bytes, bloom_bits, compression)
+        })?;
         Ok(Box::into_raw(Box::new(Db { keyspace, database })) as usize)
     };
     told(open(), error)
@@ -141,7 +152,8 @@ pub unsafe extern "C" fn peer_put(
 ) {
     let db = &*(db as *const Db);
     let put = || -> Result<(), Error> {
-        db.keyspace.insert(bytes(key, key_bytes), bytes(value, value_bytes))?;
+        db.keyspace
+            .insert(bytes(key, key_bytes), bytes(value, value_bytes))?;
         if sync != 0 {
             db.database.persist(mode(sync))?;
         }
@@ -151,7 +163,13 @@ pub unsafe extern "C" fn peer_put(
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn peer_delete(db: usize, key: *const u8, key_bytes: usize, sync: i32, error: *mut *mut c_char) {
+pub unsafe extern "C" fn peer_delete(
+    db: usize,
+    key: *const u8,
+    key_bytes: usize,
+    sync: i32,
+    error: *mut *mut c_char,
+) {
     let db = &*(db as *const Db);
     let delete = || -> Result<(), Error> {
         db.keyspace.remove(bytes(key, key_bytes))?;
@@ -169,7 +187,11 @@ pub unsafe extern "C" fn peer_batch_create(db: usize) -> usize {
     let database = db.database.clone();
     let writes = database.batch();
     let keyspace = db.keyspace.clone();
-    Box::into_raw(Box::new(Batch { database, keyspace, writes })) as usize
+    Box::into_raw(Box::new(Batch {
+        database,
+        keyspace,
+        writes,
+    })) as usize
 }
 
 #[no_mangle]
@@ -178,9 +200,19 @@ pub unsafe extern "C" fn peer_batch_destroy(batch: usize) {
 }
 
 #[no_mangle]
-pub unsafe extern "C" fn peer_batch_put(batch: usize, key: *const u8, key_bytes: usize, value: *const u8, value_bytes: usize) {
+pub unsafe extern "C" fn peer_batch_put(
+    batch: usize,
+    key: *const u8,
+    key_bytes: usize,
+    value: *const u8,
+    value_bytes: usize,
+) {
     let batch = &mut *(batch as *mut Batch);
-    batch.writes.insert(&batch.keyspace, bytes(key, key_bytes), bytes(value, value_bytes));
+    batch.writes.insert(
+        &batch.keyspace,
+        bytes(key, key_bytes),
+        bytes(value, value_bytes),
+    );
 }
 
 #[no_mangle]
@@ -193,7 +225,12 @@ pub unsafe extern "C" fn peer_batch_delete(batch: usize, key: *const u8, key_byt
 pub unsafe extern "C" fn peer_batch_commit(batch: usize, sync: i32, error: *mut *mut c_char) {
     let batch = &mut *(batch as *mut Batch);
     let full = std::mem::replace(&mut batch.writes, batch.database.batch());
-    told(full.durability(Some(mode(sync))).commit().map_err(Into::into), error)
+    told(
+        full.durability(Some(mode(sync)))
+            .commit()
+            .map_err(Into::into),
+        error,
+    )
 }
 
 #[no_mangle]
@@ -206,7 +243,10 @@ pub unsafe extern "C" fn peer_get(
     error: *mut *mut c_char,
 ) -> i64 {
     let db = &*(db as *const Db);
-    let found = told(db.keyspace.get(bytes(key, key_bytes)).map_err(Into::into), error);
+    let found = told(
+        db.keyspace.get(bytes(key, key_bytes)).map_err(Into::into),
+        error,
+    );
     let Some(value) = found else { return -1 };
     if value.len() <= capacity {
         std::ptr::copy_nonoverlapping(value.as_ptr(), buffer, value.len());
@@ -222,8 +262,12 @@ impl Cursor {
 
     fn step(&mut self, direction: Direction) -> Result<(), Error> {
         let next = match &mut self.entries {
-            Some((Direction::Forward, entries)) if direction == Direction::Forward => entries.next(),
-            Some((Direction::Backward, entries)) if direction == Direction::Backward => entries.next_back(),
+            Some((Direction::Forward, entries)) if direction == Direction::Forward => {
+                entries.next()
+            }
+            Some((Direction::Backward, entries)) if direction == Direction::Backward => {
+                entries.next_back()
+            }
             _ => return self.turn(direction),
         };
         self.entry = next.map(|guard| guard.into_inner()).transpose()?;
@@ -232,7 +276,9 @@ impl Cursor {
 
     // fjall's iterators cannot turn around: this opens another one beside the current key.
     fn turn(&mut self, direction: Direction) -> Result<(), Error> {
-        let Some((key, _)) = self.entry.take() else { return Ok(()) };
+        let Some((key, _)) = self.entry.take() else {
+            return Ok(());
+        };
         let entries = match direction {
             Direction::Forward => {
                 let mut after = key.to_vec();
@@ -248,7 +294,12 @@ impl Cursor {
 #[no_mangle]
 pub unsafe extern "C" fn peer_iter_create(db: usize, _error: *mut *mut c_char) -> usize {
     let db = &*(db as *const Db);
-    let cursor = Cursor { keyspace: db.keyspace.clone(), snapshot: db.database.snapshot(), entries: None, entry: None };
+    let cursor = Cursor {
+        keyspace: db.keyspace.clone(),
+        snapshot: db.database.snapshot(),
+        entries: None,
+        entry: None,
+    };
     Box::into_raw(Box::new(cursor)) as usize
 }
 
@@ -271,15 +322,24 @@ pub unsafe extern "C" fn peer_iter_move(
         0 => cursor.start(Direction::Forward, cursor.snapshot.iter(&cursor.keyspace)),
         1 => cursor.start(Direction::Backward, cursor.snapshot.iter(&cursor.keyspace)),
         2 => {
-            let entries = cursor.snapshot.range(&cursor.keyspace, bytes(target, target_bytes).to_vec()..);
+            let entries = cursor
+                .snapshot
+                .range(&cursor.keyspace, bytes(target, target_bytes).to_vec()..);
             cursor.start(Direction::Forward, entries)
         }
         3 => cursor.step(Direction::Forward),
         _ => cursor.step(Direction::Backward),
     };
     told(moved, error);
-    let Some((key, value)) = &cursor.entry else { return 0 };
-    *entry = Entry { key: key.as_ptr(), key_bytes: key.len(), value: value.as_ptr(), value_bytes: value.len() };
+    let Some((key, value)) = &cursor.entry else {
+        return 0;
+    };
+    *entry = Entry {
+        key: key.as_ptr(),
+        key_bytes: key.len(),
+        value: value.as_ptr(),
+        value_bytes: value.len(),
+    };
     1
 }
 
