@@ -30,7 +30,7 @@ BackgroundScheduler::Task ObsoleteFilePurger::NextLocked() {
     is_running_ = true;
     return [this] { Recycle(); };
   }
-  if (ExcessBytesLocked() > 0 && scheduler_.MayTryLocked(Work::kRemovals) &&
+  if (HasExcessLocked() && scheduler_.MayTryLocked(Work::kRemovals) &&
       (clock_->NowNanos() >= removal_not_before_nanos_ || requests_.UrgencyLocked() != picker::Urgency::kWriting)) {
     is_running_ = true;
     return [this] { RemoveRecycled(); };
@@ -39,7 +39,8 @@ BackgroundScheduler::Task ObsoleteFilePurger::NextLocked() {
 }
 
 bool ObsoleteFilePurger::IsDoneLocked(picker::Urgency urgency) const {
-  return !parts_.obsolete.HasAny() && !is_running_ && parts_.recycled_files.bytes() <= RecycledBytesMaxLocked(urgency);
+  return !parts_.obsolete.HasAny() && !is_running_ && parts_.recycled_files.count() <= RecycledFiles::kCountMax &&
+         parts_.recycled_files.bytes() <= RecycledBytesMaxLocked(urgency);
 }
 
 // A file that cannot be recycled is removed.
@@ -66,7 +67,7 @@ void ObsoleteFilePurger::Recycle() {
 void ObsoleteFilePurger::RemoveRecycled() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
-  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && ExcessBytesLocked() > 0) {
+  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked()) {
     lock.Unlock();
     const uint64_t start = clock_->NowNanos();
     const Status status = parts_.recycled_files.RemoveOldest();
@@ -74,13 +75,18 @@ void ObsoleteFilePurger::RemoveRecycled() {
     lock.Relock();
     scheduler_.NoteOutcomeLocked(Work::kRemovals, start, status);
     if (!status.ok()) break;
-    if (requests_.UrgencyLocked() != picker::Urgency::kWriting) continue;
+    const bool is_crowded = parts_.recycled_files.count() >= 2 * RecycledFiles::kCountMax;
+    if (is_crowded || requests_.UrgencyLocked() != picker::Urgency::kWriting) continue;
     rest_nanos = controller_.RemovalRestNanos(took_nanos, ExcessBytesLocked());
   }
   is_running_ = false;
   if (rest_nanos == 0) return;
   removal_not_before_nanos_ = clock_->NowNanos() + rest_nanos;
   scheduler_.NudgeAfter(rest_nanos);
+}
+
+bool ObsoleteFilePurger::HasExcessLocked() const {
+  return parts_.recycled_files.count() > RecycledFiles::kCountMax || ExcessBytesLocked() > 0;
 }
 
 uint64_t ObsoleteFilePurger::ExcessBytesLocked() const {

@@ -1,8 +1,8 @@
 // Turns obsolete files (db/obsolete_files.h) into recycled files (db/recycled_files.h), and removes recycled files
 // beyond the bound, the oldest first.
 //
-// The bound is what the WriteController allows while writes come, or for the present urgency once the tree is idle; 0
-// if the disk is full. While writes come, a slow removal is followed by a rest (picker/write_delay.h), since removals
+// The bound is RecycledFiles::kCountMax files, and the bytes that the WriteController allows while writes come, or for
+// the present urgency once the tree is idle; 0 if the disk is full. While writes come, a slow removal is followed by a rest (picker/write_delay.h), since removals
 // delay other disk access.
 //
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
@@ -31,6 +31,7 @@ class ObsoleteFilePurger {
  private:
   void Recycle();
   void RemoveRecycled();
+  bool HasExcessLocked() const REQUIRES_LOCK(mutex_);
   uint64_t ExcessBytesLocked() const REQUIRES_LOCK(mutex_);
   uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
 

@@ -1,14 +1,12 @@
 #include "db/recycled_files.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kTinyBytes = uint64_t{64} << 10;
 constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
-constexpr size_t kSmallCountMax = 256;
 
 bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSmallBytes; }
 
@@ -19,15 +17,13 @@ bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
   const Status renamed = file_system_->Rename(format::FilePath(directory_, file.kind, file.number),
                                               format::RecycledPath(directory_, file.number));
   if (!renamed.ok()) return false;
-  size_t small_count = 0;
   {
     base::Lock lock(mutex_);
     recycled_files_.push_back(file);
     bytes_ += file.bytes;
-    if (IsSmall(file))
-      small_count = static_cast<size_t>(std::count_if(recycled_files_.begin(), recycled_files_.end(), IsSmall));
   }
-  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep tries another one
+  if (count() <= kCountMax) return true;
+  if (const auto surplus = TakeOldest(true)) (void)Remove(*surplus);  // after a failure the next Keep tries another one
   return true;
 }
 
@@ -79,29 +75,34 @@ Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, 
 }
 
 Status RecycledFiles::RemoveOldest() {
-  return RemoveFirst([](const ObsoleteFiles::ObsoleteFile&) { return true; });
+  std::optional<ObsoleteFiles::ObsoleteFile> oldest;
+  if (count() > kCountMax) oldest = TakeOldest(true);
+  if (!oldest) oldest = TakeOldest(false);
+  return oldest ? Remove(*oldest) : Status();
 }
 
-Status RecycledFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::ObsoleteFile&)) {
-  std::optional<ObsoleteFiles::ObsoleteFile> recycled;
-  {
-    base::Lock lock(mutex_);
-    const auto found = std::find_if(recycled_files_.begin(), recycled_files_.end(), is_to_go);
-    if (found == recycled_files_.end()) return {};
-    recycled = *found;
-    recycled_files_.erase(found);
-    bytes_ -= recycled->bytes;
-  }
-  Status status = file_system_->Remove(format::RecycledPath(directory_, recycled->number));
+std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeOldest(bool is_small_only) {
+  base::Lock lock(mutex_);
+  const auto found = std::ranges::find_if(
+      recycled_files_, [&](const ObsoleteFiles::ObsoleteFile& file) { return !is_small_only || IsSmall(file); });
+  if (found == recycled_files_.end()) return std::nullopt;
+  const ObsoleteFiles::ObsoleteFile taken = *found;
+  recycled_files_.erase(found);
+  bytes_ -= taken.bytes;
+  return taken;
+}
+
+Status RecycledFiles::Remove(const ObsoleteFiles::ObsoleteFile& file) {
+  Status status = file_system_->Remove(format::RecycledPath(directory_, file.number));
   const bool is_gone = status.ok() || status.IsNotFound();
-  if (is_gone) obsolete_.Removed(*recycled);
+  if (is_gone) obsolete_.Removed(file);
   base::Lock lock(mutex_);
   if (is_gone) {
     ++removed_;
     return {};
   }
-  recycled_files_.push_back(*recycled);  // at the end, so that the next call tries another one
-  bytes_ += recycled->bytes;
+  recycled_files_.push_back(file);  // at the end, so that the next call tries another one
+  bytes_ += file.bytes;
   return status;
 }
 

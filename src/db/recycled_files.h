@@ -10,15 +10,17 @@
 //
 // A recycled file has another extension, so that no tool takes its stale entries for data. Every obsolete
 // file is recycled if possible, so that it can be overwritten while it waits for its removal. Recycled files
-// count as space on disk. The bound is a number of bytes, and 256 files smaller than 1 MiB (a program that
-// flushes after every put makes many tiny files). Files beyond the bound are removed one by one; all are
-// removed when the database is idle, when the disk is full, and at Close.
+// count as space on disk. The bound is a number of bytes and kCountMax files (a program that flushes after every
+// put makes many tiny files). If there are too many, one that is smaller than 1 MiB is removed at once, which is
+// cheap. Other files beyond the bound are removed one by one; all are removed when the database is idle, when the
+// disk is full, and at Close.
 //
 // THREADS: any.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,6 +34,9 @@ namespace mergedb::db {
 
 class RecycledFiles {
  public:
+  // As many as the flushed tables that one compaction makes obsolete; the next flushes write over them.
+  static constexpr size_t kCountMax = 64;
+
   RecycledFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
 
@@ -43,7 +48,8 @@ class RecycledFiles {
   // Renames a recycled file of about `bytes_expected` to the name of file `number`. False: there is none.
   // After an error the caller must not use `number`.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
-  // Removes the file that was kept first. OK if there is none. After an error the file is last in order.
+  // Removes the file that was kept first; of more than kCountMax files, the first small one. OK if there is none.
+  // After an error the file is last in order.
   Status RemoveOldest();
   // Removes all files. After an error the rest stays for the next call.
   Status RemoveAll();
@@ -51,6 +57,10 @@ class RecycledFiles {
   bool empty() const {
     base::Lock lock(mutex_);
     return recycled_files_.empty();
+  }
+  size_t count() const {
+    base::Lock lock(mutex_);
+    return recycled_files_.size();
   }
   uint64_t bytes() const {
     base::Lock lock(mutex_);
@@ -66,7 +76,8 @@ class RecycledFiles {
   }
 
  private:
-  Status RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::ObsoleteFile&));
+  std::optional<ObsoleteFiles::ObsoleteFile> TakeOldest(bool is_small_only);
+  Status Remove(const ObsoleteFiles::ObsoleteFile& file);
 
   // Constant after construction.
   FileSystem* const file_system_;

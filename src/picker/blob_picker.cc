@@ -8,13 +8,16 @@
 // When: over the space bound. Garbage is what tables no longer refer to, so a compaction must find it first.
 // Compactions of tables are cheap where values are large. BlobGarbageComesFirst decides the order by the known garbage.
 //
-// Which files: those with the largest share of garbage. A file qualifies if its share is at least the average that
-// the bound tolerates, (factor - 1) / factor. While the bound is exceeded, at least one file has that share: if none
-// had it, garbage <= (factor - 1) x referenced bytes, and the bound would hold.
+// Which files: those with the largest share of garbage. While writes come, the share counts times the square root of
+// the age: in a young file, the values that are often overwritten will be garbage soon, and are better not moved before.
+// A file qualifies if its share is at least the average that the bound tolerates, (factor - 1) / factor. While the bound
+// is exceeded, at least one file has that share: if none had it, garbage <= (factor - 1) x referenced bytes, and the
+// bound would hold. MEASURED: docs/decisions/0050-which-garbage.md.
 //
 // Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
 // file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "picker/partitions.h"
@@ -24,6 +27,9 @@
 namespace mergedb::picker {
 
 namespace {
+
+// MEASURED: docs/decisions/0050-which-garbage.md.
+constexpr uint64_t kGarbageOverUpper = 3;
 
 SpaceBound BlobGarbageBound(const PickInput& input) {
   switch (input.urgency) {
@@ -72,18 +78,26 @@ struct Choice {
   uint64_t live_bytes = 0;
 };
 
-// The files with the largest share of garbage, until their garbage reaches `over` or their live bytes reach the limit
-// of one collection. While writes come, `over` does not end the choice: more will be over the bound at the end.
+// The share of garbage; while writes come, times the square root of the file's age. `newest`: the newest blob file; the
+// age is the number of files that were made since.
+double Gain(const PickInput& input, const version::BlobFile& file, kv::FileNumber newest) {
+  const double share = static_cast<double>(file.garbage_bytes()) / static_cast<double>(file.file->record_bytes);
+  if (input.urgency != Urgency::kWriting) return share;
+  return share * std::sqrt(static_cast<double>(kv::ToInt(newest) - kv::ToInt(file.file->number) + 1));
+}
+
+// The files with the largest gain, until their garbage reaches `over` or their live bytes reach the limit of one
+// collection. While writes come, `over` does not end the choice: more will be over the bound at the end.
 Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t over) {
   std::vector<const version::BlobFile*> candidates;
   const auto in_use = FilesInUse(input);
   for (const version::BlobFile& each : input.version.blob_files()) {
     if (IsWorthCollecting(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
   }
-  const auto share = [](const version::BlobFile* each) {
-    return static_cast<double>(each->garbage_bytes()) / static_cast<double>(each->file->record_bytes);
-  };
-  std::ranges::stable_sort(candidates, std::greater<>(), share);
+  if (candidates.empty()) return {};
+  const kv::FileNumber newest = input.version.blob_files().back().file->number;
+  std::ranges::stable_sort(candidates, std::greater<>(),
+                           [&](const version::BlobFile* each) { return Gain(input, *each, newest); });
   const uint64_t live_bytes_max = CollectedBytesMax(input.version);
   Choice choice;
   uint64_t garbage = 0;
@@ -167,7 +181,7 @@ bool BlobGarbageComesFirst(const PickInput& input) {
   for (const version::BlobFile& each : input.version.blob_files()) {
     if (IsWorthCollecting(each, bound)) garbage += each.garbage_bytes();
   }
-  return garbage > 0 && garbage >= upper;
+  return garbage > 0 && garbage >= kGarbageOverUpper * upper;
 }
 
 std::optional<CompactionPick> PickBlobGarbage(const PickInput& input) {

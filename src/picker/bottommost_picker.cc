@@ -12,9 +12,12 @@
 
 namespace mergedb::picker {
 
+// WHY the bound of cascade's rules if it has blob files: its rules do not see the garbage in them.
 SpaceBound BoundOf(const PickInput& input) {
   switch (input.urgency) {
-    case Urgency::kWriting: return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
+    case Urgency::kWriting:
+      if (input.style == Style::kCascade && input.version.record_bytes() > 0) return CascadeBound(input);
+      return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
     case Urgency::kQuiet: return {.factor = 1.25};
     case Urgency::kIdle: return {.factor = 1.0};
   }

@@ -19,10 +19,10 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
 
 // Compact keys of all runs into the oldest run: to keep the space bound, or to reach one run when idle.
 std::optional<CompactionPick> PickBottommost(const PickInput& input);
-// Collect the blob files with the largest share of garbage, to keep the space bound.
+// Collect the blob files with most garbage, to keep the space bound.
 std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
-// True if the known garbage is at least the bytes above the oldest run: then blob garbage collection gains
-// more than compaction, and compactions must not delay it.
+// True if the known garbage is at least three times the bytes above the oldest run: then compactions, which would find
+// more garbage, must not delay its collection.
 bool BlobGarbageComesFirst(const PickInput& input);
 // The live bytes that one blob garbage collection moves at most. The old and the new blob files exist
 // together until it ends. 0 without values.

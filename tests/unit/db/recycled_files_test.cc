@@ -83,15 +83,31 @@ TEST_F(RecycledFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
 }
 
-TEST_F(RecycledFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
+TEST_F(RecycledFilesTest, AreBoundedInNumberAndTheOldestSmallOnesGo) {
   ASSERT_TRUE(recycled_files_.Keep(Add(10, 2 * kMiB)));
   for (uint64_t number = 11; number < 1011; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, 512 << 10)));
   const std::vector<std::string> names = Names();
-  EXPECT_EQ(names.size(), 257U);
+  EXPECT_EQ(names.size(), RecycledFiles::kCountMax);
   EXPECT_EQ(names.front(), "000010.spare") << "it is not small";
   EXPECT_EQ(names.back(), "001010.spare");
-  EXPECT_EQ(recycled_files_.removed(), 744U);
-  EXPECT_EQ(obsolete_->bytes_on_disk(), 130 * kMiB);
+  EXPECT_EQ(recycled_files_.removed(), 1001 - RecycledFiles::kCountMax);
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB + (RecycledFiles::kCountMax - 1) * (kMiB / 2));
+}
+
+TEST_F(RecycledFilesTest, OfTooManyASmallOneIsRemovedFirstAndALargeOneOnlyWhenAsked) {
+  ASSERT_TRUE(recycled_files_.Keep(Add(10, 2 * kMiB)));
+  for (uint64_t number = 11; number < 11 + RecycledFiles::kCountMax; ++number)
+    ASSERT_TRUE(recycled_files_.Keep(Add(number, kMiB)));
+  EXPECT_EQ(recycled_files_.count(), RecycledFiles::kCountMax + 1) << "the removal of a large one takes long";
+  ASSERT_TRUE(recycled_files_.Keep(Add(9, 512 << 10)));
+  EXPECT_EQ(Names().front(), "000010.spare");
+  EXPECT_EQ(recycled_files_.count(), RecycledFiles::kCountMax + 1);
+  ASSERT_OK(files_.WriteWhole("/db/000009.spare", "left by a killed process"));
+  recycled_files_.Adopt(kv::FileNumber{9});
+  EXPECT_OK(recycled_files_.RemoveOldest());
+  EXPECT_EQ(Names().front(), "000010.spare") << "the small one goes first";
+  EXPECT_OK(recycled_files_.RemoveOldest());
+  EXPECT_EQ(Names().front(), "000011.spare");
 }
 
 TEST_F(RecycledFilesTest, RemovesTheOneThatWasKeptFirst) {

@@ -1,4 +1,4 @@
-// Goal: blob garbage collection starts at the bound, chooses the files with the largest share of garbage up to the
+// Goal: blob garbage collection starts at the bound, chooses old files with a large share of garbage up to the
 // limit of one collection, and compacts only keys that refer to them. Method: trees as text around each limit.
 // tests/golden/picker/blobs.txt has whole picks.
 #include "picker/styles.h"
@@ -29,15 +29,28 @@ TEST(BlobPicker, CollectsAFileWithAsMuchGarbageAsTheBoundTolerates) {
   EXPECT_EQ(collected("10241KB"), "91 [a..-)");
 }
 
-// A collection moves at most 16 MiB of this small database.
+// A collection moves at most 16 MiB of this small database. Files 90 and 91 are of about the same age beside file 999.
 TEST(BlobPicker, StopsAtTheLiveBytesOfOneCollection) {
   const auto collected = [](const std::string& shares) {
-    return Collected("position 9 level bottom: 9[a..z]8MB{" + shares + "}\nvalues 90 60MB\nvalues 91 100MB\n");
+    return Collected("position 9 level bottom: 9[a..z]8MB{" + shares +
+                     ",999:1MB}\nvalues 90 60MB\nvalues 91 100MB\nvalues 999 1MB\n");
   };
   EXPECT_EQ(collected("90:10MB,91:6MB"), "90,91 [a..-)");
   EXPECT_EQ(collected("90:10MB,91:6145KB"), "91 [a..-)");
   EXPECT_EQ(collected("90:10MB,91:16MB"), "91 [a..-)") << "the share of garbage decides, not the number";
   EXPECT_EQ(collected("90:29MB,91:40MB"), "91 [a..-)") << "the first file may have more than that";
+}
+
+// File 84 is 15 files older than the newest, file 96 three: half the share of garbage is enough.
+TEST(BlobPicker, SparesYoungFilesWhileWritesCome) {
+  const auto collected = [](const std::string& live_bytes, Urgency urgency) {
+    return Collected("position 9 level bottom: 9[a..z]8MB{" + live_bytes +
+                         ",99:1MB}\nvalues 84 100MB\nvalues 96 100MB\nvalues 99 1MB\n",
+                     urgency);
+  };
+  EXPECT_EQ(collected("84:45MB,96:9MB", Urgency::kWriting), "84 [a..-)") << "55 of 100 MiB garbage, and 91";
+  EXPECT_EQ(collected("84:45MB,96:9MB", Urgency::kQuiet), "96 [a..-)");
+  EXPECT_EQ(collected("84:51MB,96:9MB", Urgency::kWriting), "96 [a..-)") << "the old one does not qualify";
 }
 
 TEST(BlobPicker, OfEqualSharesTheOlderFileComesFirst) {
@@ -102,7 +115,7 @@ TEST(BlobPicker, OneCollectionAtATime) {
   EXPECT_EQ(Collected(text, Urgency::kWriting, {other}), "nothing");
 }
 
-TEST(BlobGarbage, ComesFirstIfItIsAtLeastTheBytesAboveTheOldestRun) {
+TEST(BlobGarbage, ComesFirstIfItIsThreeTimesTheBytesAboveTheOldestRun) {
   const auto comes_first = [](const std::string& record_bytes, bool is_collecting = false) {
     Tree tree(
         "position 12 level 1: 12[a..z]4MB{91:16MB}\nposition 9 level bottom: 9[a..z]4MB{90:60MB}\n"
@@ -112,9 +125,9 @@ TEST(BlobGarbage, ComesFirstIfItIsAtLeastTheBytesAboveTheOldestRun) {
     tree.running[0].collects_blobs = is_collecting;
     return BlobGarbageComesFirst(tree.Input(Urgency::kQuiet));
   };
-  EXPECT_TRUE(comes_first("80MB"));
-  EXPECT_FALSE(comes_first("81919KB"));
-  EXPECT_FALSE(comes_first("80MB", true));
+  EXPECT_TRUE(comes_first("120MB"));
+  EXPECT_FALSE(comes_first("122879KB"));
+  EXPECT_FALSE(comes_first("120MB", true));
 }
 
 TEST(BlobGarbage, ComesNotFirstWithinTheBoundOrWithoutGarbage) {

@@ -1,0 +1,169 @@
+// Goal: once writes have ended, the directory holds at most 1.25 x the live bytes and a few MiB: tables, blob files and
+// recycled files together, for small and large values, after a load, after uniform and after skewed overwrites. That
+// holds when WaitForCompaction returns, after a Close, and when a database is left alone. While writes come, the bound of
+// docs/PROMISES.md holds at every file operation. Method: the sizes of the files in a simulated directory against the
+// bytes of the keys and values that the test wrote. Nothing is compressed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/random.h"
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/simulated_env.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kLiveBytes = 24 * kMiB;
+constexpr uint64_t kSlack = 3 * kMiB;
+constexpr uint64_t kWriteBufferBytes = kMiB / 4;
+
+std::string Key(uint64_t i) { return "key" + std::to_string(1'000'000'000 + i * 7919 % 1'000'003); }
+
+class SpaceAtRest : public ::testing::TestWithParam<std::tuple<Style, uint64_t>> {
+ protected:
+  void Open() {
+    ASSERT_OK_AND_ASSIGN(db_, DB::Open(SpaceOptions(), SimulatedEnv::kPath));
+    sim_.files->SetOpHook([this](uint64_t, const char*, const std::string&) {
+      over_most_ =
+          std::max(over_most_, static_cast<int64_t>(sim_.files->bytes_used()) - static_cast<int64_t>(WritingBound()));
+    });
+  }
+  // docs/PROMISES.md. A small database's two partitions have 8 MiB each; its WAL quota is 16 MiB.
+  uint64_t WritingBound() const {
+    const bool is_lazy = std::get<0>(GetParam()) == Style::kLazy;
+    const uint64_t flush_bytes = std::max(kWriteBufferBytes / 2, value_bytes());
+    const uint64_t flushed = (is_lazy ? 2 * 64 : 24) * flush_bytes;
+    const uint64_t live = keys_written_ * (value_bytes() + Key(0).size());
+    return (is_lazy ? live * 2 : live * 3 / 2) + flushed + 16 * kMiB + 2 * 8 * kMiB + kSlack;
+  }
+  Options SpaceOptions() {
+    Options options = sim_.SmallOptions();
+    options.memory_bytes = 4 * kMiB;
+    options.write_buffer_bytes = kWriteBufferBytes;
+    options.blob_value_bytes_min = 256;
+    options.style = std::get<0>(GetParam());
+    return options;
+  }
+  uint64_t value_bytes() const { return std::get<1>(GetParam()); }
+  uint64_t keys() const { return kLiveBytes / value_bytes(); }
+  void Put(uint64_t i) {
+    value_.resize(value_bytes(), 'v');
+    value_.replace(0, 8, std::to_string(10'000'000 + ++puts_));
+    ASSERT_OK(db_->Put({}, Key(i), value_));
+    if (sim_.clock.NowNanos() >= next_timer_nanos_) {  // without its timer the database assumes that the writer stopped
+      sim_.executor.RunTimers();
+      next_timer_nanos_ = sim_.clock.NowNanos() + 500'000'000;
+    }
+    steps_ += random_.Uniform(3 * (value_bytes() + 500)) / 500;
+    for (; steps_ >= 3; steps_ -= 3) sim_.executor.RunOne();
+  }
+  void Load() {
+    for (uint64_t i = 0; i < keys(); ++i) {
+      Put(i);
+      ++keys_written_;
+    }
+  }
+  void OverwriteUniformly() {
+    for (uint64_t n = 0; n < keys(); ++n) Put(random_.Uniform(keys()));
+  }
+  void OverwriteSkewed() {
+    for (uint64_t n = 0; n < keys(); ++n) {
+      const double u = static_cast<double>(random_.Uniform(1u << 30)) / static_cast<double>(1u << 30);
+      Put(static_cast<uint64_t>(std::pow(u, 8) * static_cast<double>(keys())) * 31 % keys());
+    }
+  }
+  uint64_t BytesInDirectory() {
+    uint64_t bytes = 0;
+    for (const std::string& path : sim_.files->Files()) {
+      if (!path.ends_with(".tbl") && !path.ends_with(".val") && !path.ends_with(".spare")) continue;
+      const auto size = sim_.files->SizeOf(path);
+      EXPECT_OK(size.status());
+      bytes += size ? (*size + 4095) / 4096 * 4096 : 0;
+    }
+    return bytes;
+  }
+  uint64_t live_bytes() const { return keys() * (value_bytes() + Key(0).size()); }
+  void ExpectIsAtRest(const std::string& what) {
+    EXPECT_LE(BytesInDirectory(), live_bytes() + live_bytes() / 4 + kSlack)
+        << what << ", live " << live_bytes() << "\n"
+        << (db_ ? Property(*db_, "stats") + Property(*db_, "counters") : "");
+    RecordProperty("percent " + what, static_cast<int>(BytesInDirectory() * 100 / live_bytes()));
+  }
+  void TearDown() override {
+    db_ = nullptr;
+    EXPECT_LE(over_most_, 0) << "while writes came";
+    RecordProperty("over_most_kib", static_cast<int>(over_most_ / 1024));
+  }
+  void ExpectGoesToRest(const std::string& what) {
+    ASSERT_OK(db_->WaitForCompaction());
+    ExpectIsAtRest(what + ", waited");
+    ASSERT_OK(db_->Close());
+    db_ = nullptr;
+    ExpectIsAtRest(what + ", closed");
+    Open();
+  }
+
+  SimulatedEnv sim_;
+  std::unique_ptr<DB> db_;
+  base::Random random_{5};
+  std::string value_;
+  uint64_t puts_ = 0;
+  uint64_t keys_written_ = 0;
+  int64_t over_most_ = INT64_MIN;
+  uint64_t steps_ = 0;
+  uint64_t next_timer_nanos_ = 0;
+};
+
+TEST_P(SpaceAtRest, IsBoundedAfterALoadAndAfterOverwrites) {
+  Open();
+  Load();
+  ExpectGoesToRest("load");
+  OverwriteUniformly();
+  ExpectGoesToRest("uniform");
+  OverwriteSkewed();
+  ExpectGoesToRest("skewed");
+  OverwriteUniformly();
+  OverwriteUniformly();
+  ExpectGoesToRest("uniform twice");
+}
+
+TEST_P(SpaceAtRest, IsBoundedWithoutACallThatWaits) {
+  Open();
+  Load();
+  OverwriteUniformly();
+  sim_.PassTime(3);
+  ExpectIsAtRest("quiet");
+  OverwriteSkewed();
+  sim_.PassTime(3);
+  ExpectIsAtRest("quiet after a skewed overwrite");
+  sim_.PassTime(20);
+  ExpectIsAtRest("idle");
+}
+
+// The database is closed at the bound of writes, and opened to be read.
+TEST_P(SpaceAtRest, IsBoundedAfterAnOpenThatOnlyReads) {
+  Open();
+  Load();
+  OverwriteUniformly();
+  ASSERT_OK(db_->Close());
+  Open();
+  sim_.PassTime(20);
+  ExpectIsAtRest("opened");
+}
+
+INSTANTIATE_TEST_SUITE_P(Values, SpaceAtRest,
+                         ::testing::Combine(::testing::Values(Style::kLazy, Style::kCascade),
+                                            ::testing::Values(100, 1'000, 4'000, 100'000)),
+                         [](const auto& shape) {
+                           return std::string(std::get<0>(shape.param) == Style::kLazy ? "Lazy" : "Cascade") +
+                                  std::to_string(std::get<1>(shape.param));
+                         });
+
+}  // namespace
+}  // namespace mergedb::testing
