@@ -24,14 +24,14 @@ void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
   format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix));
 }
 
-class WritersLock {
+class WritersLockGuard {
  public:
-  explicit WritersLock(write::WriterQueue& queue) : queue_(queue), status_(queue_.LockWriters(this, UINT64_MAX)) {}
-  ~WritersLock() {
+  explicit WritersLockGuard(write::WriterQueue& queue) : queue_(queue), status_(queue_.LockWriters(this, UINT64_MAX)) {}
+  ~WritersLockGuard() {
     if (status_.ok()) queue_.UnlockWriters(this);
   }
-  WritersLock(const WritersLock&) = delete;
-  WritersLock& operator=(const WritersLock&) = delete;
+  WritersLockGuard(const WritersLockGuard&) = delete;
+  WritersLockGuard& operator=(const WritersLockGuard&) = delete;
   const Status& status() const { return status_; }
 
  private:
@@ -143,7 +143,7 @@ Result<kv::KeyspaceId> KeyspaceCatalog::AllocateId(const void* owner) {
   RETURN_IF_ERROR(Load());
   if (const kv::KeyspaceId id = ids_.Allocate(); id != 0) return id;
   if (owner == nullptr) {
-    WritersLock lock(writers_.queue());
+    WritersLockGuard lock(writers_.queue());
     RETURN_IF_ERROR(lock.status());
     return AllocateId(&lock);
   }
@@ -195,7 +195,7 @@ Status KeyspaceCatalog::FlushIfTablesOverlap(kv::KeyspaceId id) {
 Result<Keyspace> KeyspaceCatalog::Create(std::string_view name, const KeyspaceOptions& options) {
   RETURN_IF_ERROR(store_.CheckWritable());
   RETURN_IF_ERROR(CheckKeyspace(name, options));
-  WritersLock lock(writers_.queue());
+  WritersLockGuard lock(writers_.queue());
   RETURN_IF_ERROR(lock.status());
   RETURN_IF_ERROR(Enable(nullptr));
   const auto found = Find(name, {});
@@ -224,7 +224,7 @@ Status KeyspaceCatalog::Drop(const WriteOptions& options, Keyspace keyspace) {
   RETURN_IF_ERROR(store_.CheckWritable());
   if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be dropped");
   RETURN_IF_ERROR(CheckMade(keyspace));
-  WritersLock lock(writers_.queue());
+  WritersLockGuard lock(writers_.queue());
   RETURN_IF_ERROR(lock.status());
   const auto name = ids_.NameOf(keyspace.id());
   if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");

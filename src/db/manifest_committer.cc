@@ -24,7 +24,7 @@ Status ManifestCommitter::Commit(const std::function<WalFacts(const WalStart&)>&
   base::Lock lock(mutex_);
   const VersionSet::CommitState state = version_set_.BeginCommit();
   const format::VersionEdit edit = Describe(state, wal_facts(state.wal_start), clean_wal_end);
-  Status status = MakeDurable(edit, state.version);
+  Status status = CommitEdit(edit, state.version);
   if (status.ok()) NoteCommitted(edit, state.version);
   version_set_.EndCommit(state, status.ok());
   if (status.ok() && wal_released) wal_released(state.wal_start);
@@ -56,7 +56,7 @@ format::VersionEdit ManifestCommitter::Describe(const VersionSet::CommitState& s
   return edit;
 }
 
-Status ManifestCommitter::MakeDurable(const format::VersionEdit& edit, const version::VersionPtr& version) {
+Status ManifestCommitter::CommitEdit(const format::VersionEdit& edit, const version::VersionPtr& version) {
   RETURN_IF_ERROR(files_.Sync(edit));
   Status status = manifest_.Commit(edit);
   if (!status.ok()) suspects_.push_back(version);

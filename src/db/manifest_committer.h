@@ -71,7 +71,7 @@ class ManifestCommitter {
  private:
   format::VersionEdit Describe(const VersionSet::CommitState& state, const WalFacts& facts,
                                std::optional<uint64_t> clean_wal_end) const REQUIRES_LOCK(mutex_);
-  Status MakeDurable(const format::VersionEdit& edit, const version::VersionPtr& version) REQUIRES_LOCK(mutex_);
+  Status CommitEdit(const format::VersionEdit& edit, const version::VersionPtr& version) REQUIRES_LOCK(mutex_);
   void NoteCommitted(const format::VersionEdit& edit, version::VersionPtr version) REQUIRES_LOCK(mutex_);
 
   const Options options_;

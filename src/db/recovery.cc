@@ -103,7 +103,7 @@ class Replayer {
         ++sequence;
         continue;
       }
-      RETURN_IF_ERROR(MakeRoom(reader.key().size(), reader.value().size()));
+      RETURN_IF_ERROR(MakeMemtableRoom(reader.key().size(), reader.value().size()));
       if (reader.kind() == kv::Kind::kMerge) store_.operator_names.AddOf(reader.value());
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }
@@ -117,7 +117,7 @@ class Replayer {
   }
 
  private:
-  Status MakeRoom(size_t key_bytes, size_t value_bytes) {
+  Status MakeMemtableRoom(size_t key_bytes, size_t value_bytes) {
     if (current_ != nullptr && current_->HasRoom(key_bytes, value_bytes)) return {};
     if (current_ != nullptr) {
       if (on_full_) RETURN_IF_ERROR(on_full_(&current_));

@@ -54,12 +54,12 @@ bool WriteHost::FitsOneMemtable(const write::Room& room) const {
   return memtable::Memtable::MemoryHolds(store_.memory.memtable_bytes, room.records, room.bytes);
 }
 
-Status WriteHost::MakeRoom(const write::Room& room) {
+Status WriteHost::MakeMemtableRoom(const write::Room& room) {
   const bool is_full = !active_->Reserve(room.records, room.bytes);
   if (!is_full && !(background_->switch_is_wanted() && IsWorthSwitching())) [[likely]]
     return {};
   RETURN_IF_ERROR(WaitForImmutableSlot());
-  MakeRoomAnyway(room);
+  MakeMemtableRoomAnyway(room);
   return {};
 }
 
@@ -71,7 +71,7 @@ bool WriteHost::IsWorthSwitching() {
          tree_.version_set.immutable_count() + 2 < store_.memory.memtables_max;
 }
 
-void WriteHost::MakeRoomAnyway(const write::Room& room) {
+void WriteHost::MakeMemtableRoomAnyway(const write::Room& room) {
   SwitchMemtable(FitsOneMemtable(room) ? TakeStandby()
                                        : write::MemoryPool::NewLargeMemtable(
                                              store_.order, memtable::Memtable::BytesNeeded(room.bytes, 0)));

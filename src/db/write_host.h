@@ -89,8 +89,8 @@ class WriteHost final : private write::Host {
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override { return checks_.Check(change); }
   void Withdraw(const write::Change& change) override { checks_.Withdraw(change); }
-  Status MakeRoom(const write::Room& room) override;
-  void MakeRoomAnyway(const write::Room& room) override;
+  Status MakeMemtableRoom(const write::Room& room) override;
+  void MakeMemtableRoomAnyway(const write::Room& room) override;
   bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
   bool FitsOneMemtable(const write::Room& room) const override;
   wal::Wal& wal() override { return epochs_.wal(); }

@@ -12,26 +12,15 @@ static_assert(kBlobFileMagic.size() == 16);
 
 constexpr size_t kCrcBytes = 4;
 
-// Offsets within the footer. Later versions keep checksum, version and magic at these offsets.
-constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32,
-                 kChecksumAt = 40, kVersionAt = 44, kMagicAt = 48;
-static_assert(kMagicAt + kBlobFileMagic.size() == kBlobFooterBytes);
+// Offsets within the footer.
+constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32;
+static_assert(kRecordBytesAt + 8 + kFooterEndBytes == kBlobFooterBytes);
+constexpr FooterFormat kBlobFooter = {
+    .name = "blob file format", .magic = kBlobFileMagic, .bytes = kBlobFooterBytes, .version_max = kBlobFileVersion};
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
                             std::to_string(found));
-}
-
-uint32_t Salted(uint32_t crc, const Place& place) {
-  char salt[16];
-  base::StoreFixed64(salt, place.unique_id);
-  base::StoreFixed64(salt + 8, place.offset);
-  return base::Crc32cExtend(crc, salt, sizeof salt);
-}
-
-uint32_t FooterChecksum(std::string_view footer) {
-  const uint32_t fields = base::Crc32c(footer.substr(0, kChecksumAt));
-  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kBlobFooterBytes - kVersionAt);
 }
 
 struct RecordHead {
@@ -134,30 +123,14 @@ std::string EncodeBlobFooter(const BlobFileMeta& file) {
   base::StoreFixed64(out.data() + kNumberAt, ToInt(file.number));
   base::StoreFixed64(out.data() + kRecordsAt, file.records);
   base::StoreFixed64(out.data() + kRecordBytesAt, file.record_bytes);
-  base::StoreFixed32(out.data() + kVersionAt, kBlobFileVersion);
-  kBlobFileMagic.copy(out.data() + kMagicAt, kBlobFileMagic.size());
-  base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
+  StoreFooterEnd(kBlobFooter, kBlobFileVersion, &out);
   return out;
 }
 
 Status DecodeBlobFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file) {
-  if (bytes.size() != kBlobFooterBytes) return Damaged("footer's size", kBlobFooterBytes, bytes.size());
+  uint32_t version = 0;
+  RETURN_IF_ERROR(CheckFooterEnd(kBlobFooter, bytes, &version));
   const char* in = bytes.data();
-  const std::string_view magic = bytes.substr(kMagicAt);
-  if (magic != kBlobFileMagic) {
-    return Status::Corruption("footer's magic: expected \"" + base::Escape(kBlobFileMagic) + "\", found \"" +
-                              base::Escape(magic) + "\"");
-  }
-  const uint32_t version = base::LoadFixed32(in + kVersionAt);
-  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
-  const uint32_t found = FooterChecksum(bytes);
-  if (version > kBlobFileVersion && expected == found) {  // else the version field is damaged
-    return Status::NotSupported("blob file format " + std::to_string(version) +
-                                " is newer than the newest that this library reads, " +
-                                std::to_string(kBlobFileVersion));
-  }
-  if (version != kBlobFileVersion) return Damaged("blob file format", kBlobFileVersion, version);
-  if (expected != found) return Damaged("footer's checksum", expected, found);
   *file = {.number = kv::FileNumber{base::LoadFixed64(in + kNumberAt)},
            .bytes = base::LoadFixed64(in + kFileBytesAt),
            .unique_id = base::LoadFixed64(in + kUniqueIdAt),

@@ -76,6 +76,20 @@ uint64_t HeadOf(const char* bytes, size_t count) {
   return count == 0 ? 0 : head & (~uint64_t{0} << (64 - 8 * count));
 }
 
+// The first index in [first, end) for which `is_before` is false. REQUIRES: it is false for all later ones.
+template <typename IsBefore>
+uint32_t PartitionPoint(uint32_t first, uint32_t end, const IsBefore& is_before) {
+  while (first < end) {
+    const uint32_t middle = first + (end - first) / 2;
+    if (is_before(middle)) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 Status CheckBlock(std::string_view raw) {
@@ -142,38 +156,17 @@ uint32_t Block::SeekSuffix(std::string_view rest, kv::Tag wanted) const {
     left -= half;
   }
   if (first == count_ || Head(first) != head || !IsBefore(first, rest, wanted)) return first;
-  ++first;
-  for (uint32_t left = count_ - first; left > 0;) {
-    const uint32_t half = left / 2;
-    if (IsBefore(first + half, rest, wanted)) {
-      first += half + 1;
-      left -= half + 1;
-    } else {
-      left = half;
-    }
-  }
-  return first;
+  return PartitionPoint(first + 1, count_, [&](uint32_t i) { return IsBefore(i, rest, wanted); });
 }
 
 uint32_t Block::SeekWithComparator(const kv::Order& order, std::string_view key, kv::Tag wanted) const {
   std::string probe(prefix());
-  const auto is_before = [&](uint32_t i) {
+  return PartitionPoint(0, count_, [&](uint32_t i) {
     probe.resize(prefix_bytes_);
     probe += suffix(i);
     const int by_key = order.CompareKeys(probe, key);
     return by_key != 0 ? by_key < 0 : tag(i) > wanted;
-  };
-  uint32_t first = 0;
-  for (uint32_t left = count_; left > 0;) {
-    const uint32_t half = left / 2;
-    if (is_before(first + half)) {
-      first += half + 1;
-      left -= half + 1;
-    } else {
-      left = half;
-    }
-  }
-  return first;
+  });
 }
 
 uint32_t Block::Seek(const kv::Order& order, std::string_view key, kv::Tag wanted) const {

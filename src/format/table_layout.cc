@@ -12,39 +12,37 @@ namespace {
 
 static_assert(kTableMagic.size() == 16);
 
-// Offsets within the footer. Later versions keep checksum, version and magic at these offsets.
+// Offsets within the footer.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kDataBytesAt = 16, kFilterBytesAt = 24, kIndexBytesAt = 32,
-                 kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56, kChecksumAt = 72,
-                 kVersionAt = 76, kMagicAt = 80;
-static_assert(kMagicAt + kTableMagic.size() == kFooterBytes);
+                 kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56;
+static_assert(kReservedAt + 16 + kFooterEndBytes == kFooterBytes);
+constexpr FooterFormat kTableFooter = {
+    .name = "table format", .magic = kTableMagic, .bytes = kFooterBytes, .version_max = kTableVersion};
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
                             std::to_string(found));
 }
 
-uint32_t Checksum(std::string_view payload_and_codec, const Place& place) {
-  char salt[16];
-  base::StoreFixed64(salt, place.unique_id);
-  base::StoreFixed64(salt + 8, place.offset);
-  return base::Crc32cExtend(base::Crc32c(payload_and_codec), salt, sizeof salt);
-}
-
 uint32_t FooterChecksum(std::string_view footer) {
-  const uint32_t fields = base::Crc32c(footer.substr(0, kChecksumAt));
-  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kFooterBytes - kVersionAt);
+  const std::string_view end = footer.substr(footer.size() - kFooterEndBytes);
+  const uint32_t fields = base::Crc32c(footer.substr(0, footer.size() - kFooterEndBytes));
+  return base::Crc32cExtend(fields, end.data() + 4, end.size() - 4);
 }
 
 }  // namespace
 
-void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place) {
-  *out = static_cast<char>(codec);
+uint32_t Salted(uint32_t crc, const Place& place) {
   char salt[16];
   base::StoreFixed64(salt, place.unique_id);
   base::StoreFixed64(salt + 8, place.offset);
-  uint32_t crc = base::Crc32c(payload);
-  crc = base::Crc32cExtend(crc, out, 1);
-  base::StoreFixed32(out + 1, base::Crc32cExtend(crc, salt, sizeof salt));
+  return base::Crc32cExtend(crc, salt, sizeof salt);
+}
+
+void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place) {
+  *out = static_cast<char>(codec);
+  const uint32_t crc = base::Crc32cExtend(base::Crc32c(payload), out, 1);
+  base::StoreFixed32(out + 1, Salted(crc, place));
 }
 
 Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part) {
@@ -52,7 +50,7 @@ Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* 
   const std::string_view covered = stored.substr(0, stored.size() - kTrailerBytes + 1);
   if (verify) {
     const uint32_t expected = base::LoadFixed32(stored.data() + covered.size());
-    const uint32_t found = Checksum(covered, place);
+    const uint32_t found = Salted(base::Crc32c(covered), place);
     if (expected != found) [[unlikely]]
       return Damaged("checksum", expected, found);
   }
@@ -64,6 +62,34 @@ Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* 
   return {};
 }
 
+void StoreFooterEnd(const FooterFormat& format, uint32_t version, std::string* footer) {
+  char* const end = footer->data() + footer->size() - kFooterEndBytes;
+  base::StoreFixed32(end + 4, version);
+  format.magic.copy(end + 8, format.magic.size());
+  base::StoreFixed32(end, FooterChecksum(*footer));
+}
+
+Status CheckFooterEnd(const FooterFormat& format, std::string_view footer, uint32_t* version) {
+  if (footer.size() != format.bytes) return Damaged("footer's size", format.bytes, footer.size());
+  const std::string_view end = footer.substr(footer.size() - kFooterEndBytes);
+  const std::string_view magic = end.substr(8);
+  if (magic != format.magic) {
+    return Status::Corruption("footer's magic: expected \"" + base::Escape(format.magic) + "\", found \"" +
+                              base::Escape(magic) + "\"");
+  }
+  *version = base::LoadFixed32(end.data() + 4);
+  const uint32_t expected = base::LoadFixed32(end.data());
+  const uint32_t found = FooterChecksum(footer);
+  const std::string name(format.name);
+  if (*version > format.version_max && expected == found) {  // else the version field is damaged
+    return Status::NotSupported(name + " " + std::to_string(*version) +
+                                " is newer than the newest that this library reads, " +
+                                std::to_string(format.version_max));
+  }
+  if (*version == 0) return Damaged(("minimum " + name).c_str(), 1, 0);
+  return expected == found ? Status() : Damaged("footer's checksum", expected, found);
+}
+
 std::string EncodeFooter(const Footer& footer) {
   std::string out(kFooterBytes, '\0');
   base::StoreFixed64(out.data() + kUniqueIdAt, footer.unique_id);
@@ -73,30 +99,14 @@ std::string EncodeFooter(const Footer& footer) {
   base::StoreFixed64(out.data() + kIndexBytesAt, footer.index_bytes);
   base::StoreFixed64(out.data() + kPropertiesBytesAt, footer.properties_bytes);
   base::StoreFixed64(out.data() + kRangeTombstoneBytesAt, footer.range_tombstone_bytes);
-  static_assert(kReservedAt + 16 == kChecksumAt);
-  base::StoreFixed32(out.data() + kVersionAt, footer.range_tombstone_bytes == 0 ? 1 : 2);
-  kTableMagic.copy(out.data() + kMagicAt, kTableMagic.size());
-  base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
+  StoreFooterEnd(kTableFooter, footer.range_tombstone_bytes == 0 ? 1 : 2, &out);
   return out;
 }
 
 Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer) {
-  if (bytes.size() != kFooterBytes) return Damaged("footer's size", kFooterBytes, bytes.size());
+  uint32_t version = 0;
+  RETURN_IF_ERROR(CheckFooterEnd(kTableFooter, bytes, &version));
   const char* in = bytes.data();
-  const std::string_view magic = bytes.substr(kMagicAt);
-  if (magic != kTableMagic) {
-    return Status::Corruption("footer's magic: expected \"" + base::Escape(kTableMagic) + "\", found \"" +
-                              base::Escape(magic) + "\"");
-  }
-  const uint32_t version = base::LoadFixed32(in + kVersionAt);
-  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
-  const uint32_t found = FooterChecksum(bytes);
-  if (version > kTableVersion && expected == found) {  // else the version field is damaged
-    return Status::NotSupported("table format " + std::to_string(version) +
-                                " is newer than the newest that this library reads, " + std::to_string(kTableVersion));
-  }
-  if (version == 0) return Damaged("minimum table format", 1, version);
-  if (expected != found) return Damaged("footer's checksum", expected, found);
   *footer = {.unique_id = base::LoadFixed64(in + kUniqueIdAt),
              .file_bytes = base::LoadFixed64(in + kFileBytesAt),
              .data_bytes = base::LoadFixed64(in + kDataBytesAt),

@@ -41,6 +41,8 @@ struct Place {
   uint64_t offset = 0;
 };
 
+// `crc`, extended over the place.
+uint32_t Salted(uint32_t crc, const Place& place);
 void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place);
 
 struct Part {
@@ -50,6 +52,19 @@ struct Part {
 // Returns Corruption, with expected and found, unless `stored` is whole and was written at `place`. If `verify`
 // is false, the checksum is not compared. An unknown codec is NotSupported.
 [[nodiscard]] Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part);
+
+// FORMAT: a footer of a table or of a blob file := fields | crc u32 of all other bytes | version u32 | magic, 16 bytes
+// All versions keep crc, version and magic at this distance from the end.
+inline constexpr size_t kFooterEndBytes = 24;
+struct FooterFormat {
+  std::string_view name;  // for messages
+  std::string_view magic;
+  size_t bytes = 0;
+  uint32_t version_max = 0;
+};
+void StoreFooterEnd(const FooterFormat& format, uint32_t version, std::string* footer);
+// NotSupported if a version above `version_max` wrote the footer.
+[[nodiscard]] Status CheckFooterEnd(const FooterFormat& format, std::string_view footer, uint32_t* version);
 
 struct Footer {
   uint64_t unique_id = 0;

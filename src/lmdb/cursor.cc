@@ -33,6 +33,22 @@ bool IsOfDuplicates(MDB_cursor_op op) {
   }
 }
 
+bool IsSeek(MDB_cursor_op op) { return op == MDB_SET || op == MDB_SET_KEY || op == MDB_SET_RANGE; }
+
+bool IsMove(MDB_cursor_op op) {
+  switch (op) {
+    case MDB_FIRST:
+    case MDB_LAST:
+    case MDB_NEXT:
+    case MDB_NEXT_DUP:
+    case MDB_NEXT_NODUP:
+    case MDB_PREV:
+    case MDB_PREV_DUP:
+    case MDB_PREV_NODUP: return true;
+    default: return false;
+  }
+}
+
 // LMDB's answer to an operation on duplicates in a database without duplicates. Some operations check the
 // position first.
 int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data, MDB_cursor_op op) {
@@ -45,23 +61,12 @@ int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* d
   if (cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
   if (IsOfDuplicates(op)) return RefuseDuplicates(cursor, data, op);
-  switch (op) {
-    case MDB_SET:
-    case MDB_SET_KEY:
-    case MDB_SET_RANGE:
-      if (key == nullptr) return EINVAL;
-      LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-      return MDB_NOTFOUND;
-    case MDB_FIRST:
-    case MDB_LAST:
-    case MDB_NEXT:
-    case MDB_NEXT_DUP:
-    case MDB_NEXT_NODUP:
-    case MDB_PREV:
-    case MDB_PREV_DUP:
-    case MDB_PREV_NODUP: return MDB_NOTFOUND;
-    default: return EINVAL;
+  if (IsSeek(op)) {
+    if (key == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+    return MDB_NOTFOUND;
   }
+  return IsMove(op) ? MDB_NOTFOUND : EINVAL;
 }
 
 enum class Gives : uint8_t { kData, kBoth };
@@ -161,16 +166,7 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
 }
 
 // True if the result of the operation depends on the position of the cursor.
-bool NeedsPlace(MDB_cursor_op op) {
-  switch (op) {
-    case MDB_FIRST:
-    case MDB_LAST:
-    case MDB_SET:
-    case MDB_SET_KEY:
-    case MDB_SET_RANGE: return false;
-    default: return true;
-  }
-}
+bool NeedsPlace(MDB_cursor_op op) { return !IsSeek(op) && op != MDB_FIRST && op != MDB_LAST; }
 
 // The next item of a reader. Its cursors have no gaps and are not pending here.
 int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
@@ -191,30 +187,18 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
     if (HasFailed(left)) return CodeOf(left);
     return RefuseDuplicates(cursor, data, op);
   }
-  switch (op) {
-    case MDB_SET:
-    case MDB_SET_KEY:
-    case MDB_SET_RANGE: {
-      if (key == nullptr) return EINVAL;
-      LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-      if (const Status status = Seek(cursor, key, op); !status.ok()) return CodeOf(status);
-      return Give(cursor, key, data, op == MDB_SET ? Gives::kData : Gives::kBoth), 0;
-    }
-    case MDB_FIRST:
-    case MDB_LAST:
-    case MDB_NEXT:
-    case MDB_NEXT_DUP:
-    case MDB_NEXT_NODUP:
-    case MDB_PREV:
-    case MDB_PREV_DUP:
-    case MDB_PREV_NODUP:
-    case MDB_GET_CURRENT: {
-      if (const Status status = Move(cursor, op); !status.ok()) return CodeOf(status);
-      Arrive(cursor);
-      return Give(cursor, key, data, Gives::kBoth), 0;
-    }
-    default: return EINVAL;
+  if (IsSeek(op)) {
+    if (key == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+    if (const Status status = Seek(cursor, key, op); !status.ok()) return CodeOf(status);
+    Give(cursor, key, data, op == MDB_SET ? Gives::kData : Gives::kBoth);
+    return 0;
   }
+  if (!IsMove(op) && op != MDB_GET_CURRENT) return EINVAL;
+  if (const Status status = Move(cursor, op); !status.ok()) return CodeOf(status);
+  Arrive(cursor);
+  Give(cursor, key, data, Gives::kBoth);
+  return 0;
 }
 
 // MDB_CURRENT: replaces the value of the current key. LMDB requires that the program passes the same key; the

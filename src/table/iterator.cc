@@ -135,8 +135,8 @@ class TableIterator final : public kv::Iterator {
 
   // Pins the next block and prefetches the cache lines that a search in it touches, since an iteration will need them.
   // WHY not after a Seek: most seeks read no further.
-  // MEASURED: bench/micro/range_bench.cc, 36 entries a block, 120 MB in the cache: 12.3 ns a key without,
-  // 10.8 ns with it.
+  // MEASURED: bench/micro/range_bench.cc, 1 M keys, four alternating runs, CPU of a scan: 23.7 ns a key without,
+  // 20.6 ns with it; after the compaction of all range deletes 23.5 and 19.3 ns.
   void PinAhead(uint32_t block) {
     if (!pin_ || block >= source_.index.count()) return;
     ahead_block_ = block;

@@ -26,10 +26,10 @@ class Host {
   // A member passed CheckConflicts, but its frame did not get into the WAL. The other members of the group go on.
   virtual void Withdraw(const Change&) {}
   // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
-  virtual Status MakeRoom(const Room& room) = 0;
-  // As MakeRoom, for records that are in the WAL already and must be applied: may exceed the memory for
+  virtual Status MakeMemtableRoom(const Room& room) = 0;
+  // As MakeMemtableRoom, for records that are in the WAL already and must be applied: may exceed the memory for
   // unflushed writes.
-  virtual void MakeRoomAnyway(const Room& room) = 0;
+  virtual void MakeMemtableRoomAnyway(const Room& room) = 0;
   // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
   virtual bool WaitForDescriptors() { return false; }
   virtual bool FitsOneMemtable(const Room& room) const = 0;

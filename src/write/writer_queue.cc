@@ -257,7 +257,7 @@ void WriterQueue::Lead(Waiter& leader) {
   Status status = host_.BeforeGroup(room.bytes);
   if (status.ok()) for_each([&](Waiter& waiter) { waiter.status = host_.CheckConflicts(*waiter.change); });
   if (status.ok() && !host_.FitsOneMemtable(room) && leader.change->is_batch) return LeadLarge(leader);
-  if (status.ok()) status = host_.MakeRoom(room);
+  if (status.ok()) status = host_.MakeMemtableRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
 
   // Of a frame whose outcome is unknown: no later frame may follow it.
@@ -364,8 +364,9 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   while (reader.Next()) {
     SCHEDULE_POINT("add a piece to the memtable");
     const Room room{.records = 1, .bytes = reader.key().size() + reader.value().size()};
-    // WHY MakeRoomAnyway: the pieces that are applied cannot be undone, and the next commit would make them visible.
-    if (!host_.MakeRoom(room).ok()) host_.MakeRoomAnyway(room);
+    // WHY MakeMemtableRoomAnyway: the pieces that are applied cannot be undone, and the next commit would make
+    // them visible.
+    if (!host_.MakeMemtableRoom(room).ok()) host_.MakeMemtableRoomAnyway(room);
     host_.active().Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
   }
   host_.EndPieces();

@@ -1,8 +1,8 @@
 // Group commit. Writers queue; the writer at the front becomes the leader and commits for a group: itself and
 // the writers behind it. The group shares one exclusive section and at most one device sync.
 //
-//   FormGroup -> CheckConflicts -> MakeRoom -> Stage (assign sequences, append frames to the WAL)
-//             -> MakeDurable, if a member asks for it -> Apply (memtable) -> Publish -> WakeFollowers
+//   FormGroup -> BeforeGroup -> CheckConflicts -> MakeMemtableRoom -> Stage (assign sequences, append frames to
+//   the WAL) -> MakeDurable, if a member asks for it -> Apply (memtable) -> Publish -> Leave (wake the followers)
 //
 // The exclusive section: only its holder uses the WAL and adds to the memtable. The leader holds it. Other
 // code takes it without writing (ExclusiveSection): to make the active memtable immutable, to sync, to close.

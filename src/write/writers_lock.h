@@ -26,7 +26,7 @@ class WritersLock {
     thread_ = waiter.thread;
   }
   void Release(const void* owner) {
-    ASSERT(owner_ == owner, "who unlocks the writers' lock holds it");
+    ASSERT(owner_ == owner, "the caller holds the writers' lock");
     owner_ = nullptr;
     thread_ = {};
   }

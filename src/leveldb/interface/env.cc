@@ -195,9 +195,8 @@ class DefaultEnv final : public Env {
   Status NewWritableFile(const std::string& fname, WritableFile** result) override {
     *result = nullptr;
     return Guarded([&]() -> Status {
-      auto file = OpenOrCreate(fname);
+      auto file = OpenEmpty(fname);
       if (!file) return FileError(fname, file.error());
-      if (Status status = FileError(fname, (*file)->Truncate(0)); !status.ok()) return status;
       *result = new Appended(fname, std::move(*file), 0);
       return {};
     });
@@ -275,9 +274,8 @@ class DefaultEnv final : public Env {
   Status NewLogger(const std::string& fname, Logger** result) override {
     *result = nullptr;
     return Guarded([&]() -> Status {
-      auto file = OpenOrCreate(fname);
+      auto file = OpenEmpty(fname);
       if (!file) return FileError(fname, file.error());
-      if (Status status = FileError(fname, (*file)->Truncate(0)); !status.ok()) return status;
       *result = new FileLogger(std::move(*file));
       return {};
     });
@@ -306,6 +304,12 @@ class DefaultEnv final : public Env {
       file = Files()->Open(fname, {.access = Access::kCreate});
       if (file || attempt == 2 || file.error().code() != mergedb::Code::kInvalidArgument) return file;
     }
+  }
+  static mergedb::Result<std::unique_ptr<mergedb::File>> OpenEmpty(const std::string& fname) {
+    auto file = OpenOrCreate(fname);
+    if (!file) return file;
+    if (mergedb::Status status = (*file)->Truncate(0); !status.ok()) return status;
+    return file;
   }
 };
 

@@ -49,13 +49,13 @@ class FakeHost final : public Host {
     if (const auto act = std::exchange(before_next_group, nullptr)) act();
     return before_group;
   }
-  Status MakeRoom(const Room& room) override {
+  Status MakeMemtableRoom(const Room& room) override {
     if (active().HasRoomFor(room.records, room.bytes)) return {};
     RETURN_IF_ERROR(make_room);
     Seal();
     return {};
   }
-  void MakeRoomAnyway(const Room&) override { Seal(); }
+  void MakeMemtableRoomAnyway(const Room&) override { Seal(); }
   bool WaitForDescriptors() override {
     ++waits_for_descriptors;
     return free_descriptors && (free_descriptors(), true);
