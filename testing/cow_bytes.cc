@@ -75,6 +75,25 @@ void CowBytes::Write(uint64_t offset, std::string_view bytes) {
   });
 }
 
+bool CowBytes::Allocate(uint64_t offset, uint64_t bytes, uint64_t room) {
+  ASSERT(offset % kChunkBytes == 0 && bytes % kChunkBytes == 0 && offset + bytes <= size_, "whole chunks of the file");
+  for (size_t index = offset / kChunkBytes; index < (offset + bytes) / kChunkBytes; ++index) {
+    if (chunks_[index]) continue;
+    if (room < kChunkBytes) return false;
+    (void)MutableChunk(index);
+    room -= kChunkBytes;
+  }
+  return true;
+}
+
+void CowBytes::Deallocate(uint64_t offset, uint64_t bytes) {
+  ASSERT(offset % kChunkBytes == 0 && bytes % kChunkBytes == 0 && offset + bytes <= size_, "whole chunks of the file");
+  for (size_t index = offset / kChunkBytes; index < (offset + bytes) / kChunkBytes; ++index) {
+    if (chunks_[index]) allocated_bytes_ -= kChunkBytes;
+    chunks_[index] = nullptr;
+  }
+}
+
 void CowBytes::Resize(uint64_t size) {
   for (size_t index = ChunkCount(size); index < chunks_.size(); ++index) {
     if (chunks_[index]) allocated_bytes_ -= kChunkBytes;

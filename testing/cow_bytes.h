@@ -24,6 +24,11 @@ class CowBytes {
   void Write(uint64_t offset, std::string_view bytes);          // grows the file if necessary
   void Resize(uint64_t size);                                   // growth makes a hole
   std::string ToString() const;
+  // Fills the holes of a range with zeros, as far as `room` bytes reach. Returns false if they do not reach.
+  // REQUIRES: the range lies within the file; offset and bytes are multiples of kChunkBytes. The same holds for
+  // Deallocate, which makes the range a hole.
+  bool Allocate(uint64_t offset, uint64_t bytes, uint64_t room);
+  void Deallocate(uint64_t offset, uint64_t bytes);
 
   // How many of the `bytes` bytes of a write at `offset` fit if the file may allocate at most `room` more bytes.
   size_t BytesThatFit(uint64_t offset, size_t bytes, uint64_t room) const;

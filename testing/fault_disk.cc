@@ -81,6 +81,16 @@ void Inode::Truncate(uint64_t size) {
   ApplyChange(pending.back(), &live);
 }
 
+void Inode::Deallocate(uint64_t offset, uint64_t bytes) {
+  if (memory) {
+    std::memset(memory->data() + offset, 0, bytes);
+  } else {
+    pending.push_back({.offset = offset, .bytes = std::make_shared<const std::string>(bytes, '\0')});
+    ApplyChange(pending.back(), &live);
+  }
+  live.Deallocate(offset, bytes);
+}
+
 void Inode::Sync() {
   durable_before = durable;
   is_synced_ever = true;

@@ -52,6 +52,7 @@ struct Inode {
   uint64_t size() const { return memory ? memory->view().size() : live.size(); }
   void WriteAt(uint64_t offset, std::string_view bytes);
   void Truncate(uint64_t size);
+  void Deallocate(uint64_t offset, uint64_t bytes);
   void Sync();
   void LoseUnsynced();  // a sync failed
   void Map();

@@ -20,6 +20,8 @@ bool IsChange(Op op) {
     case Op::kWrite:
     case Op::kTruncate:
     case Op::kSync:
+    case Op::kAllocate:
+    case Op::kDeallocate:
     case Op::kRemove:
     case Op::kRename:
     case Op::kLink:
@@ -39,9 +41,10 @@ Status Missing(const std::string& path) { return Status::NotFound(path + ": No s
 }  // namespace
 
 const char* OpName(Op op) {
-  static constexpr const char* kNames[] = {"open",  "create", "read",    "write",   "truncate", "sync",   "close",
-                                           "map",   "size",   "list",    "lock",    "remove",   "rename", "link",
-                                           "mkdir", "rmdir",  "syncdir", "unshare", "any",      "change"};
+  static constexpr const char* kNames[] = {"open",     "create",     "read",  "write", "truncate", "sync",
+                                           "close",    "map",        "size",  "list",  "lock",     "remove",
+                                           "rename",   "link",       "mkdir", "rmdir", "syncdir",  "unshare",
+                                           "allocate", "deallocate", "any",   "change"};
   return kNames[static_cast<size_t>(op)];
 }
 

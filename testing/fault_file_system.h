@@ -51,6 +51,8 @@ enum class Op : uint8_t {
   kRemoveDirectory,
   kSyncDirectory,
   kUnshare,
+  kAllocate,
+  kDeallocate,
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };

@@ -119,6 +119,8 @@ class FaultFileSystem::OpenFile final : public File {
   void WillRead(uint64_t, uint64_t) override {}
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
   Status Unshare() override;
+  Status Allocate(uint64_t offset, uint64_t bytes) override;
+  Status Deallocate(uint64_t offset, uint64_t bytes) override;
 
  private:
   void CheckAligned(uint64_t offset, size_t bytes, const char* memory) const {

@@ -31,6 +31,8 @@ class SlowDisk::SlowFile final : public File {
   Status Close() override { return file_->Close(); }
   void WillRead(uint64_t offset, uint64_t bytes) override { file_->WillRead(offset, bytes); }
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override { return file_->Map(bytes); }
+  Status Allocate(uint64_t offset, uint64_t bytes) override { return file_->Allocate(offset, bytes); }
+  Status Deallocate(uint64_t offset, uint64_t bytes) override { return file_->Deallocate(offset, bytes); }
 
  private:
   SlowDisk* const disk_;

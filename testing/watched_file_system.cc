@@ -108,6 +108,14 @@ class WatchedFileSystem::WatchedFile final : public File {
   Status Unshare() override {
     return Watched(owner_->watch_, {Op::kUnshare, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Unshare(); });
   }
+  Status Allocate(uint64_t offset, uint64_t bytes) override {
+    return Watched(owner_->watch_, {Op::kAllocate, path_, MERGEDB_CALL_SITE, offset},
+                   [&] { return inner_->Allocate(offset, bytes); });
+  }
+  Status Deallocate(uint64_t offset, uint64_t bytes) override {
+    return Watched(owner_->watch_, {Op::kDeallocate, path_, MERGEDB_CALL_SITE, offset},
+                   [&] { return inner_->Deallocate(offset, bytes); });
+  }
 
  private:
   const WatchedFileSystem* const owner_;

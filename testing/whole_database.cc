@@ -51,10 +51,10 @@ std::vector<std::string> WholeDatabase::Files(std::string_view ending) const {
 
 std::vector<std::string> WholeDatabase::EarlierContents(const std::string& path) const {
   std::vector<std::string> contents;
-  const std::string last = Bytes(path);
+  const auto last = image_->ReadWhole(path);
   for (const auto& moment : moments_) {
     auto bytes = moment->ReadWhole(path);
-    if (bytes && *bytes != last && (contents.empty() || *bytes != contents.back()))
+    if (bytes && (!last || *bytes != *last) && (contents.empty() || *bytes != contents.back()))
       contents.push_back(std::move(*bytes));
   }
   return contents;

@@ -104,18 +104,20 @@ class Bench {
 
   void Append(Wal& log, const std::string& payload) {
     const std::string_view pieces[] = {payload};
-    Check(log.Append(pieces, 1));
+    Check(log.Append(pieces, 1, false));
     Check(log.WriteThrough());
   }
 
   size_t Write(Wal& log, const std::string& payload, size_t total_bytes) {
     const size_t count = total_bytes / (payload.size() + kFrameHeaderBytes);
     const uint64_t kept_bytes = size_t{64} << 20;
-    uint64_t release_at = log.end().position + kept_bytes;
+    Mark kept = log.end();
+    uint64_t release_at = log.end().position + kept_bytes / 2;
     for (size_t i = 0; i < count; ++i) {
       Append(log, payload);
       if (log.end().position < release_at) continue;
-      log.Release(log.end().position - kept_bytes / 2);
+      log.Release(kept);
+      kept = log.end();
       release_at = log.end().position + kept_bytes / 2;
     }
     return count;

@@ -202,6 +202,7 @@ typedef struct mergedb_options {
   const mergedb_merge_operator* const* merge_operators;
   size_t merge_operator_count;
   int64_t blob_value_bytes_min; /* bytes from which a value goes to a blob file; default 768; -1: no blob files */
+  int64_t wal_sync_interval_ms; /* default 5,000 milliseconds; -1: no limit in time */
 } mergedb_options;
 
 typedef struct mergedb_write_options {

@@ -51,6 +51,9 @@ class MERGEDB_EXPORT Mapping {
   // is contiguous.
   virtual char* data() = 0;
   virtual size_t size() const = 0;
+  // Hints that stores to the file's bytes [offset, offset + bytes) come soon: makes the pages writable, so that
+  // a store does not fault. REQUIRES: offset + bytes <= size(); the range is allocated. THREADS: any.
+  virtual void Prefault(size_t offset, size_t bytes);
 };
 
 // A read-only mapping of a file's bytes. It stays valid after the File that made it is closed and after the
@@ -84,9 +87,10 @@ class MERGEDB_EXPORT File {
   virtual Status Close() = 0;
   // Hints that the range will be read soon.
   virtual void WillRead(uint64_t offset, uint64_t bytes) = 0;
-  // Maps the whole file, twice in a row (see Mapping). The file is `bytes` long and fully written.
-  // NotSupported if this file system cannot keep the promise of Mapping. REQUIRES: opened with write access;
-  // `bytes` is a multiple of the page size.
+  // Maps the whole file, twice in a row (see Mapping). The file is `bytes` long. NotSupported if this file
+  // system cannot keep the promise of Mapping. A store to a range that was neither written nor allocated
+  // (Allocate) may kill the process if the disk is full. REQUIRES: opened with write access; `bytes` is a
+  // multiple of the page size.
   virtual Result<std::unique_ptr<Mapping>> Map(size_t bytes) = 0;
   // Maps the file's bytes [0, bytes) for reading. NotSupported if this file should not be mapped; the caller
   // then uses ReadAt. Corruption if the file is shorter. While the mapping lives, the file must not become
@@ -96,6 +100,14 @@ class MERGEDB_EXPORT File {
   // its own. Then a store to a Mapping needs no new block. OK if no block is shared, and if the system cannot
   // tell. After an error (NoSpace if the disk is full) the file may still share blocks.
   virtual Status Unshare();
+  // Gives the range blocks of its own, so that a store to a Mapping of it needs no new block. Bytes that were
+  // never written read as zeros. NoSpace if the disk is full; a part of the range may then have blocks. The
+  // default writes zeros. REQUIRES: the range lies within the file, and nothing was written to it since it was
+  // created or deallocated; offset and bytes are multiples of kDirectIoAlign.
+  virtual Status Allocate(uint64_t offset, uint64_t bytes);
+  // Gives the blocks of the range back to the file system. The range reads as zeros afterwards, through a Mapping
+  // as well. NotSupported, the default, if the file system cannot do that. REQUIRES: as Allocate.
+  virtual Status Deallocate(uint64_t offset, uint64_t bytes);
 };
 
 class MERGEDB_EXPORT FileLock {

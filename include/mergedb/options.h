@@ -43,11 +43,14 @@ struct CompressionByTier {
 struct Options {
   OpenMode mode = OpenMode::kCreateIfMissing;
 
-  // Memory for write buffers, the WAL buffer and the block cache, in bytes. More memory is faster. At least
-  // twice write_buffer_bytes, at most 1 PiB. Indexes and filters of open tables come on top.
+  // Memory for write buffers and the block cache, in bytes. More memory is faster. At least twice
+  // write_buffer_bytes, at most 1 PiB. Indexes and filters of open tables come on top. So does the WAL buffer, which
+  // lies in the page cache (in memory, at most 16 MiB, without use_mapped_wal_buffer): up to four
+  // times write_buffer_bytes, or 32 MiB if that is more, but at most 256 MiB. It grows with use, and an idle database
+  // gives it back.
   size_t memory_bytes = size_t{256} << 20;
 
-  // Unflushed writes may take twice this many bytes of memory_bytes, WAL buffer and standby memtable included.
+  // Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included.
   // 0: an eighth of memory_bytes. At least 64 KiB, at most 32 GiB. (LevelDB's write_buffer_size, which also
   // fills twice.)
   size_t write_buffer_bytes = 0;
@@ -84,6 +87,13 @@ struct Options {
   // call. false: one write per commit group. Both survive kill -9. A mapped file has risks on a bad disk:
   // docs/PROMISES.md.
   bool use_mapped_wal_buffer = true;
+
+  // An unsynced write is durable (it survives a power loss) at most this many milliseconds after the call; at most
+  // an hour. Until then the database need not send it to the disk: if its memtable is flushed before, its WAL is
+  // never written. A shorter time costs up to one more byte of disk writes per byte written. 0: no limit in time;
+  // then a power loss may lose all unflushed writes, which take at most twice write_buffer_bytes. With any value,
+  // every write survives kill -9 once the call returns. What each choice costs: docs/PROMISES.md.
+  uint64_t wal_sync_interval_ms = 5000;
 
   // not owned; must outlive the database, its iterators and its snapshots
   const Comparator* comparator = BytewiseComparator();

@@ -9,7 +9,7 @@ namespace mergedb::jni {
 
 namespace {
 
-constexpr int kNumbers = 13;  // of dev.mergedb.Options.numbers()
+constexpr int kNumbers = 14;  // of dev.mergedb.Options.numbers()
 constexpr int kAllocationTries = 100;
 constexpr auto kAllocationPause = std::chrono::milliseconds(10);
 
@@ -112,6 +112,7 @@ bool FillNumbers(const jlong* n, mergedb_options* options) {
   options->finish_compactions_on_close = static_cast<int32_t>(n[10]);
   options->use_mapped_wal_buffer = static_cast<int32_t>(n[11]);
   options->blob_value_bytes_min = n[12];
+  options->wal_sync_interval_ms = n[13];
   return true;
 }
 

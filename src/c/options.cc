@@ -117,6 +117,12 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
     return BadField("mergedb_options", "bloom_bits_per_key", c.bloom_bits_per_key, "-1 (none) or more");
   }
   if (c.bloom_bits_per_key != 0) options->bloom_bits_per_key = std::max(0, c.bloom_bits_per_key);
+  if (c.wal_sync_interval_ms < -1) {
+    return BadField("mergedb_options", "wal_sync_interval_ms", c.wal_sync_interval_ms, "-1 (no limit) or more");
+  }
+  if (c.wal_sync_interval_ms != 0) {
+    options->wal_sync_interval_ms = c.wal_sync_interval_ms < 0 ? 0 : static_cast<uint64_t>(c.wal_sync_interval_ms);
+  }
   if (c.blob_value_bytes_min < -1) {
     return BadField("mergedb_options", "blob_value_bytes_min", c.blob_value_bytes_min, "-1 or more");
   }

@@ -32,13 +32,22 @@ BackgroundScheduler::Task Background::ChooseLocked() {
 // Ticks come while writes come, until no compaction is needed after the last write. They go on while iterators or
 // snapshots pin obsolete data: nothing signals their release.
 bool Background::TickLocked() {
-  constexpr uint64_t kOverAfterNanos = CompactionRequests::kIdleAfterNanos + 1'000'000'000;
+  // WHY three ticks: an idle flush, its commit, and then the WAL's disk space is given back.
+  constexpr uint64_t kOverAfterNanos = CompactionRequests::kIdleAfterNanos + 3'000'000'000;
   requests_.TickLocked();
   flushes_.TickLocked();
   return requests_.NanosSinceWriteLocked() <= kOverAfterNanos || compactions_.HasJobsLocked() ||
          parts_.snapshots.oldest().count > 0 ||
          parts_.obsolete.bytes_on_disk() > parts_.version_set.Current()->version->bytes_on_disk() ||
          !NeedsNoCompactionLocked(picker::Urgency::kIdle);
+}
+
+void Background::WantStandby() {
+  {
+    base::Lock lock(mutex_);
+    flushes_.WantStandbyLocked();
+  }
+  scheduler_->NudgeUrgently();
 }
 
 void Background::NoteWrite() {

@@ -35,9 +35,9 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   const compaction::TableFactory& factory;
   std::function<ManifestCommitter::WalFacts(const VersionSet::WalStart&)> wal_facts;
   std::function<void(const VersionSet::WalStart&)> wal_released;
-  std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
-  std::function<void()> make_standby;     // allocates the standby memtable
-  std::function<void()> flush_if_idle;    // makes the active memtable immutable, unless a writer is active
+  std::function<uint64_t()> wal_backlog;                // wal::Wal::backlog()
+  std::function<void()> make_standby;                   // allocates the standby memtable
+  std::function<void(bool is_worth_it)> flush_if_idle;  // WriteHost::BeginIdleFlush
 };
 
 struct BackgroundCounters {

@@ -28,7 +28,9 @@ bool CommitRunner::MayBeginLocked() const {
 bool CommitRunner::IsOverdueLocked() const {
   if (!parts_.version_set.HasUncommitted()) return false;
   const uint64_t obsolete_bytes = parts_.version_set.uncommitted_obsolete_bytes();
-  return parts_.version_set.UncommittedWalBytes() > parts_.memory.wal_quota_bytes / 2 ||
+  // WHY an eighth of the WAL buffer: until the commit the buffer keeps these bytes, beside those of the memtables.
+  const size_t wal_bytes_max = std::min(parts_.memory.wal_quota_bytes / 2, parts_.memory.wal_buffer_bytes / 8);
+  return parts_.version_set.UncommittedWalBytes() > wal_bytes_max ||
          obsolete_bytes > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 

@@ -193,7 +193,7 @@ Status DbImpl::Close() noexcept {
   writers_.queue().Stop();
   write::WriterQueue::ExclusiveSection section(writers_.queue());
   // WHY: options.h promises that a write with kNoWal is durable after Close.
-  Status unlogged = writers_.FlushUnlogged();
+  Status unlogged = writers_.FlushForClose();
   background_->Stop(store_->options.finish_compactions_on_close);
   Status status = epochs_.Finish();
   (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files

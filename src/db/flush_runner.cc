@@ -59,17 +59,16 @@ Status FlushRunner::Flush() {
 }
 
 BackgroundScheduler::Task FlushRunner::NextIdleSwitchLocked() {
-  if (!may_switch_ || !IsWorthSwitchingLocked()) return nullptr;
+  if (!may_switch_ || !compactions_.IsIdleLocked() || requests_.UrgencyLocked() != picker::Urgency::kIdle)
+    return nullptr;
   may_switch_ = false;
-  return [this] { parts_.flush_if_idle(); };
+  return [this, is_worth_it = IsWorthSwitchingLocked()] { parts_.flush_if_idle(is_worth_it); };
 }
 
 bool FlushRunner::IsWorthSwitchingLocked() const {
   constexpr uint64_t kShare = 64;
-  if (!compactions_.IsIdleLocked() || requests_.UrgencyLocked() != picker::Urgency::kIdle) return false;
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  return !super_version->active->empty() &&
-         super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
+  return super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
 }
 
 }  // namespace mergedb::db

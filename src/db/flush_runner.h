@@ -28,6 +28,8 @@ class FlushRunner {
 
   // The task that makes the active memtable immutable: once after each tick, since an active writer prevents it.
   BackgroundScheduler::Task NextIdleSwitchLocked() REQUIRES_LOCK(mutex_);
+  // Makes the first standby memtable. Later ones follow each flush.
+  void WantStandbyLocked() REQUIRES_LOCK(mutex_) { standby_is_wanted_ = true; }
   void TickLocked() REQUIRES_LOCK(mutex_) { may_switch_ = true; }
 
  private:
@@ -43,7 +45,7 @@ class FlushRunner {
   BackgroundCounters& counters_;
 
   base::Mutex& mutex_;  // of the scheduler
-  bool standby_is_wanted_ GUARDED_BY(mutex_) = true;
+  bool standby_is_wanted_ GUARDED_BY(mutex_) = false;
   bool may_switch_ GUARDED_BY(mutex_) = false;
 };
 

@@ -154,7 +154,7 @@ void DbImpl::StartBackground() noexcept {
                         .wal_released = [this](const VersionSet::WalStart& start) { epochs_.Release(start); },
                         .wal_backlog = [this] { return epochs_.Current()->backlog(); },
                         .make_standby = [this] { writers_.MakeStandby(); },
-                        .flush_if_idle = [this] { writers_.BeginIdleFlush(); }});
+                        .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
   writers_.SetBackground(*background_);
   // Iterators may outlive the database.
   reader_.SetOnTombstoneScan([background = std::weak_ptr(background_)](iterator::TombstoneScan scan) {

@@ -3,12 +3,14 @@
 // frames from the WAL buffer to segments, and reuse segments. The open shows every write that was
 // acknowledged before it began, or it fails.
 //
-//   read        MANIFEST ── STAGING ── list of segments ── segments, along the chain ── MANIFEST again
+//   read        MANIFEST ── STAGING ── heads of segments ── MANIFEST ── segments, along the chain ── MANIFEST
 //
-// WHY STAGING is read first: the WAL buffer is overwritten only after its bytes are in a segment. So a frame
-// that was staged before the open and is missing in STAGING is in a segment. A segment is reused only when
-// the MANIFEST no longer needs it. So an attempt is void if the WAL start of the second MANIFEST lies beyond
-// the end of the chain or is of another epoch.
+// WHY STAGING is read first: the WAL buffer is overwritten only after its bytes are in a segment, or after a durable
+// MANIFEST starts replay above them. So a frame that was staged before the open and is missing in STAGING is in a
+// segment, or a later MANIFEST shows that tables hold it. A segment is reused only when the MANIFEST no longer needs
+// it. So an attempt is void if the WAL start of the last MANIFEST lies beyond the end of the chain or is of another
+// epoch. The MANIFEST in the middle decides instead if no segment holds the end of the chain: then all of it was in
+// STAGING, and what the writer released since then does not matter.
 //
 // If there are frames above the end of the chain, either a writer has just added them or the WAL is damaged.
 // A second attempt decides: damage stays at the same place, a writer makes progress. The same rule decides about an
@@ -30,7 +32,16 @@ struct Attempt {
   Status problem;          // of the files or the WAL
   bool is_prefix = false;  // files of the tree exist; WAL is whole up to `replayed.log.end`
   Replayed replayed;
+  // The WAL start of the MANIFEST after STAGING and the heads of the segments were read; not set if a segment holds
+  // the end of the chain.
+  std::optional<format::VersionEdit::WalStart> released;
   uint64_t end() const { return replayed.log.end.position; }
+  // True if frames that the open must show may be missing, since the writer has released them. `start`: of the MANIFEST
+  // after the attempt.
+  bool IsPassedBy(const format::VersionEdit::WalStart& start) const {
+    const bool was_whole = released && released->epoch == start.epoch && released->position <= end();
+    return start.position > end() && !was_whole;
+  }
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
@@ -46,11 +57,17 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
   Attempt attempt;
   attempt.problem = CheckTree(store, loaded);
   if (!attempt.problem.ok()) return attempt;
-  auto salvaged = SalvageWal(store, wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, {});
+  std::optional<format::VersionEdit::WalStart> released;
+  const auto load_again = [&] {
+    const auto again = manifest::Load(store.options.env.file_system, store.directory, store.order, DescribeForeignFile);
+    if (again) released = again->wal_start;
+  };
+  auto salvaged = SalvageWal(store, wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, {}, load_again);
   if (!salvaged) {
     attempt.problem = salvaged.error();
     return attempt;
   }
+  if (!salvaged->log.end_is_in_segment) attempt.released = released;
   attempt.is_prefix = salvaged->log.flaws.empty();
   attempt.problem = attempt.is_prefix ? salvaged->log.verdict : salvaged->log.flaws.front();
   attempt.replayed = std::move(salvaged->replayed);
@@ -106,7 +123,7 @@ Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
     if (Logger* const logger = store.options.env.logger) logger->Log(Print(i, loaded, now, *again));
     const bool is_outrun = again->wal_start.epoch != loaded.wal_start.epoch ||
                            (!loaded.report.empty() && !HasSameDamage(loaded, *again)) ||
-                           (now.is_prefix ? again->wal_start.position > now.end() : !IsSame(loaded, *again));
+                           (now.is_prefix ? now.IsPassedBy(again->wal_start) : !IsSame(loaded, *again));
     if (is_outrun) {
       before = std::nullopt;
     } else if (now.is_clean()) {

@@ -9,15 +9,18 @@
 
 namespace mergedb::db {
 
-// How `memory_bytes` is divided. The unflushed part (WAL buffer; active, immutable and standby memtables) is
-// at most twice write_buffer_bytes. The block cache gets the rest.
+// How `memory_bytes` is divided. The unflushed part (active, immutable and standby memtables) is at most twice
+// write_buffer_bytes. The block cache gets the rest.
 //
-//   |<------------------ 2 x write_buffer_bytes ---------------------->|
-//   | WAL buffer | active memtable | immutable | immutable or standby  |   block cache ...   |
+//   |<-------------- 2 x write_buffer_bytes ------------->|
+//   | active memtable | immutable | immutable or standby  |   block cache ...   |
+//
+// The WAL buffer lies in the page cache, beside memory_bytes. It holds the frames of all unflushed writes and of some
+// flushes that the MANIFEST does not name yet, so that the WAL of a flushed memtable need not be written.
 struct MemoryPlan {
   size_t write_buffer_bytes = 0;
   size_t wal_buffer_bytes = 0;
-  size_t unwritten_bytes_max = 0;  // in the WAL buffer, not yet in a segment; a synced commit must write them
+  size_t unwritten_bytes_max = 0;  // in the WAL buffer, not yet in a segment, while commits are synced
   size_t memtable_bytes = 0;       // each; arena and index
   size_t memtables_max = 3;        // active, immutable and standby together
   size_t block_cache_bytes = 0;

@@ -164,7 +164,8 @@ Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
 
 // WHY each batch is parsed completely first: if it is malformed, none of its records may be applied.
 Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
-                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
+                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full,
+                               const std::function<void()>& on_loaded) {
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);
@@ -175,7 +176,8 @@ Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const ma
   };
   const wal::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : wal::Expected();
   SalvagedWal salvaged;
-  ASSIGN_OR_RETURN(salvaged.log, wal::Salvage(store.options.env.file_system, store.directory, origin, expected, apply));
+  ASSIGN_OR_RETURN(salvaged.log,
+                   wal::Salvage(store.options.env.file_system, store.directory, origin, expected, apply, on_loaded));
   salvaged.replayed.last_sequence = replayer.last_sequence();
   salvaged.replayed.memtables = replayer.Take();
   return salvaged;

@@ -58,12 +58,13 @@ struct Replayed {
 Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
-// ReplayWal for a WAL that may be damaged: replays all frames that the chain proves.
+// ReplayWal for a WAL that may be damaged: replays all frames that the chain proves. `on_loaded`: wal::Salvage.
 struct SalvagedWal {
   Replayed replayed;
   wal::Salvaged log;
 };
 Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
-                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
+                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full,
+                               const std::function<void()>& on_loaded = {});
 
 }  // namespace mergedb::db

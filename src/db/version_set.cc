@@ -155,6 +155,11 @@ kv::Sequence VersionSet::immutable_end() const {
   return immutables_.empty() ? flushed_.sequence : immutables_.back().end.sequence;
 }
 
+VersionSet::WalStart VersionSet::flushed() const {
+  base::Lock lock(mutex_);
+  return flushed_;
+}
+
 kv::Sequence VersionSet::flushed_end() const {
   base::Lock lock(mutex_);
   return flushed_.sequence;

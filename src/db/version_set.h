@@ -76,6 +76,7 @@ class VersionSet {
   // committed_changes() of changes().
   kv::Sequence immutable_end() const;
   kv::Sequence flushed_end() const;
+  WalStart flushed() const;  // tables hold everything before it
   uint64_t changes() const;
   uint64_t committed_changes() const;
   // Bytes of the WAL that are kept only because the MANIFEST lags.

@@ -57,6 +57,7 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
                              .first_sequence = start.sequence,
                              .buffer_bytes = store_.memory.wal_buffer_bytes,
                              .unwritten_bytes_max = store_.memory.unwritten_bytes_max,
+                             .sync_interval_nanos = store_.options.wal_sync_interval_ms * 1'000'000,
                              .segment_bytes = store_.memory.segment_bytes,
                              .recycled_bytes = store_.memory.wal_quota_bytes,
                              .use_mapping = store_.options.use_mapped_wal_buffer,
@@ -94,14 +95,30 @@ void WalEpochs::NoteFailure(const Status& status) {
 
 Status WalEpochs::Finish() {
   RETURN_IF_ERROR(failure_);
-  RETURN_IF_ERROR(wal_->MakeDurable());
-  // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
   const wal::Mark end = wal_->end();
-  return tree_.committer.Commit(
+  if (!AllIsInTables(end)) RETURN_IF_ERROR(wal_->MakeDurable());
+  // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
+  RETURN_IF_ERROR(tree_.committer.Commit(
       [&](const VersionSet::WalStart& from) {
-        return ManifestCommitter::WalFacts{end.position, wal_->segments_from(from.position)};
+        const uint64_t position = from.position == end.position ? wal::kNothing : from.position;
+        return ManifestCommitter::WalFacts{end.position, wal_->segments_from(position)};
       },
-      end.position, nullptr);
+      end.position, nullptr));
+  wal_->Stop();
+  wal_->RemoveUnneeded();
+  return {};
+}
+
+bool WalEpochs::AllIsInTables(const wal::Mark& end) const {
+  const VersionSet::WalStart flushed = tree_.version_set.flushed();
+  return flushed.epoch == epoch_ && flushed.position == end.position;
+}
+
+void WalEpochs::GiveBack() {
+  wal_->GiveBack();
+  // Until the MANIFEST names the new segment, the old ones stay. If this fails, a later commit releases them.
+  (void)tree_.committer.Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt,
+                               [this](const VersionSet::WalStart& start) { Release(start); });
 }
 
 VersionSet::WalStart WalEpochs::At(const wal::Mark& mark) const {
@@ -117,7 +134,9 @@ ManifestCommitter::WalFacts WalEpochs::FactsOf(const VersionSet::WalStart& from)
 }
 
 void WalEpochs::Release(const VersionSet::WalStart& start) {
-  if (const auto log = Of(start.epoch)) log->Release(start.position);
+  if (const auto log = Of(start.epoch)) {
+    log->Release({.position = start.position, .chain = start.chain, .sequence = start.sequence});
+  }
 }
 
 std::shared_ptr<wal::Wal> WalEpochs::Current() const {

@@ -37,8 +37,11 @@ class WalEpochs {
   void SetKeyMarker(std::string marker);
   // A group or a sync failed with `status`. If the WAL takes no more frames, failure() says why.
   void NoteFailure(const Status& status);
-  // Makes the WAL durable and records its end in the MANIFEST. The caller stops the WAL.
+  // Makes the WAL durable, unless tables hold everything, records its end in the MANIFEST, and removes the files that
+  // the next open does not need. After an error the caller stops the WAL.
   Status Finish();
+  // While nothing is written: gives the WAL's disk space back, if tables hold everything.
+  void GiveBack();
 
   wal::Wal& wal() { return *wal_; }
   bool is_usable() const { return !wal_->is_in_trouble() && !next_is_owed_; }
@@ -52,6 +55,7 @@ class WalEpochs {
   void Release(const VersionSet::WalStart& start);
 
  private:
+  bool AllIsInTables(const wal::Mark& end) const;
   Status TryNext();
   Status CommitEpoch(const VersionSet::WalStart& start);
   Status Create(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments);

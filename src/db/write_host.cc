@@ -14,11 +14,16 @@ constexpr size_t kUpdatesWhenDelayed = 16;
 // 0.4 ms.
 constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
 
+// A closed or idle database keeps a WAL of at most this many bytes on the disk.
+constexpr uint64_t kIdleWalBytesMax = uint64_t{512} << 10;
+// Close flushes a memtable with more WAL than this. A smaller one stays in the WAL: the next open replays it in no time.
+constexpr uint64_t kClosedWalBytesMax = uint64_t{256} << 10;
+
 }  // namespace
 
 Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                         const std::function<void()>& before_log) {
-  active_ = store_.memtables->NewMemtable(store_.order);
+  active_ = store_.memtables->NewFirstMemtable(store_.order);
   tree_.version_set.SwitchMemtable(active_, start);
   return epochs_.Begin(start, std::move(reusable_segments), before_log);
 }
@@ -43,6 +48,11 @@ Status WriteHost::BeforeGroup(size_t bytes) {
       (write_delay_.rate() == 0 ? delay_update_bytes_ : delay_update_bytes_ / kUpdatesWhenDelayed)) {
     bytes_since_delay_update_ = 0;
     background_->UpdateWriteDelay();
+    // WHY not at the open: a database that stays small needs no second memtable.
+    if (!standby_is_asked_for_ && active_->bytes_used() >= store_.memory.memtable_bytes / 4) {
+      standby_is_asked_for_ = true;
+      background_->WantStandby();
+    }
   }
   write_delay_.Enter(bytes);
   return {};
@@ -111,12 +121,17 @@ Status WriteHost::BeginFlush() {
   return SwitchMemtableIfUsed();
 }
 
-void WriteHost::BeginIdleFlush() {
+void WriteHost::BeginIdleFlush(bool is_worth_it) {
   const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-  if (!section.is_taken() || !store_.CheckOpen().ok() || !epochs_.is_usable() || active_->empty() ||
+  if (!section.is_taken() || !store_.CheckOpen().ok() || !epochs_.is_usable() ||
       tree_.version_set.immutable_count() > 0)
     return;
-  SwitchMemtable(TakeStandby());
+  const bool is_large = wal().bytes_on_disk() > kIdleWalBytesMax;
+  if (active_->empty()) {
+    if (is_large) epochs_.GiveBack();
+  } else if (is_worth_it || is_large) {
+    SwitchMemtable(TakeStandby());
+  }
 }
 
 void WriteHost::EndPieces() {
@@ -142,8 +157,15 @@ void WriteHost::MakeStandby() {
   if (standby_ == nullptr) standby_ = std::move(memtable);
 }
 
-Status WriteHost::FlushUnlogged() {
-  if (!has_unlogged_) return {};
+Status WriteHost::FlushForClose() {
+  if (!has_unlogged_) {
+    const VersionSet::WalStart flushed = tree_.version_set.flushed();
+    const uint64_t unflushed = wal().end().position - flushed.position;
+    if (unflushed == 0 || (unflushed <= kClosedWalBytesMax && wal().live_bytes_on_disk() <= kIdleWalBytesMax))
+      return {};
+    if (wal().failure().ok()) (void)FlushAll();
+    return {};
+  }
   Status status = SwitchMemtableIfUsed();
   if (status.ok()) status = background_->WaitForFlush();
   if (!status.ok()) status = background_->WaitForFlush();  // the last chance; the fault may be temporary

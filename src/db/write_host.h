@@ -58,8 +58,9 @@ class WriteHost final : private write::Host {
   Status SyncWal();
   // Makes the active memtable immutable, so that background work flushes it.
   Status BeginFlush();
-  // For background work, which does not wait for writers: BeginFlush, unless a writer is active.
-  void BeginIdleFlush();
+  // For background work on an idle database; does nothing if a writer is active. BeginFlush, if `is_worth_it` or if the
+  // WAL is large. If there is nothing to flush: gives back the disk space of a large WAL.
+  void BeginIdleFlush(bool is_worth_it);
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
   // time. There is at most one standby, and only while it fits into the memory for unflushed writes.
   void MakeStandby();
@@ -82,8 +83,9 @@ class WriteHost final : private write::Host {
   Status SwitchMemtableIfUsed();
   // The first keyspace: moves to a WAL epoch whose MANIFEST names `marker`. REQUIRES: ResumeWal was OK.
   Status BeginKeyspaces(std::string marker);
-  // If writes skipped the WAL: flushes them.
-  Status FlushUnlogged();
+  // For Close. If writes skipped the WAL: flushes them. Otherwise flushes if the WAL is so large that it should not stay
+  // on the disk; if that fails, the WAL stays.
+  Status FlushForClose();
 
  private:
   Status BeforeGroup(size_t bytes) override;
@@ -123,6 +125,7 @@ class WriteHost final : private write::Host {
   size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
   const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.unwritten_bytes_max) / 16;
   uint64_t resume_not_before_nanos_ = 0;
+  bool standby_is_asked_for_ = false;
 
   base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);

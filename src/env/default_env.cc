@@ -18,12 +18,25 @@
 namespace mergedb {
 
 Mapping::~Mapping() = default;
+void Mapping::Prefault(size_t, size_t) {}
 ReadMapping::~ReadMapping() = default;
 File::~File() = default;
 Result<std::unique_ptr<ReadMapping>> File::MapForReading(size_t) {
   return Status::NotSupported("this file system maps no files for reading");
 }
 Status File::Unshare() { return {}; }
+// WHY in pieces of this size: larger writes leave large folios in the page cache, and the kernel scans such a folio as
+// a whole when a page of it is dirtied (MEASURED: 4.2 us against 0.5-1.1).
+Status File::Allocate(uint64_t offset, uint64_t bytes) {
+  alignas(kDirectIoAlign) static constexpr char kZeros[kDirectIoAlign] = {};
+  for (uint64_t done = 0; done < bytes; done += kDirectIoAlign) {
+    RETURN_IF_ERROR(WriteAt(offset + done, {kZeros, kDirectIoAlign}));
+  }
+  return {};
+}
+Status File::Deallocate(uint64_t, uint64_t) {
+  return Status::NotSupported("this file system cannot give back a part of a file");
+}
 FileLock::~FileLock() = default;
 FileSystem::~FileSystem() = default;
 Status FileSystem::Link(const std::string& source, const std::string&) {

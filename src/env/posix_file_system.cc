@@ -47,6 +47,8 @@ class PosixFile final : public File {
     return env::MapForReading({.fd = fd_, .path = path_, .bytes = bytes});
   }
   Status Unshare() override { return UnshareBlocks({.fd = fd_, .path = path_}); }
+  Status Allocate(uint64_t offset, uint64_t bytes) override;
+  Status Deallocate(uint64_t offset, uint64_t bytes) override;
 
  private:
   const std::string path_;
@@ -116,6 +118,28 @@ void PosixFile::WillRead(uint64_t offset, uint64_t bytes) {
 
 Result<std::unique_ptr<Mapping>> PosixFile::Map(size_t bytes) {
   return MapTwice({.fd = fd_, .path = path_, .bytes = bytes, .created_by_us = options_.access == Access::kCreate});
+}
+
+// WHY not posix_fallocate: without support of the file system it reads and writes every block.
+Status PosixFile::Allocate(uint64_t offset, uint64_t bytes) {
+  if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "fallocate", bytes, offset);
+#ifdef FALLOC_FL_PUNCH_HOLE
+  const auto allocate = [&] { return fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)); };
+  if (RetryOnSignal(allocate) == 0) return {};
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return PosixStatus(errno, path_, "fallocate", bytes, offset);
+#endif
+  return File::Allocate(offset, bytes);
+}
+
+Status PosixFile::Deallocate(uint64_t offset, uint64_t bytes) {
+  if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "punch a hole", bytes, offset);
+#ifdef FALLOC_FL_PUNCH_HOLE
+  constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  const auto punch = [&] { return fallocate(fd_, kMode, static_cast<off_t>(offset), static_cast<off_t>(bytes)); };
+  if (RetryOnSignal(punch) == 0) return {};
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return PosixStatus(errno, path_, "punch a hole", bytes, offset);
+#endif
+  return File::Deallocate(offset, bytes);
 }
 
 int OpenFlags(Access access) {

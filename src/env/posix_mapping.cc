@@ -26,12 +26,32 @@ constexpr uint32_t kMagicExt = 0xEF53;
 constexpr uint32_t kMagicXfs = 0x58465342;
 constexpr uint32_t kMagicTmpfs = 0x01021994;
 
+// Makes each page writable by a store of the byte that it holds. REQUIRES: no other thread stores to the pages.
+void Touch(char* base, size_t bytes, size_t page_bytes) {
+  for (size_t offset = 0; offset < bytes; offset += page_bytes) {
+    volatile char* byte = base + offset;
+    *byte = *byte;
+  }
+}
+
+void MakeWritable(char* base, size_t bytes, size_t page_bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (RetryOnSignal([&] { return madvise(base, bytes, MADV_POPULATE_WRITE); }) == 0) return;
+#endif
+  Touch(base, bytes, page_bytes);  // Linux before 5.14
+}
+
 class PosixMapping final : public Mapping {
  public:
   PosixMapping(char* base, size_t bytes) : base_(base), bytes_(bytes) {}
   ~PosixMapping() override { munmap(base_, 2 * bytes_); }
   char* data() override { return base_; }
   size_t size() const override { return bytes_; }
+  // Only the first half: a record that wraps touches a few pages of the second half, once per round of the
+  // ring, and write-back visits every place where a page is mapped.
+  void Prefault(size_t offset, size_t bytes) override {
+    MakeWritable(base_ + offset, bytes, static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+  }
 
  private:
   char* const base_;
@@ -67,14 +87,12 @@ Status CheckFileSystem(const MappingRequest& request) {
   return Status::NotSupported(request.path + ": map: not on this file system");
 }
 
-Status CheckWritten(const MappingRequest& request) {
+Status CheckSize(const MappingRequest& request) {
   struct stat file {};
   if (fstat(request.fd, &file) != 0) return PosixStatus(errno, request.path, "fstat");
-  const uint64_t written = static_cast<uint64_t>(file.st_blocks) * 512;
-  if (static_cast<uint64_t>(file.st_size) == request.bytes && written >= request.bytes) return {};
-  return Status::InvalidArgument(request.path + ": map: expected " + std::to_string(request.bytes) +
-                                 " bytes, all written; found " + std::to_string(file.st_size) + " bytes, " +
-                                 std::to_string(written) + " written");
+  if (static_cast<uint64_t>(file.st_size) == request.bytes) return {};
+  return Status::InvalidArgument(request.path + ": map: expected " + std::to_string(request.bytes) + " bytes, found " +
+                                 std::to_string(file.st_size));
 }
 
 #ifdef FS_IOC_FIEMAP
@@ -109,21 +127,6 @@ Result<bool> SharesBlocks(const MappingRequest& request) {
 
 #endif
 
-// Makes each page writable by a store of the byte that it holds. REQUIRES: no other thread stores to the pages yet.
-void Touch(char* base, size_t bytes, size_t page_bytes) {
-  for (size_t offset = 0; offset < bytes; offset += page_bytes) {
-    volatile char* byte = base + offset;
-    *byte = *byte;
-  }
-}
-
-void MakeWritable(char* base, size_t bytes, size_t page_bytes) {
-#ifdef MADV_POPULATE_WRITE
-  if (RetryOnSignal([&] { return madvise(base, bytes, MADV_POPULATE_WRITE); }) == 0) return;
-#endif
-  Touch(base, bytes, page_bytes);  // Linux before 5.14
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
@@ -136,7 +139,7 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
     return Status::NotSupported(request.path + ": map: pages have " + std::to_string(page_bytes) + " bytes here");
   }
   RETURN_IF_ERROR(CheckFileSystem(request));
-  RETURN_IF_ERROR(CheckWritten(request));
+  RETURN_IF_ERROR(CheckSize(request));
 
   void* reserved = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (reserved == MAP_FAILED) return PosixStatus(errno, request.path, "reserve memory to map");
@@ -150,9 +153,9 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   }
   auto mapping = std::make_unique<PosixMapping>(base, bytes);
   if (madvise(base, 2 * bytes, MADV_DONTFORK) != 0) return PosixStatus(errno, request.path, "madvise dontfork");
-  // Only the first half: a record that wraps touches a few pages of the second half, once per round of the
-  // ring, and write-back visits every place where a page is mapped.
-  MakeWritable(base, bytes, page_bytes);
+  // WHY no read-ahead: it would fill the page cache with large folios, which the kernel scans as a whole when a
+  // page of them is dirtied again. A hint; an error costs only time.
+  (void)madvise(base, 2 * bytes, MADV_RANDOM);
   return std::unique_ptr<Mapping>(std::move(mapping));
 }
 

@@ -19,9 +19,9 @@ namespace mergedb::memtable {
 class HashIndex {
  public:
   HashIndex() = default;  // no index: for a memtable whose order is not bytewise
-  // `slots` is memory for `count` words, which the index clears.
-  HashIndex(uint64_t* slots, uint32_t count) : slots_(slots), count_(count) {
-    std::memset(slots, 0, size_t{count} * sizeof *slots);
+  // `slots` is memory for `count` words, which the index clears unless they are zeros.
+  HashIndex(uint64_t* slots, uint32_t count, bool are_zeros) : slots_(slots), count_(count) {
+    if (!are_zeros) std::memset(slots, 0, size_t{count} * sizeof *slots);
   }
 
   uint32_t count() const { return count_; }

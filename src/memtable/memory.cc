@@ -16,11 +16,16 @@ constexpr size_t kMemoryBytesMin = 4096;
 
 }  // namespace
 
-Memory::Memory(size_t bytes) : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), kPageBytes)) {
+Memory::Memory(size_t bytes, Pages pages)
+    : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), kPageBytes)), pages_(pages) {
   ASSERT(bytes_ <= kMemoryBytesMax, "a memtable's offsets reach 32 GiB");
   void* block = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (block == MAP_FAILED) throw std::bad_alloc();
   begin_ = static_cast<char*>(block);
+#ifdef MADV_NOHUGEPAGE
+  if (is_untouched()) (void)madvise(block, bytes_, MADV_NOHUGEPAGE);  // a huge page for each first touch would waste it
+#endif
+  if (is_untouched()) return;
 #ifdef MADV_HUGEPAGE
   // Only advice: fewer page faults now, and fewer TLB misses in every later put and get.
   if (bytes_ >= size_t{4} << 20) (void)madvise(block, bytes_, MADV_HUGEPAGE);
@@ -30,6 +35,9 @@ Memory::Memory(size_t bytes) : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), 
 
 Memory::~Memory() { munmap(begin_, bytes_); }
 
-std::shared_ptr<Memory> NewMemory(size_t bytes) { return std::make_shared<Memory>(bytes); }
+std::shared_ptr<Memory> NewMemory(size_t bytes) { return std::make_shared<Memory>(bytes, Memory::Pages::kTouched); }
+std::shared_ptr<Memory> NewUntouchedMemory(size_t bytes) {
+  return std::make_shared<Memory>(bytes, Memory::Pages::kUntouched);
+}
 
 }  // namespace mergedb::memtable

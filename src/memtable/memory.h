@@ -1,5 +1,5 @@
 // One block of memory that serves one memtable after another. Its pages are touched once and stay with the
-// process until the Memory is destroyed.
+// process until the Memory is destroyed. The pages of an untouched memory come as the first memtable fills it.
 //
 // The memtable divides it: index slots in front, the arena of records behind them. Offsets into the arena
 // count units of 8 bytes, so 32 bits reach 32 GiB.
@@ -17,16 +17,19 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 
 class Memory {
  public:
-  explicit Memory(size_t bytes);
+  enum class Pages { kTouched, kUntouched };
+  Memory(size_t bytes, Pages pages);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   char* begin() const { return begin_; }
   size_t bytes() const { return bytes_; }
+  bool is_untouched() const { return pages_ == Pages::kUntouched; }
 
  private:
-  size_t bytes_;
+  const size_t bytes_;
+  const Pages pages_;
   char* begin_;
 };
 

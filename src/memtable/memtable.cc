@@ -49,7 +49,8 @@ class Memtable::Impl {
         range_deletes_(order),
         used_(kFirstUnit * kUnitBytes) {
     if (order.is_bytewise()) {
-      hash_index_ = HashIndex(reinterpret_cast<uint64_t*>(memory_->begin()), static_cast<uint32_t>(slots_));
+      hash_index_ = HashIndex(reinterpret_cast<uint64_t*>(memory_->begin()), static_cast<uint32_t>(slots_),
+                              memory_->is_untouched());
     } else {
       ordered_index_.emplace(order, arena_, kFirstUnit);
       used_ += OrderedIndex::kNodeBytesMax;

@@ -26,11 +26,14 @@
 
 namespace mergedb::memtable {
 
-// The reusable part: arena and index slots. The constructor touches every page.
+// The reusable part: arena and index slots.
 class Memory;
 
-// `bytes` counts arena and index together, up to 32 GiB.
+// `bytes` counts arena and index together, up to 32 GiB. Touches every page.
 std::shared_ptr<Memory> NewMemory(size_t bytes);
+// Touches no page: for the first memtable of a database, which may stay small. REQUIRES: used for one memtable only,
+// which relies on its zeros.
+std::shared_ptr<Memory> NewUntouchedMemory(size_t bytes);
 
 class Memtable {
  public:

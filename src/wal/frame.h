@@ -4,6 +4,7 @@
 //   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8
 //   segment head   0 magic u64 | 8 version u32 | 12 salt check u32 | 16 database id u64 | 24 epoch u64
 //                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 flags u32 | 60 crc u32 of bytes 0..60
+//                  with flag 2: 64 chain u32 | 68 zero u32 | 72 sequence u64 | 80 crc u32 of bytes 0..80
 //
 // WHY a frame has two checksums: `crc` proves that the frame follows its predecessor. If one frame is lost, all
 // later frames fail; so replay yields a prefix. `check` needs no predecessor: with it replay finds the frames
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/coding.h"
@@ -25,6 +27,7 @@
 namespace mergedb::wal {
 
 inline constexpr uint64_t kBlockBytes = kDirectIoAlign;
+inline constexpr size_t kRingBytesMax = size_t{256} << 20;  // of STAGING; replay reads it whole
 inline constexpr uint64_t kPayloadBytesMax = uint64_t{1} << 31;
 // Sums of positions and lengths below it do not overflow.
 inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;
@@ -93,6 +96,8 @@ struct SegmentHead {
   uint64_t start = 0;        // the first position that the segment holds
   uint64_t capacity = 0;     // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
   bool is_appended = false;  // the file grows as it is written: it may hold less than its capacity
+  // The mark at `start`, if tables held everything below `start` when the segment was begun.
+  std::optional<Mark> mark = {};
 
   uint64_t base() const { return RoundDown(start, kBlockBytes); }
   uint64_t limit() const { return base() + capacity; }

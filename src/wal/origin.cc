@@ -53,6 +53,16 @@ uint64_t LastStretch(std::vector<Found>& segments) {
   return start;
 }
 
+// The newest point at which the WAL went on after a gap, if a segment still says so.
+std::optional<Mark> NewestMark(const std::vector<Found>& segments) {
+  const SegmentHead* newest = nullptr;
+  for (const Found& segment : segments) {
+    if (segment.head.mark && (newest == nullptr || segment.head.generation > newest->generation))
+      newest = &segment.head;
+  }
+  return newest == nullptr ? std::nullopt : newest->mark;
+}
+
 // Finds the first frame at or above `position` by its header alone, and returns the mark after it.
 Result<std::optional<Mark>> FirstFrame(SegmentBytes& remains, uint64_t position, uint32_t salt_crc) {
   for (uint64_t at = RoundUp(position, 8);;) {
@@ -87,6 +97,10 @@ Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::str
                 .epoch = newest.epoch,
                 .salt_crc = newest.salt_crc,
                 .start = {.position = 0, .chain = newest.salt_crc, .sequence = 1}};
+  if (const std::optional<Mark> mark = NewestMark(segments); mark && mark->position >= start) {
+    origin.start = *mark;
+    return std::optional(origin);
+  }
   if (start == 0) return std::optional(origin);
   SegmentBytes remains;
   for (Found& segment : segments) RETURN_IF_ERROR(remains.Add(segment.number, segment.head, std::move(segment.file)));

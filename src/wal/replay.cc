@@ -384,6 +384,7 @@ void Replayer::SurveyAbove(Salvaged* salvaged) {
 
 void Replayer::Locate(Salvaged* salvaged) const {
   const auto place = segments_.Locate(replayed_.end.position);
+  salvaged->end_is_in_segment = place.has_value();
   salvaged->break_file = place ? format::PrintFileName(format::FileKind::kSegment, place->number)
                                : format::PrintFileName(format::FileKind::kStaging);
   salvaged->break_offset = place ? place->offset : 0;
@@ -406,7 +407,8 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
 
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
                          const Expected& expected,
-                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply,
+                         const std::function<void()>& on_loaded) {
   Salvaged salvaged;
   if (origin.start.position > kPositionMax) {
     salvaged.verdict = Status::Corruption("impossible start of the WAL: " + std::to_string(origin.start.position));
@@ -415,6 +417,7 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
   Replayer replayer(file_system, directory, origin, expected);
   RETURN_IF_ERROR(replayer.LoadRing(&salvaged.flaws));
   RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
+  if (on_loaded) on_loaded();
   Status failure;  // of `apply`
   salvaged.verdict = replayer.Walk([&](kv::Sequence sequence, std::string_view payload) {
     Status status = apply(sequence, payload);

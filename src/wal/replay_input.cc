@@ -11,7 +11,6 @@ namespace mergedb::wal {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 20;
-constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the largest that a database makes
 
 }  // namespace
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kFillBytes = size_t{256} << 10;
 constexpr size_t kFreeSegments = 8;
+constexpr uint64_t kFirstCapacity = uint64_t{64} << 10;
 
 }  // namespace
 
@@ -20,9 +21,10 @@ Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min
     : options_(options),
       is_direct_(is_direct),
       is_appended_(options.file_system->is_append_only()),
-      capacity_(std::max<uint64_t>(RoundUp(options.segment_bytes, kBlockBytes), kBlockBytes)),
-      free_count_max_(std::max<size_t>(kFreeSegments, free_bytes_min / capacity_ + 1)),
-      counters_(counters) {}
+      capacity_max_(std::max<uint64_t>(RoundUp(options.segment_bytes, kBlockBytes), kBlockBytes)),
+      free_bytes_max_(std::max<uint64_t>(kFreeSegments * capacity_max_, free_bytes_min + capacity_max_)),
+      counters_(counters),
+      next_capacity_(std::min(kFirstCapacity, capacity_max_)) {}
 
 std::string Segments::PathOf(kv::FileNumber number) const { return format::SegmentPath(options_.directory, number); }
 
@@ -35,11 +37,13 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   if (!reusable.empty()) RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   std::vector<kv::FileNumber> unfit;
   std::vector<SegmentPtr> fit;
+  uint64_t fit_bytes = 0;
   for (const kv::FileNumber number : reusable) {
-    SegmentPtr segment = fit.size() < free_count_max_ ? OpenAgain(number) : nullptr;
-    if (segment == nullptr) {
+    SegmentPtr segment = OpenAgain(number);
+    if (segment == nullptr || fit_bytes + segment->capacity > free_bytes_max_) {
       unfit.push_back(number);
     } else {
+      fit_bytes += segment->capacity;
       fit.push_back(std::move(segment));
     }
   }
@@ -49,30 +53,36 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   return {};
 }
 
-// Null if the file cannot be written again: it has another size or a second name (a copy by hard links), or
-// it was never used.
+// Null if the file cannot be written again: it is larger than a segment of this WAL, has another size than its head
+// says or a second name (a copy by hard links), or was never used.
 // WHY not a file that was never used: a process that was killed while making it may not have synced it, and
 // the MANIFEST would name it. A used file was synced before its use.
 Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
   auto file = options_.file_system->Open(PathOf(number), {.access = Access::kReuse, .direct = is_direct_});
   if (!file) return nullptr;
   const auto bytes = (*file)->Size();
-  if (!bytes || *bytes != kBlockBytes + capacity_) return nullptr;
+  if (!bytes) return nullptr;
   const AlignedBytes block = AllocateAligned(kBlockBytes);
   size_t got = 0;
   if (!(*file)->ReadAt(0, kBlockBytes, block.get(), &got).ok()) return nullptr;
   const auto head = LoadSegmentHead({block.get(), got});
   if (!head || head->generation == 0) return nullptr;
+  if (head->capacity > capacity_max_ || *bytes != kBlockBytes + head->capacity) return nullptr;
   auto segment = std::make_shared<Segment>();
   segment->number = number;
+  segment->capacity = head->capacity;
   segment->file = std::move(*file);
   segment->is_used = true;
   return segment;
 }
 
-uint64_t Segments::ReservedEndLocked() const {
-  return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_;
+uint64_t Segments::FreeBytesLocked() const {
+  uint64_t bytes = 0;
+  for (const SegmentPtr& segment : free_) bytes += segment->capacity;
+  return bytes;
 }
+
+uint64_t Segments::ReservedEndLocked() const { return is_appended_ ? UINT64_MAX : next_base_ + FreeBytesLocked(); }
 
 uint64_t Segments::reserved_end() const {
   base::Lock lock(mutex_);
@@ -80,6 +90,7 @@ uint64_t Segments::reserved_end() const {
 }
 
 Status Segments::Reserve(uint64_t position) {
+  if (reserved_end() >= position) return {};  // without a wait for a file that is being made
   base::Lock creation(creation_mutex_);
   while (reserved_end() < position) {
     auto segment = Create();
@@ -96,21 +107,18 @@ Status Segments::Reserve(uint64_t position) {
 // Releases segments that were made for a frame that does not fit: other files need the disk space and the
 // descriptors.
 void Segments::GiveBackSurplus() {
-  std::vector<SegmentPtr> surplus;
   {
     base::Lock lock(mutex_);
-    for (; free_.size() > free_count_max_; free_.pop_back()) {
-      retired_.push_back(free_.back()->number);
-      surplus.push_back(std::move(free_.back()));
-    }
+    for (; FreeBytesLocked() > free_bytes_max_; free_.pop_back()) retired_.push_back(std::move(free_.back()));
   }
-  surplus.clear();
   RemoveUnlisted();
 }
 
+// REQUIRES: creation_mutex_ is held.
 Result<Segments::SegmentPtr> Segments::Create() {
   auto segment = std::make_shared<Segment>();
   segment->number = options_.allocate_number();
+  segment->capacity = is_appended_ ? capacity_max_ : next_capacity_;
   {
     base::Lock lock(mutex_);
     creating_.push_back(segment->number);  // so that the file does not count as an orphan
@@ -122,7 +130,7 @@ Result<Segments::SegmentPtr> Segments::Create() {
     status = file.error();
   } else {
     segment->file = std::move(*file);
-    if (!is_appended_) status = FillWithZeros(segment->file.get());
+    if (!is_appended_) status = FillWithZeros(*segment);
     if (!status.ok()) {
       segment->file.reset();
       (void)options_.file_system->Remove(path);
@@ -131,21 +139,22 @@ Result<Segments::SegmentPtr> Segments::Create() {
   base::Lock lock(mutex_);
   std::erase(creating_, segment->number);
   if (!status.ok()) return status;
+  next_capacity_ = std::min(2 * next_capacity_, capacity_max_);
   counters_->segments_created.fetch_add(1, std::memory_order_relaxed);
   return segment;
 }
 
-Status Segments::FillWithZeros(File* file) {
-  const size_t step = std::min<uint64_t>(kFillBytes, kBlockBytes + capacity_);
+Status Segments::FillWithZeros(const Segment& segment) {
+  const uint64_t end = kBlockBytes + segment.capacity;
+  const size_t step = std::min<uint64_t>(kFillBytes, end);
   const AlignedBytes block = AllocateAligned(step);
-  StoreSegmentHead(block.get(), {.database_id = options_.database_id, .capacity = capacity_});
-  const uint64_t end = kBlockBytes + capacity_;
+  StoreSegmentHead(block.get(), {.database_id = options_.database_id, .capacity = segment.capacity});
   for (uint64_t offset = 0; offset < end; offset += step) {
-    RETURN_IF_ERROR(file->WriteAt(offset, {block.get(), std::min<uint64_t>(step, end - offset)}));
+    RETURN_IF_ERROR(segment.file->WriteAt(offset, {block.get(), std::min<uint64_t>(step, end - offset)}));
     if (offset == 0) std::memset(block.get(), 0, kBlockBytes);
   }
   counters_->syncs.fetch_add(1, std::memory_order_relaxed);
-  RETURN_IF_ERROR(file->Sync());
+  RETURN_IF_ERROR(segment.file->Sync());
   return options_.file_system->SyncDirectory(options_.directory);
 }
 
@@ -179,18 +188,16 @@ Status Segments::Activate(uint64_t start) {
     base::Lock lock(mutex_);
     std::erase(creating_, segment->number);
     if (status.ok()) {
-      ASSERT(live_.empty() || (live_.back()->start < start && start <= live_.back()->base() + capacity_),
+      ASSERT(live_.empty() || (live_.back()->start < start && start <= live_.back()->limit()) || IsRestart(start),
              "live segments hold the stream in order, without a gap");
-      next_base_ = segment->base() + capacity_;
+      next_base_ = segment->limit();
       live_.push_back(segment);
     }
   }
   if (!status.ok()) {
-    const kv::FileNumber number = segment->number;
-    segment.reset();
     {
       base::Lock lock(mutex_);
-      retired_.push_back(number);
+      retired_.push_back(std::move(segment));
     }
     RemoveUnlisted();
     return status;
@@ -206,8 +213,9 @@ Status Segments::WriteHead(Segment* segment, uint64_t generation) {
                                  .salt_crc = SaltCrc(options_.salt),
                                  .generation = generation,
                                  .start = segment->start,
-                                 .capacity = capacity_,
-                                 .is_appended = is_appended_});
+                                 .capacity = segment->capacity,
+                                 .is_appended = is_appended_,
+                                 .mark = IsRestart(segment->start) ? restart_ : std::nullopt});
   return segment->file->WriteAt(0, {block.get(), kBlockBytes});
 }
 
@@ -225,7 +233,7 @@ Segments::Segment* Segments::Find(uint64_t position) const {
   base::Lock lock(mutex_);
   for (auto segment = live_.rbegin(); segment != live_.rend(); ++segment) {
     if ((*segment)->start > position) continue;
-    const bool holds = !(*segment)->is_abandoned && position < (*segment)->base() + capacity_;
+    const bool holds = !(*segment)->is_abandoned && position < (*segment)->limit();
     return holds ? segment->get() : nullptr;
   }
   return nullptr;
@@ -242,7 +250,7 @@ Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64
   ASSIGN_OR_RETURN(Segment* const segment, Open(position, from));
   ASSERT(segment != nullptr && position >= segment->base(), "the WAL writer writes forward");
   const uint64_t offset = position - segment->base();
-  const size_t fit = std::min<uint64_t>(bytes.size(), capacity_ - offset);
+  const size_t fit = std::min<uint64_t>(bytes.size(), segment->capacity - offset);
   segment->is_unsynced = true;
   Status status = segment->file->WriteAt(kBlockBytes + offset, bytes.substr(0, fit));
   if (status.ok()) return fit;
@@ -254,11 +262,36 @@ Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64
 void Segments::Abandon(uint64_t from) {
   base::Lock lock(mutex_);
   while (!live_.empty() && live_.back()->start >= from) {
-    retired_.push_back(live_.back()->number);
+    retired_.push_back(std::move(live_.back()));
     live_.pop_back();
   }
   if (!live_.empty()) live_.back()->is_abandoned = true;
   next_base_ = RoundDown(from, kBlockBytes);
+}
+
+bool Segments::IsRestart(uint64_t start) const { return restart_ && restart_->position == start; }
+
+// WHY the newest segment gets a new head at once: without a MANIFEST, its mark tells repair where the chain begins. WHY
+// it is not synced: a crash leaves the old head or the new one, and replay begins at the mark that the MANIFEST names.
+void Segments::Restart(const Mark& mark) {
+  restart_ = mark;
+  if (RestartInPlace(mark)) return;
+  base::Lock lock(mutex_);
+  if (!live_.empty()) live_.back()->is_abandoned = true;
+  next_base_ = RoundDown(mark.position, kBlockBytes);
+}
+
+bool Segments::RestartInPlace(const Mark& mark) {
+  SegmentPtr newest;
+  {
+    base::Lock lock(mutex_);
+    if (live_.empty() || live_.back()->is_abandoned || is_appended_) return false;
+    newest = live_.back();
+    newest->start = mark.position;
+    next_base_ = newest->limit();
+  }
+  newest->is_unsynced = true;
+  return WriteHead(newest.get(), ++generation_).ok();
 }
 
 Status Segments::Sync() {
@@ -278,20 +311,47 @@ Status Segments::Sync() {
 }
 
 void Segments::Release(uint64_t position) {
-  std::vector<SegmentPtr> surplus;
   {
     base::Lock lock(mutex_);
     listed_ = {listing_.begin(), listing_.end()};
     size_t released = 0;
     while (released + 1 < live_.size() && live_[released + 1]->start <= position) {
       SegmentPtr segment = std::move(live_[released++]);
-      const bool keep = !segment->is_abandoned && !is_appended_ && free_.size() < free_count_max_;
-      (keep ? free_ : surplus).push_back(std::move(segment));
+      const bool keep =
+          !segment->is_abandoned && !is_appended_ && FreeBytesLocked() + segment->capacity <= free_bytes_max_;
+      (keep ? free_ : retired_).push_back(std::move(segment));
     }
     live_.erase(live_.begin(), live_.begin() + static_cast<std::ptrdiff_t>(released));
-    for (const SegmentPtr& segment : surplus) retired_.push_back(segment->number);
   }
-  surplus.clear();
+  RemoveUnlisted();
+}
+
+void Segments::GiveBack() {
+  {
+    base::Lock creation(creation_mutex_);
+    next_capacity_ = std::min(kFirstCapacity, capacity_max_);
+    base::Lock lock(mutex_);
+    for (auto* segments : {&live_, &free_}) {
+      retired_.insert(retired_.end(), segments->begin(), segments->end());
+      segments->clear();
+    }
+    next_base_ = RoundDown(restart_ ? restart_->position : 0, kBlockBytes);
+  }
+  RemoveUnlisted();
+}
+
+void Segments::RemoveUnneeded() {
+  {
+    base::Lock lock(mutex_);
+    listed_ = {listing_.begin(), listing_.end()};
+    for (auto* segments : {&live_, &free_}) {
+      std::erase_if(*segments, [&](const SegmentPtr& segment) {
+        if (IsListedLocked(segment->number)) return false;
+        retired_.push_back(segment);
+        return true;
+      });
+    }
+  }
   RemoveUnlisted();
 }
 
@@ -300,16 +360,19 @@ bool Segments::IsListedLocked(kv::FileNumber number) const {
 }
 
 void Segments::RemoveUnlisted() {
-  std::vector<kv::FileNumber> removed;
+  std::vector<SegmentPtr> removed;
   {
     base::Lock lock(mutex_);
-    std::erase_if(retired_, [&](kv::FileNumber number) {
-      if (IsListedLocked(number)) return false;
-      removed.push_back(number);
+    std::erase_if(retired_, [&](const SegmentPtr& segment) {
+      if (IsListedLocked(segment->number)) return false;
+      removed.push_back(segment);
       return true;
     });
   }
-  for (const kv::FileNumber number : removed) Remove(number);
+  for (const SegmentPtr& segment : removed) {
+    segment->file.reset();
+    Remove(segment->number);
+  }
 }
 
 // If a removal fails, the file is an orphan. The next open removes it.
@@ -324,9 +387,9 @@ void Segments::Remove(kv::FileNumber number) {
 std::vector<kv::FileNumber> Segments::numbers() const {
   base::Lock lock(mutex_);
   std::vector<kv::FileNumber> result = creating_;
-  for (const SegmentPtr& segment : live_) result.push_back(segment->number);
-  for (const SegmentPtr& segment : free_) result.push_back(segment->number);
-  result.insert(result.end(), retired_.begin(), retired_.end());
+  for (const auto* segments : {&live_, &free_, &retired_}) {
+    for (const SegmentPtr& segment : *segments) result.push_back(segment->number);
+  }
   return result;
 }
 
@@ -334,7 +397,7 @@ std::vector<kv::FileNumber> Segments::ListFrom(uint64_t position) {
   base::Lock lock(mutex_);
   listed_.insert(listing_.begin(), listing_.end());
   std::vector<kv::FileNumber> result;
-  for (size_t i = 0; i < live_.size(); ++i) {
+  for (size_t i = 0; i < live_.size() && position != kNothing; ++i) {
     const bool ends_below = i + 1 < live_.size() && live_[i + 1]->start <= position;
     if (!ends_below) result.push_back(live_[i]->number);
   }
@@ -344,13 +407,25 @@ std::vector<kv::FileNumber> Segments::ListFrom(uint64_t position) {
 
 uint64_t Segments::bytes_on_disk() const {
   base::Lock lock(mutex_);
-  return (live_.size() + free_.size() + creating_.size() + retired_.size()) * (kBlockBytes + capacity_);
+  uint64_t bytes = 0;
+  for (const auto* segments : {&live_, &free_, &retired_}) {
+    for (const SegmentPtr& segment : *segments) bytes += kBlockBytes + segment->capacity;
+  }
+  return bytes;
+}
+
+uint64_t Segments::live_bytes_on_disk() const {
+  base::Lock lock(mutex_);
+  uint64_t bytes = 0;
+  for (const SegmentPtr& segment : live_) bytes += kBlockBytes + segment->capacity;
+  return bytes;
 }
 
 void Segments::Close() {
   base::Lock lock(mutex_);
-  for (const SegmentPtr& segment : live_) segment->file.reset();
-  for (const SegmentPtr& segment : free_) segment->file.reset();
+  for (const auto* segments : {&live_, &free_, &retired_}) {
+    for (const SegmentPtr& segment : *segments) segment->file.reset();
+  }
 }
 
 }  // namespace mergedb::wal

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/coding.h"
 #include "base/prefetch.h"
+#include "format/file_name.h"
 #include "wal/frame.h"
 #include "wal/wal_buffer.h"
 #include "wal/wal_writer.h"
@@ -16,7 +17,7 @@ namespace mergedb::wal {
 namespace {
 
 constexpr size_t kRingBytesMin = size_t{32} << 10;
-constexpr size_t kRingBytesMax = size_t{1} << 30;  // replay reads the whole buffer
+constexpr size_t kMemoryRingBytesMax = size_t{16} << 20;
 constexpr size_t kNudgeBytes = size_t{64} << 10;
 
 class WalImpl final : public Wal {
@@ -24,7 +25,7 @@ class WalImpl final : public Wal {
   static Result<std::unique_ptr<Wal>> Create(const Options& options);
   ~WalImpl() override { Stop(); }
 
-  Status Append(std::span<const std::string_view> payload, uint64_t records) override;
+  Status Append(std::span<const std::string_view> payload, uint64_t records, bool will_sync) override;
   Status AppendLarge(std::string_view payload, uint64_t records) override;
 
   void SkipTo(kv::Sequence sequence) override {
@@ -34,7 +35,10 @@ class WalImpl final : public Wal {
   kv::Sequence next_sequence() const override { return next_sequence_; }
 
   Status WriteThrough() override;
-  Status MakeDurable() override { return writer_->MakeDurable(); }
+  Status MakeDurable() override {
+    limit_ = 0;  // fewer bytes may be buffered after a sync
+    return writer_->MakeDurable();
+  }
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
   uint64_t durable_position() const override { return writer_->durable(); }
@@ -43,11 +47,10 @@ class WalImpl final : public Wal {
     return writer_->appended_end() - written_end;
   }
   uint64_t backlog() const override {
-    const uint64_t end = writer_->appended_end(), limit = writer_->BufferLimit();
-    const uint64_t room = limit > end ? limit - end : 0;
-    return unwritten_bytes_max() - std::min(unwritten_bytes_max(), room);
+    const uint64_t wanted = writer_->room_wanted();
+    return unwritten_bytes_max() * (wanted - std::min(wanted, writer_->room())) / wanted;
   }
-  uint64_t unwritten_bytes_max() const override { return writer_->unwritten_bytes_max(); }
+  uint64_t unwritten_bytes_max() const override { return writer_->eager_bytes_max(); }
   bool is_mapped() const override { return writer_->buffer().is_mapped(); }
   std::optional<uint64_t> staging_file_bytes() const override {
     return is_mapped() ? std::optional<uint64_t>(writer_->buffer().size()) : std::nullopt;
@@ -55,22 +58,33 @@ class WalImpl final : public Wal {
   bool is_in_trouble() const override { return writer_->trouble(); }
   Status failure() const override { return writer_->failure(); }
 
-  Status Prepare() override { return writer_->segments().Reserve(1); }
-  void Release(uint64_t position) override { writer_->segments().Release(position); }
+  Status Prepare() override { return writer_->Begin(); }
+  void Release(const Mark& start) override { writer_->Release(start); }
+  void GiveBack() override {
+    if (writer_->GiveBack()) limit_ = 0;
+  }
   std::vector<kv::FileNumber> segments() const override { return writer_->segments().numbers(); }
   std::vector<kv::FileNumber> segments_from(uint64_t position) override {
     return writer_->segments().ListFrom(position);
   }
   uint64_t bytes_on_disk() const override {
-    return writer_->segments().bytes_on_disk() + (is_mapped() ? writer_->buffer().size() : 0);
+    return writer_->segments().bytes_on_disk() + writer_->buffer().allocated_bytes();
   }
+  uint64_t live_bytes_on_disk() const override { return writer_->segments().live_bytes_on_disk(); }
   void Stop() override {
     if (writer_ != nullptr) writer_->Stop();  // null: Create failed before it was set
+  }
+  void RemoveUnneeded() override {
+    // A file that cannot be removed is left to the next open.
+    if (is_mapped()) (void)files_->Remove(format::FilePath(directory_, format::FileKind::kStaging));
+    writer_->segments().RemoveUnneeded();
   }
 
  private:
   WalImpl(const Options& options, size_t direct_bytes_max)
-      : salt_crc_(SaltCrc(options.salt)),
+      : files_(options.file_system),
+        directory_(options.directory),
+        salt_crc_(SaltCrc(options.salt)),
         clock_(options.clock),
         chain_(salt_crc_),
         next_sequence_(options.first_sequence) {
@@ -79,6 +93,8 @@ class WalImpl final : public Wal {
   Status MakeRoom(uint64_t wanted);
   void Advance(uint64_t end, uint32_t chain, uint64_t records);
 
+  FileSystem* const files_;
+  const std::string directory_;
   const uint32_t salt_crc_;
   Clock* const clock_;
   std::shared_ptr<WalWriter> writer_;
@@ -96,18 +112,16 @@ class WalImpl final : public Wal {
 
 Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   const size_t ring_bytes = std::bit_ceil(std::clamp(options.buffer_bytes, kRingBytesMin, kRingBytesMax));
-  const size_t frame_bytes_max = ring_bytes / 4;
-  auto log = std::unique_ptr<WalImpl>(new WalImpl(options, frame_bytes_max - kFrameHeaderBytes));
   ASSIGN_OR_RETURN(auto buffer,
-                   WalBuffer::Create(options.file_system, options.directory, ring_bytes, frame_bytes_max + kBlockBytes,
+                   WalBuffer::Create(options.file_system, options.directory,
+                                     {.mapped = ring_bytes, .in_memory = std::min(ring_bytes, kMemoryRingBytesMax)},
                                      options.use_mapping && !options.file_system->is_append_only()));
-  // A frame must find room once all bytes before it are written, for any value of the option.
-  const size_t unwritten_bytes_max = std::clamp(options.unwritten_bytes_max, frame_bytes_max, ring_bytes);
+  auto log = std::unique_ptr<WalImpl>(new WalImpl(options, buffer->frame_bytes_max() - kFrameHeaderBytes));
   log->buffer_ = buffer->data();
   log->ring_mask_ = buffer->size() - 1;
-  log->nudge_bytes_ = std::min(kNudgeBytes, ring_bytes / 8);
+  log->nudge_bytes_ = std::min(kNudgeBytes, buffer->size() / 32);
   log->nudge_at_ = log->nudge_bytes_;
-  log->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), unwritten_bytes_max, &log->counters_);
+  log->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), &log->counters_);
   RETURN_IF_ERROR(log->writer_->segments().Adopt(options.reusable_segments));
   return std::unique_ptr<Wal>(std::move(log));
 }
@@ -115,7 +129,7 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
 // WHY the checksum reads the pieces and not their copies: see Crc32cExtendNumbers.
 // MEASURED: bench/micro/wal_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
 // of the copies -> of the pieces: 132 B 39-41 -> 24-32 ns, 1,060 B 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
-Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
+Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records, bool will_sync) {
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
   ASSERT(payload_bytes <= direct_bytes_max_ && records > 0,
@@ -123,6 +137,7 @@ Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   const uint64_t frame_bytes = FrameBytes(payload_bytes);
   if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]]
     RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
+  if (will_sync) RETURN_IF_ERROR(writer_->segments().Reserve(end_ + frame_bytes));
   char* const frame = buffer_ + (end_ & ring_mask_);
   base::PrefetchForWritesAhead(frame, frame_bytes);
 
@@ -160,11 +175,11 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
     }
     limit_ = writer_->BufferLimit();
     if (wanted <= limit_) return {};
-    const bool needs_segment = wanted > writer_->segments().reserved_end();
+    const bool needs_space = wanted <= writer_->appended_end() + writer_->room();
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
-    const Status status = needs_segment ? writer_->segments().Reserve(wanted) : writer_->Help();
+    const Status status = writer_->MakeRoom(wanted);
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
-    (needs_segment ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
+    (needs_space ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
     RETURN_IF_ERROR(status);
   }
 }

@@ -7,8 +7,12 @@
 //
 // A commit copies its frame into the buffer and returns. If the file system allows it, the buffer is a mapped
 // file in the database directory, so its bytes survive kill -9 at once. Otherwise the commit leader calls
-// WriteThrough, one write a group. In the background the WAL writer copies the buffer to segments in large
-// aligned writes. A commit that asks for power-loss durability calls MakeDurable.
+// WriteThrough, one write a group. A commit that asks for power-loss durability calls MakeDurable.
+//
+// Bytes of a mapped buffer are written to segments only if something asks: a sync; their age
+// (Options::sync_interval_nanos); a full buffer. If a memtable is flushed before that, Release drops its bytes
+// unwritten (docs/decisions/0049-unwritten-wal.md). While commits are synced, the WAL writer writes ahead in the
+// background, so that a sync has little to write.
 // MEASURED: bench/micro/wal_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
 // ns for one write() a record.
 //
@@ -22,7 +26,7 @@
 // The chain starts from the salt of the epoch. So a frame is valid in one place only: after its predecessor,
 // at its position, in its epoch. Replay stops where the chain breaks.
 //
-// INVARIANT: no byte of the buffer is reused before it is in a segment.
+// INVARIANT: no byte of the buffer is reused before it is in a segment or released.
 // THREADS: methods marked (exclusive) REQUIRE the exclusive section of the writer queue. Any thread calls the
 // other methods.
 #pragma once
@@ -46,6 +50,8 @@ namespace mergedb::wal {
 
 inline constexpr size_t kFrameHeaderBytes = 24;
 
+inline constexpr uint64_t kNothing = UINT64_MAX;  // for segments_from
+
 // A point between two frames, where replay may start.
 struct Mark {
   uint64_t position = 0;
@@ -58,17 +64,20 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;  // to count waits; may be null
-  // Runs the WAL writer in the background, which syncs every second while there is something to sync.
-  Executor* executor = nullptr;
+  Clock* clock = nullptr;        // to count waits; may be null
+  Executor* executor = nullptr;  // runs the WAL writer in the background
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;
   uint64_t salt = 0;
   kv::Sequence first_sequence = 1;
-  size_t buffer_bytes = size_t{16} << 20;  // size of the WAL buffer: rounded up to a power of two, 32 KiB to 1 GiB
+  // Size of the WAL buffer: rounded up to a power of two, 32 KiB to 256 MiB; in memory at most 16 MiB.
+  size_t buffer_bytes = size_t{16} << 20;
+  // While commits are synced or the buffer is in memory: a writer waits for the WAL writer at this many bytes.
   size_t unwritten_bytes_max = size_t{8} << 20;
-  size_t segment_bytes = size_t{16} << 20;
+  // A frame is durable at most this long after its commit. 0: as long as it takes until its memtable is flushed.
+  uint64_t sync_interval_nanos = 1'000'000'000;
+  size_t segment_bytes = size_t{16} << 20;  // of the largest segments
   // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
   size_t recycled_bytes = 0;
   bool use_mapping = true;
@@ -83,14 +92,16 @@ class Wal {
   static Result<std::unique_ptr<Wal>> Create(const Options& options);
   virtual ~Wal();
 
-  // Makes the first segment now (10 ms) instead of in the first Append. Append will report a failure again.
+  // (exclusive) Before the first frame: makes the first segment, which names the epoch. Optional: without it, repair
+  // without a MANIFEST finds no WAL until something is written to a segment.
   virtual Status Prepare() = 0;
 
   // (exclusive) Appends a frame to the buffer. Its payload is the concatenation of the pieces; `records` is
   // the number of sequences that it takes, from next_sequence() on. Waits for the WAL writer while the buffer
-  // is full. NoSpace or IOError if that writer fails; the buffer then holds no new frame. A later Append may
-  // succeed again. REQUIRES: the payload has at most direct_bytes_max() bytes.
-  virtual Status Append(std::span<const std::string_view> payload, uint64_t records) = 0;
+  // is full. NoSpace or IOError if that writer fails, or if there is no disk space for the frame; the buffer then
+  // holds no new frame. A later Append may succeed again. `will_sync`: MakeDurable follows, so the frame needs space
+  // in a segment, too. REQUIRES: the payload has at most direct_bytes_max() bytes.
+  virtual Status Append(std::span<const std::string_view> payload, uint64_t records, bool will_sync) = 0;
   // (exclusive) A frame larger than direct_bytes_max(): writes the buffer to segments, then the frame itself.
   // The frame is durable if the method returns OK. Otherwise the frame is absent for certain, unless
   // outcome_unknown is set; then the WAL has failed.
@@ -104,9 +115,9 @@ class Wal {
   // (exclusive) Writes all buffered bytes to segments, so that they survive kill -9. Does nothing with a mapped
   // buffer. On failure the frames stay in the buffer, their outcome is unknown, and the next Append tries again.
   virtual Status WriteThrough() = 0;
-  // (exclusive) Makes all frames durable. On failure outcome_unknown is set. After a failed write the frames
-  // stay in the buffer and the next Append tries again. A failed sync is final for this WAL (failure()):
-  // every later call fails, and no file of it may be synced or reused.
+  // (exclusive) Makes all frames durable. If there is no disk space, nothing happens. After another failure
+  // outcome_unknown is set. After a failed write the frames stay in the buffer and the next Append tries again. A
+  // failed sync is final for this WAL (failure()): every later call fails, and no file of it may be synced or reused.
   virtual Status MakeDurable() = 0;
 
   virtual Mark end() const = 0;  // (exclusive)
@@ -125,22 +136,31 @@ class Wal {
   // OK, or why the WAL takes no more frames.
   virtual Status failure() const = 0;
 
-  // Releases the frames below `position`: segments that end there become reusable. REQUIRES: the VersionEdit
-  // that starts replay at `position` is durable, and it lists the result of the last segments_from.
-  virtual void Release(uint64_t position) = 0;
+  // Releases the frames below `start`: their bytes in the buffer and the segments that end there become reusable.
+  // REQUIRES: the VersionEdit that starts replay at `start` is durable, and it lists the result of the last
+  // segments_from.
+  virtual void Release(const Mark& start) = 0;
+  // (exclusive) If all frames are released: gives the disk space of the buffer and the segments back. The caller
+  // commits an edit with segments_from soon; segments that the present one lists stay until then.
+  virtual void GiveBack() = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
   // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
-  // later edit is durable. (segments() has more: reusable files, which may go before the next edit.)
+  // later edit is durable. (segments() has more: reusable files, which may go before the next edit.) kNothing: for the
+  // edit of a clean close, if tables hold all frames.
   virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
-  virtual uint64_t bytes_on_disk() const = 0;  // segments and STAGING
+  virtual uint64_t bytes_on_disk() const = 0;       // segments and the allocated part of STAGING
+  virtual uint64_t live_bytes_on_disk() const = 0;  // segments that hold the stream
 
   // Stops the background work and closes the files. Makes nothing durable. The destructor calls it, too.
   virtual void Stop() = 0;
+  // After Stop: removes STAGING and the segments that the last segments_from did not name. REQUIRES: the edit of a clean
+  // close that lists that result is durable.
+  virtual void RemoveUnneeded() = 0;
 
   struct Counters {
     std::atomic<uint64_t> bytes_appended{0}, bytes_written{0}, writes{0}, syncs{0}, frames{0};
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
-    // Waits of Append: for room in the buffer, and for a new segment.
+    // Waits of Append: for room in the buffer, and for disk space of the buffer or a new segment.
     base::WaitCounter wal_buffer_waits, segment_waits;
   };
   const Counters& counters() const { return counters_; }
@@ -196,14 +216,16 @@ struct Salvaged {
   std::vector<Status> flaws;  // of segments and STAGING: missing, cut short, without a head; each with its path
   // Frames above the end of the chain that cannot be proved, because a frame before them is lost.
   uint64_t frames_beyond = 0;
-  uint64_t beyond_end = 0;    // position where the last of them ends
-  std::string break_file;     // the file where the chain ends: a segment, or STAGING
-  uint64_t break_offset = 0;  // in that file
+  uint64_t beyond_end = 0;         // position where the last of them ends
+  std::string break_file;          // the file where the chain ends: a segment, or STAGING
+  uint64_t break_offset = 0;       // in that file
+  bool end_is_in_segment = false;  // the head of a segment says that it holds the position where the chain ends
 };
-// If `apply` returns Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any
+// Calls `on_loaded` after it has read STAGING and the heads of the segments, before it reads frames. If `apply` returns Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any
 // other error of `apply` is returned.
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
                          const Expected& expected,
-                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
+                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply,
+                         const std::function<void()>& on_loaded = {});
 
 }  // namespace mergedb::wal

@@ -1,5 +1,6 @@
 #include "wal/wal_buffer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/assert.h"
@@ -10,43 +11,68 @@ namespace mergedb::wal {
 
 namespace {
 
-Status WriteZeros(File* file, size_t bytes) {
-  const AlignedBytes zeros = AllocateAligned(kBlockBytes);
-  for (size_t offset = 0; offset < bytes; offset += kBlockBytes) {
-    RETURN_IF_ERROR(file->WriteAt(offset, {zeros.get(), kBlockBytes}));
-  }
-  return {};
-}
+constexpr size_t kAllocateBytesMin = size_t{64} << 10;
+constexpr size_t kAllocateBytesMax = size_t{4} << 20;
+
+constexpr bool IsPowerOfTwo(size_t bytes) { return (bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes; }
 
 }  // namespace
 
 Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, const std::string& directory,
-                                                     size_t bytes, size_t overhang_bytes, bool use_mapping) {
-  ASSERT((bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes, "the size of the WAL buffer is a power of two");
+                                                     const Sizes& sizes, bool use_mapping) {
+  ASSERT(IsPowerOfTwo(sizes.mapped) && IsPowerOfTwo(sizes.in_memory), "the size of the WAL buffer is a power of two");
   auto buffer = std::unique_ptr<WalBuffer>(new WalBuffer);
-  buffer->size_ = bytes;
   const std::string path = format::JoinPath(directory, format::PrintFileName(format::FileKind::kStaging));
   if (Status removed = file_system->Remove(path); !removed.ok() && !removed.IsNotFound()) return removed;
   if (use_mapping) {
-    Status mapped = buffer->MapFile(file_system, directory, path);
+    Status mapped = buffer->MapFile(file_system, directory, path, sizes.mapped);
     if (mapped.ok()) return buffer;
     buffer->file_.reset();
     (void)file_system->Remove(path);
     if (mapped.code() != Code::kNotSupported) return mapped;
   }
-  buffer->memory_ = AllocateAligned(bytes + overhang_bytes);
+  buffer->size_ = sizes.in_memory;
+  buffer->memory_ = AllocateAligned(buffer->size_ + buffer->frame_bytes_max() + kBlockBytes);
   buffer->data_ = buffer->memory_.get();
   return buffer;
 }
 
-Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory, const std::string& path) {
+Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory, const std::string& path,
+                          size_t bytes) {
   ASSIGN_OR_RETURN(file_, file_system->Open(path, {.access = Access::kCreate}));
-  RETURN_IF_ERROR(WriteZeros(file_.get(), size_));
+  RETURN_IF_ERROR(file_->Truncate(bytes));
   RETURN_IF_ERROR(file_->Sync());
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
-  ASSIGN_OR_RETURN(mapping_, file_->Map(size_));
+  ASSIGN_OR_RETURN(mapping_, file_->Map(bytes));
+  size_ = bytes;
   data_ = mapping_->data();
+  allocated_end_ = 0;
   return {};
+}
+
+// Each piece is as large as all before it, up to a maximum. A file that had blocks everywhere never needs more.
+Status WalBuffer::Allocate(uint64_t position) {
+  while (allocated_end_ < position) {
+    const uint64_t begin = allocated_end_ & (size_ - 1);
+    const size_t piece = std::min({std::clamp<size_t>(allocated_bytes_, kAllocateBytesMin, kAllocateBytesMax),
+                                   static_cast<size_t>(size_ - begin), static_cast<size_t>(size_ - allocated_bytes_)});
+    RETURN_IF_ERROR(file_->Allocate(begin, piece));
+    mapping_->Prefault(begin, piece);
+    allocated_bytes_ += piece;
+    if (allocated_bytes_ == size_) {
+      allocated_end_.store(UINT64_MAX, std::memory_order_release);
+      return {};
+    }
+    allocated_end_.fetch_add(piece, std::memory_order_release);
+  }
+  return {};
+}
+
+// WHY nothing changes if the file system fails: the blocks are still there.
+void WalBuffer::GiveBack(uint64_t end) {
+  if (!is_mapped() || allocated_bytes_ == 0 || !file_->Deallocate(0, size_).ok()) return;
+  allocated_bytes_ = 0;
+  allocated_end_.store(RoundDown(end, kBlockBytes), std::memory_order_release);
 }
 
 void WalBuffer::Mirror(uint64_t position, size_t bytes) {

@@ -3,14 +3,18 @@
 //     mapped    the file STAGING, mapped twice in a row:  |0 ....... size|0 ....... size|   a frame never wraps
 //     in memory size() bytes and room for one overhang:   |0 ....... size|.....|          Mirror copies it to the front
 //
-// WHY each epoch makes the file anew, with writes of 4 KiB: the page cache then holds it in small folios, and
-// dirtying a page again costs 0.5-1.1 us. After large writes or a read-ahead it costs 4.2 us, because the
-// kernel scans large folios as a whole. Create syncs the file once, so that its size and its name survive a
-// power cut and the MANIFEST may require it (docs/decisions/0014-lost-staging.md). Frames in it are not
-// synced: after a power cut the chain decides which of them count.
-// WHY the whole file is written: on a full disk, a store into a hole of a mapped file kills the process.
+// The file has its full size from the start, but no blocks: Allocate gives it blocks in pieces, ahead of the first
+// lap, so a small database takes a small part of the disk. GiveBack makes the file a hole again. After a failed
+// Allocate no store goes there: on a full disk, a store into a hole of a mapped file kills the process.
+//
+// Create syncs the file once, so that its size and its name survive a power cut and the MANIFEST may require it
+// (docs/decisions/0014-lost-staging.md). Frames in it are not synced: after a power cut the chain decides which
+// of them count.
+//
+// THREADS: Allocate and GiveBack by one thread at a time; GiveBack not beside a store.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,14 +27,29 @@ namespace mergedb::wal {
 
 class WalBuffer {
  public:
-  // `overhang_bytes`: how far the largest frame may extend beyond the end. Removes the file of an earlier epoch.
-  static Result<std::unique_ptr<WalBuffer>> Create(FileSystem* file_system, const std::string& directory, size_t bytes,
-                                                   size_t overhang_bytes, bool use_mapping);
+  struct Sizes {
+    size_t mapped = 0;     // a power of two
+    size_t in_memory = 0;  // a power of two; of a buffer that is not mapped
+  };
+  // Removes the file of an earlier epoch.
+  static Result<std::unique_ptr<WalBuffer>> Create(FileSystem* file_system, const std::string& directory,
+                                                   const Sizes& sizes, bool use_mapping);
 
   char* data() { return data_; }
   size_t size() const { return size_; }
+  size_t frame_bytes_max() const { return size_ / 4; }
   bool is_mapped() const { return mapping_ != nullptr; }
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
+
+  // The end of the positions that have blocks. UINT64_MAX: all of them, now and later.
+  uint64_t allocated_end() const { return allocated_end_.load(std::memory_order_acquire); }
+  uint64_t allocated_bytes() const { return allocated_bytes_.load(std::memory_order_relaxed); }
+  // Allocates until allocated_end() >= `position`. NoSpace if the disk is full. REQUIRES: position is at most size()
+  // above every byte that is still needed.
+  Status Allocate(uint64_t position);
+  // Gives back all blocks. Positions from `end` on, the end of the stream, need blocks again. REQUIRES: no byte below
+  // `end` is needed.
+  void GiveBack(uint64_t end);
 
   // For a mapped buffer: after it a store needs no new disk block, even if the file was copied by reflink meanwhile.
   Status Unshare() { return file_->Unshare(); }
@@ -40,13 +59,15 @@ class WalBuffer {
 
  private:
   WalBuffer() = default;
-  Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path);
+  Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path, size_t bytes);
 
   char* data_ = nullptr;
   size_t size_ = 0;
   std::unique_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
   AlignedBytes memory_;
+  std::atomic<uint64_t> allocated_end_{UINT64_MAX};
+  std::atomic<uint64_t> allocated_bytes_{0};
 };
 
 }  // namespace mergedb::wal

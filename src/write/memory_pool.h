@@ -26,6 +26,10 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
               if (auto home = pool.lock()) home->GiveBack(memory);
             }};
   }
+  // The first memtable of a database: takes pages as it fills, and leaves the pool no memory.
+  std::shared_ptr<memtable::Memtable> NewFirstMemtable(const kv::Order& order) const {
+    return std::make_shared<memtable::Memtable>(order, memtable::NewUntouchedMemory(memory_bytes_));
+  }
   // A memtable with a memory of its own, for a record that does not fit into a standard one.
   static std::shared_ptr<memtable::Memtable> NewLargeMemtable(const kv::Order& order, size_t bytes) {
     return std::make_shared<memtable::Memtable>(order, memtable::NewMemory(bytes));

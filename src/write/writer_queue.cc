@@ -42,7 +42,7 @@ bool MayAppendAgain(const Status& status, Host& host) {
 // Appends one frame, durable when it returns OK.
 Status AppendDurably(wal::Wal& log, const Change& change) {
   if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
-  RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records));
+  RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records, true));
   Status status = log.MakeDurable();
   return status.ok() ? Status() : status.WithOutcomeUnknown();
 }
@@ -265,7 +265,7 @@ void WriterQueue::Lead(Waiter& leader) {
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
     if (failed.ok()) {
-      do { Stage(waiter); } while (MayAppendAgain(waiter.status, host_));
+      do { Stage(waiter, is_synced); } while (MayAppendAgain(waiter.status, host_));
     } else {
       waiter.status = failed;
     }
@@ -298,7 +298,7 @@ void WriterQueue::Lead(Waiter& leader) {
 }
 
 // Assigns the sequences of the change and appends its frame to the WAL.
-void WriterQueue::Stage(Waiter& waiter) {
+void WriterQueue::Stage(Waiter& waiter, bool will_sync) {
   const Change& change = *waiter.change;
   wal::Wal& log = host_.wal();
   waiter.first_sequence = log.next_sequence();
@@ -314,13 +314,13 @@ void WriterQueue::Stage(Waiter& waiter) {
     return;
   }
   if (change.is_batch) {
-    waiter.status = log.Append({&change.batch, 1}, change.records);
+    waiter.status = log.Append({&change.batch, 1}, change.records, will_sync);
     return;
   }
   const format::RecordHeader header(change.kind, change.key.size(), change.value.size());
   const std::string_view record[] = {header.view(), change.key,
                                      change.kind == kv::Kind::kDelete ? std::string_view() : change.value};
-  waiter.status = log.Append(record, change.records);
+  waiter.status = log.Append(record, change.records, will_sync);
 }
 
 Status WriterQueue::Apply(Waiter& waiter) {

@@ -184,6 +184,7 @@ const std::vector<Extremes> kExtremes = {
     {"memory_bytes", {131072, uint64_t{1} << 50}, {1, 65536, 131071, (uint64_t{1} << 50) + 1, kHalf, kMost}},
     {"block_bytes", {256, 257, 4194304}, {1, 255, 4194305, uint64_t{1} << 32, kHalf, kMost}},
     {"write_delay_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
+    {"wal_sync_interval_ms", {1, 3'600'000}, {3'600'001, INT64_MAX, kHalf}},
     {"open_tables_max", {16, 17, INT32_MAX}, {1, 15}},
     {"blob_value_bytes_min", {1, 2, uint64_t{1} << 32, INT64_MAX}, {}},
     {"bloom_bits_per_key", {1, 64}, {65, 1000, INT32_MAX}},
@@ -208,6 +209,7 @@ Options OptionsWith(const std::string& name, uint64_t number) {
   if (name == "memory_bytes") options.memory_bytes = number;
   if (name == "block_bytes") options.block_bytes = number;
   if (name == "write_delay_us_max") options.write_delay_us_max = number;
+  if (name == "wal_sync_interval_ms") options.wal_sync_interval_ms = number;
   if (name == "open_tables_max") options.open_tables_max = number;
   if (name == "blob_value_bytes_min") options.blob_value_bytes_min = number;
   if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int>(number);
@@ -219,7 +221,8 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
     std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
     const std::string name = extremes.name;
     // In C++ these options treat 0 differently, and accept or refuse numbers that C cannot express.
-    if (name == "write_delay_us_max" || name == "blob_value_bytes_min" || name == "bloom_bits_per_key")
+    if (name == "write_delay_us_max" || name == "wal_sync_interval_ms" || name == "blob_value_bytes_min" ||
+        name == "bloom_bits_per_key")
       holds.push_back(0);
     if (name == "memory_bytes" || name == "block_bytes" || name == "open_tables_max") refused.push_back(0);
     if (name == "blob_value_bytes_min" || name == "open_tables_max") holds.insert(holds.end(), {kHalf, kMost});
@@ -250,6 +253,7 @@ mergedb_options COptionsWith(const std::string& name, uint64_t number) {
   if (name == "memory_bytes") options.memory_bytes = number;
   if (name == "block_bytes") options.block_bytes = number;
   if (name == "write_delay_us_max") options.write_delay_us_max = number;
+  if (name == "wal_sync_interval_ms") options.wal_sync_interval_ms = static_cast<int64_t>(number);
   if (name == "open_tables_max") options.open_tables_max = static_cast<int32_t>(number);
   if (name == "blob_value_bytes_min") options.blob_value_bytes_min = static_cast<int64_t>(number);
   if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int32_t>(number);

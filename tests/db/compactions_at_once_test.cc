@@ -159,6 +159,7 @@ TEST_P(CompactionsAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTh
   const auto fill = [this] {
     for (uint64_t i = 0; i < 10'000; ++i) Put(i);
     ASSERT_OK(db_->Flush());
+    for (uint64_t i = 0; i < 100; ++i) Put(i * 97);  // a second sorted run: one alone needs no compaction
   };
   fill();
   const auto failed =

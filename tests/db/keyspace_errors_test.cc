@@ -233,15 +233,17 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
   EXPECT_GT(unknown, 0u);
 }
 
-// An executor whose timers are due at once after BeLateOnce(): as if a second passed during a call.
+// An executor whose timers are due at once after BeLate(): as if time passed during a call.
 class LateExecutor final : public Executor {
  public:
   explicit LateExecutor(ManualExecutor* inner) : inner_(inner) {}
-  void BeLateOnce() { is_late_ = true; }
+  // The next timers, as many as that, ring before the call that sets them returns.
+  void BeLate(int times) { late_ = times; }
 
   void Schedule(std::function<void()> work) override { inner_->Schedule(std::move(work)); }
   void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
-    if (!std::exchange(is_late_, false)) return inner_->ScheduleAfter(nanos, std::move(work));
+    if (late_ == 0) return inner_->ScheduleAfter(nanos, std::move(work));
+    --late_;
     work();
     inner_->RunAll();
   }
@@ -250,7 +252,7 @@ class LateExecutor final : public Executor {
 
  private:
   ManualExecutor* const inner_;
-  bool is_late_ = false;
+  int late_ = 0;
 };
 
 // Symptom: an acknowledged write was gone after a kill. Cause: the record of a failed drop stayed in the WAL
@@ -304,6 +306,7 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   LateExecutor executor(&sim.executor);
   Options options = sim.SmallOptions();
   options.env.executor = &executor;
+  options.wal_sync_interval_ms = 1000;
   auto db = DB::Open(options, SimulatedEnv::kPath);
   ASSERT_OK(db.status());
   const auto x = (*db)->CreateKeyspace("x");
@@ -315,7 +318,7 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   sim.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
   // otherwise the flush resumes writes at once
   sim.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
-  executor.BeLateOnce();
+  executor.BeLate(2);  // a sync interval has two ticks
   EXPECT_OK((*db)->ClearKeyspace({}, *x));
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "");
   EXPECT_THAT((*db)->Put({}, *x, "b", "2"), StatusIs(Code::kIOError, HasSubstr(".seg: sync")));

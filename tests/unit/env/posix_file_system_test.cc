@@ -372,13 +372,31 @@ TEST_F(PosixMappingTest, IsNotInheritedByFork) {
   EXPECT_EQ(outcome, 0);
 }
 
-TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
+TEST_F(PosixMappingTest, MustBeWhole) {
   EXPECT_THAT(file_->Map(kBytes / 2), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(file_->Map(0), StatusIs(Code::kInvalidArgument, HasSubstr("map: 0 bytes")));
   EXPECT_THAT(file_->Map(kBytes - 1), StatusIs(Code::kNotSupported)) << "not whole pages";
+}
+
+TEST_F(PosixMappingTest, GetsBlocksInPiecesAndGivesThemBack) {
   const auto sparse = Create("sparse");
+  const auto blocks = [&] {
+    struct stat file {};
+    EXPECT_EQ(stat((directory_ / "sparse").c_str(), &file), 0);
+    return static_cast<uint64_t>(file.st_blocks) * 512;
+  };
   ASSERT_OK(sparse->Truncate(kBytes));
-  EXPECT_THAT(sparse->Map(kBytes), StatusIs(Code::kInvalidArgument, HasSubstr("0 written")));
+  auto mapping = sparse->Map(kBytes);
+  ASSERT_OK(mapping);
+  EXPECT_EQ(blocks(), 0u);
+  ASSERT_OK(sparse->Allocate(kBytes / 2, kBytes / 2));
+  EXPECT_GE(blocks(), kBytes / 2);
+  (*mapping)->Prefault(kBytes / 2, kBytes / 2);
+  std::memcpy((*mapping)->data() + kBytes - 2, "xyz", 2);
+  EXPECT_EQ(Read(*sparse, kBytes - 2, 2), "xy");
+  ASSERT_OK(sparse->Deallocate(0, kBytes));
+  EXPECT_EQ(blocks(), 0u);
+  EXPECT_EQ((*mapping)->data()[kBytes - 2], '\0');
 }
 
 // A mapped WAL buffer would lose data if the kernel generates the file's contents, as in /proc.

@@ -418,11 +418,22 @@ TEST_F(MappedFile, IsOneMemoryTwice) {
   EXPECT_EQ(mapping_->data()[100], '!');
 }
 
-TEST_F(MappedFile, MustBeWholeAndWritten) {
+TEST_F(MappedFile, MustBeWhole) { EXPECT_THAT(file_->Map(4096), StatusIs(Code::kInvalidArgument)); }
+
+TEST_F(MappedFile, GetsBlocksInPiecesAndGivesThemBack) {
   const auto file = Create(fs_, "/db/sparse");
-  ASSERT_OK(file->WriteAt(4096, std::string(4096, 'x')));
-  EXPECT_THAT(file->Map(8192), StatusIs(Code::kInvalidArgument));
-  EXPECT_THAT(file_->Map(4096), StatusIs(Code::kInvalidArgument));
+  ASSERT_OK(file->Truncate(3 * 4096));
+  ASSERT_OK_AND_ASSIGN(const auto mapping, file->Map(3 * 4096));
+  const uint64_t before = fs_.bytes_used();
+  ASSERT_OK(file->Allocate(0, 4096));
+  ASSERT_OK(file->Allocate(4096, 4096));
+  EXPECT_EQ(fs_.bytes_used(), before + 2 * 4096);
+  fs_.SetCapacity(fs_.bytes_used());
+  EXPECT_THAT(file->Allocate(2 * 4096, 4096), StatusIs(Code::kNoSpace));
+  std::memset(mapping->data(), 'x', 2 * 4096);
+  ASSERT_OK(file->Deallocate(0, 2 * 4096));
+  EXPECT_EQ(std::string_view(mapping->data(), 3), std::string_view("\0\0\0", 3));
+  EXPECT_EQ(fs_.bytes_used(), before);
 }
 
 TEST_F(MappedFile, StoreSurvivesAKillAtOnce) {

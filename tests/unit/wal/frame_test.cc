@@ -79,9 +79,29 @@ TEST(SegmentHead, SaysThatItsFileIsAppended) {
   ASSERT_TRUE(head);
   EXPECT_TRUE(head->is_appended);
   EXPECT_EQ(base::ToHex({block + 56, 8}), "010000003e8da816");
-  base::StoreFixed32(block + 56, 2);  // of a newer version
+  base::StoreFixed32(block + 56, 4);  // of a newer version
   base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
   EXPECT_TRUE(LoadSegmentHead({block, sizeof block}).status().IsNotSupported());
+}
+
+TEST(SegmentHead, HoldsTheMarkAtItsStart) {
+  char block[kBlockBytes];
+  const SegmentHead head{.generation = 4, .start = 80, .capacity = 8192, .mark = {{.chain = 7, .sequence = 9}}};
+  StoreSegmentHead(block, head);
+  EXPECT_EQ(base::ToHex({block + 56, 28}), "020000000635138307000000000000000900000000000000dbe33e62");
+  const auto found = LoadSegmentHead({block, sizeof block});
+  ASSERT_TRUE(found && found->mark);
+  EXPECT_EQ(found->mark->position, 80u);
+  EXPECT_EQ(found->mark->chain, 7u);
+  EXPECT_EQ(found->mark->sequence, 9u);
+  for (size_t bit = 0; bit < size_t{84} * 8; ++bit) {
+    block[bit / 8] = static_cast<char>(block[bit / 8] ^ 1 << bit % 8);
+    EXPECT_FALSE(LoadSegmentHead({block, sizeof block})) << "bit " << bit;
+    block[bit / 8] = static_cast<char>(block[bit / 8] ^ 1 << bit % 8);
+  }
+  EXPECT_TRUE(LoadSegmentHead({block, 83}).status().IsCorruption());
+  StoreSegmentHead(block, {.capacity = 8192, .mark = {{.sequence = kv::kSequenceMax + 1}}});
+  EXPECT_TRUE(LoadSegmentHead({block, sizeof block}).status().IsCorruption());
 }
 
 TEST(SegmentHead, OfAVersionToComeIsNotSupported) {

@@ -18,6 +18,7 @@ class OriginTest : public ::testing::Test {
     uint64_t start = 0;
     uint64_t capacity = 8192;
     uint64_t salt = 42;
+    std::optional<Mark> mark = {};
   };
   // `bytes` are those of the stream from the segment's start on.
   void Write(const Segment& segment, const std::string& bytes = "") {
@@ -26,7 +27,8 @@ class OriginTest : public ::testing::Test {
                            .salt_crc = SaltCrc(segment.salt),
                            .generation = segment.generation,
                            .start = segment.start,
-                           .capacity = segment.capacity};
+                           .capacity = segment.capacity,
+                           .mark = segment.mark};
     std::string file(kBlockBytes + segment.capacity, '\0');
     StoreSegmentHead(file.data(), head);
     file.replace(kBlockBytes + segment.start - head.base(), bytes.size(), bytes);
@@ -81,6 +83,26 @@ TEST_F(OriginTest, SegmentsThatTouchOrOverlapHaveNoGap) {
   FrameStream stream({.position = 20'488, .chain = 5, .sequence = 300});
   Write({.number = 6, .generation = 3, .start = 12'296, .capacity = 4096});
   EXPECT_EQ(FoundPosition(), UINT64_MAX) << "eight bytes are missing, and no frame follows";
+}
+
+// The newest mark says where the chain begins: tables hold all before it, so no frame need be found.
+TEST_F(OriginTest, IsTheNewestMark) {
+  Write({.number = 4, .generation = 5, .start = 80, .mark = {{.chain = 7, .sequence = 9}}});
+  Write({.number = 5, .generation = 6, .start = 5000, .mark = {{.chain = 8, .sequence = 90}}});
+  Write({.number = 6, .generation = 7, .start = 8192});
+  const auto origin = Find();
+  ASSERT_TRUE(origin.has_value());
+  EXPECT_EQ(origin->start.position, 5000u);
+  EXPECT_EQ(origin->start.chain, 8u);
+  EXPECT_EQ(origin->start.sequence, 90u);
+  EXPECT_EQ(origin->unproved_bytes, 0u);
+}
+
+TEST_F(OriginTest, AMarkBelowAGapSaysNothing) {
+  Write({.number = 4, .generation = 5, .start = 80, .mark = {{.chain = 7, .sequence = 9}}});
+  FrameStream stream({.position = 16'384, .chain = 5, .sequence = 300});
+  Write({.number = 6, .generation = 7, .start = 16'384}, stream.Add(100));
+  EXPECT_EQ(FoundPosition(), 16'384 + FrameBytes(100)) << "the segment between them is lost";
 }
 
 TEST_F(OriginTest, OnlySegmentsOfTheNewestEpochCount) {

@@ -49,9 +49,9 @@ class SegmentsTest : public ::testing::Test {
 };
 
 TEST_F(SegmentsTest, HoldWholeBlocks) {
-  EXPECT_EQ(Make(0)->capacity(), 4096u);
-  EXPECT_EQ(Make(4096)->capacity(), 4096u);
-  EXPECT_EQ(Make(4097)->capacity(), 8192u);
+  EXPECT_EQ(Make(0)->capacity_max(), 4096u);
+  EXPECT_EQ(Make(4096)->capacity_max(), 4096u);
+  EXPECT_EQ(Make(4097)->capacity_max(), 8192u);
 }
 
 TEST_F(SegmentsTest, ReserveMakesAFileForEachCapacityThatIsBegun) {
@@ -88,7 +88,8 @@ TEST_F(SegmentsTest, ListsTheSegmentsThatReachBeyondAPosition) {
   EXPECT_EQ(segments->ListFrom(kCapacity - 1).size(), 3u);
   EXPECT_EQ(segments->ListFrom(kCapacity).size(), 2u);
   EXPECT_EQ(segments->ListFrom(2 * kCapacity).size(), 1u);
-  EXPECT_EQ(segments->ListFrom(UINT64_MAX).size(), 1u) << "the last one, which takes the next bytes";
+  EXPECT_EQ(segments->ListFrom(3 * kCapacity).size(), 1u) << "the last one, which takes the next bytes";
+  EXPECT_EQ(segments->ListFrom(kNothing).size(), 0u) << "no more bytes come";
 }
 
 TEST_F(SegmentsTest, ReleasesASegmentThatEndsAtThePosition) {
@@ -137,8 +138,71 @@ TEST_F(SegmentsTest, AWriteThatFailsAtTheStartOfASegmentGivesItUp) {
   EXPECT_EQ(HeadOf(3).start, kCapacity);
 }
 
-// Of an earlier epoch: segments of the same size that were used. Others are removed.
-TEST_F(SegmentsTest, AdoptsUsedFilesOfTheirSize) {
+// A small database has small files.
+TEST_F(SegmentsTest, TheFirstIsSmallAndEachNewOneTwiceAsLarge) {
+  const auto segments = Make(size_t{1} << 20);
+  std::vector<uint64_t> ends;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_OK(segments->Reserve(segments->reserved_end() + 1));
+    ends.push_back(segments->reserved_end() >> 10);
+  }
+  EXPECT_EQ(ends, (std::vector<uint64_t>{64, 192, 448, 960, 1984, 3008}));
+  EXPECT_EQ(segments->bytes_on_disk(), (3008 << 10) + 6 * 4096);
+}
+
+TEST_F(SegmentsTest, ARestartUsesTheNewestSegmentAgainFromTheMarkOn) {
+  const auto segments = MakeFull(2);
+  const Mark mark{.position = 100'008, .chain = 5, .sequence = 77};
+  segments->Restart(mark);
+  segments->Release(mark.position);
+  EXPECT_EQ(HeadOf(2).start, mark.position);
+  EXPECT_EQ(HeadOf(2).generation, 3u);
+  EXPECT_EQ(HeadOf(2).mark->chain, 5u);
+  EXPECT_EQ(segments->reserved_end(), HeadOf(2).limit() + kCapacity) << "the first one is free";
+  const uint64_t block = 98'304;
+  EXPECT_EQ(*segments->Write(block, std::string(3000, 'r'), mark.position), 3000u);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, files_.ReadWhole("/db/000002.seg"));
+  EXPECT_EQ(bytes.substr(4096, 3001), std::string(3000, 'r') + 'w');
+  EXPECT_EQ(files_.Files().size(), 2u);
+}
+
+TEST_F(SegmentsTest, ARestartThatFailsGoesOnInANewSegment) {
+  const auto segments = MakeFull(1);
+  files_.AddFault({.op = testing::Op::kWrite});
+  const Mark mark{.position = 100'008, .chain = 5, .sequence = 77};
+  segments->Restart(mark);
+  ASSERT_OK(segments->Write(mark.position, "r", mark.position).status());
+  EXPECT_EQ(HeadOf(2).start, mark.position);
+  EXPECT_EQ(HeadOf(2).mark->sequence, 77u);
+}
+
+TEST_F(SegmentsTest, GivesAllFilesBackThatNoEditLists) {
+  const auto segments = MakeFull(3);
+  segments->Release(2 * kCapacity);
+  EXPECT_EQ(segments->ListFrom(2 * kCapacity).size(), 1u);
+  segments->Release(2 * kCapacity);
+  segments->Restart({.position = 3 * kCapacity});
+  segments->GiveBack();
+  EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000003.seg"})) << "the durable edit lists it";
+  ASSERT_OK(segments->Prepare(3 * kCapacity, 3 * kCapacity));
+  EXPECT_EQ(segments->ListFrom(3 * kCapacity), (std::vector<kv::FileNumber>{kv::FileNumber{4}}));
+  segments->Release(3 * kCapacity);
+  EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000004.seg"}));
+}
+
+TEST_F(SegmentsTest, AfterTheLastWriteOnlyListedFilesStay) {
+  const auto segments = MakeFull(3);
+  ASSERT_OK(segments->Reserve(5 * kCapacity));
+  EXPECT_EQ(segments->ListFrom(kCapacity).size(), 2u);
+  segments->RemoveUnneeded();
+  EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000002.seg", "/db/000003.seg"}));
+  EXPECT_EQ(segments->ListFrom(kNothing).size(), 0u);
+  segments->RemoveUnneeded();
+  EXPECT_TRUE(files_.Files().empty());
+}
+
+// Of an earlier epoch: segments that were used and are not larger than new ones. Others are removed.
+TEST_F(SegmentsTest, AdoptsUsedFilesUpToItsSize) {
   {
     const auto earlier = MakeFull(2);
     ASSERT_OK(earlier->Reserve(3 * kCapacity));
@@ -146,11 +210,12 @@ TEST_F(SegmentsTest, AdoptsUsedFilesOfTheirSize) {
   const auto adopts = [&](size_t segment_bytes, const std::vector<kv::FileNumber>& numbers) {
     const auto segments = Make(segment_bytes);
     EXPECT_OK(segments->Adopt(numbers));
-    return segments->reserved_end() / segments->capacity();
+    return segments->reserved_end() / kCapacity;
   };
   EXPECT_EQ(adopts(kCapacity, {kv::FileNumber{1}, kv::FileNumber{2}, kv::FileNumber{3}}), 2u);
   EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000001.seg", "/db/000002.seg"})) << "3 was never used";
-  EXPECT_EQ(adopts(2 * kCapacity, {kv::FileNumber{1}}), 0u);
+  EXPECT_EQ(adopts(2 * kCapacity, {kv::FileNumber{1}}), 1u);
+  EXPECT_EQ(adopts(kCapacity / 2, {kv::FileNumber{1}}), 0u);
   EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000002.seg"}));
   EXPECT_EQ(adopts(kCapacity, {kv::FileNumber{9}}), 0u) << "there is no such file";
 }

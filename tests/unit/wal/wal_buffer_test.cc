@@ -16,7 +16,6 @@ namespace {
 using testing::StatusIs;
 
 constexpr size_t kRingBytes = 4096;
-constexpr size_t kOverhangBytes = 100;
 
 class WalBufferTest : public ::testing::Test {
  protected:
@@ -24,7 +23,7 @@ class WalBufferTest : public ::testing::Test {
     EXPECT_OK(files_.CreateDirectory(kDirectory));
   }
   Result<std::unique_ptr<WalBuffer>> Create(bool use_mapping) {
-    return WalBuffer::Create(&files_, kDirectory, kRingBytes, kOverhangBytes, use_mapping);
+    return WalBuffer::Create(&files_, kDirectory, {.mapped = kRingBytes, .in_memory = kRingBytes}, use_mapping);
   }
 
   testing::FaultFileSystem files_;
@@ -76,7 +75,7 @@ TEST_F(WithoutMapping, TheBufferIsInMemory) {
 
 // Only a file system that does not support mappings gets a buffer in memory: any other failure is an error.
 TEST_F(WalBufferTest, AFailureIsReturnedAndLeavesNoFile) {
-  for (const testing::Op op : {testing::Op::kCreate, testing::Op::kWrite, testing::Op::kSync,
+  for (const testing::Op op : {testing::Op::kCreate, testing::Op::kTruncate, testing::Op::kSync,
                                testing::Op::kSyncDirectory, testing::Op::kMap}) {
     files_.ClearFaults();
     files_.AddFault({.op = op});

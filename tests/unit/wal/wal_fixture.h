@@ -36,7 +36,7 @@ inline std::string PayloadOf(uint64_t index, size_t bytes) {
 inline Status Append(Wal& log, std::string_view payload, uint64_t records = 1) {
   if (payload.size() > log.direct_bytes_max()) return log.AppendLarge(payload, records);
   const std::string_view pieces[] = {payload.substr(0, payload.size() / 3), payload.substr(payload.size() / 3)};
-  RETURN_IF_ERROR(log.Append(pieces, records));
+  RETURN_IF_ERROR(log.Append(pieces, records, false));
   return log.WriteThrough();
 }
 
@@ -115,6 +115,13 @@ class WalFixture {
     auto log = Wal::Create(options);
     EXPECT_OK(log.status());
     return log ? std::move(*log) : nullptr;
+  }
+  // What happens within a sync interval: two ticks of the timer, and the work that they schedule.
+  void RunInterval() {
+    for (int tick = 0; tick < 2; ++tick) {
+      executor.RunTimers();
+      executor.RunAll();
+    }
   }
   std::unique_ptr<testing::FaultFileSystem> Kill() {
     return files.Crash(testing::CrashMode::kKill, testing::CrashModel::kJournaled, 0);

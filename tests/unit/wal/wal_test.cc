@@ -179,7 +179,7 @@ TEST_P(WalTest, ReleasedSegmentsAreUsedAgain) {
     mark = log->end();
     for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
     fixture_.executor.RunAll();
-    log->Release(mark.position);
+    log->Release(mark);
   }
   EXPECT_LE(log->segments().size(), 8u);
   EXPECT_GT(log->counters().segments_reused.load(), 10u);
@@ -190,6 +190,154 @@ TEST_P(WalTest, ReleasedSegmentsAreUsedAgain) {
     for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 1000));
   }
   EXPECT_EQ(ReplayAll(*fixture_.Kill(), {.start = mark}).frames.size(), 100u);
+}
+
+// The frames of a memtable that is flushed before anything asks for a sync.
+TEST_P(WalTest, ReleasedFramesAreNotWritten) {
+  if (!GetParam()) GTEST_SKIP() << "each group is written at once";
+  auto log = fixture_.Create();
+  ASSERT_OK(log->Prepare());
+  uint64_t i = 0;
+  for (int round = 0; round < 30; ++round) {
+    for (int k = 0; k < 20; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 700)));
+    fixture_.executor.RunAll();
+    const Mark mark = log->end();
+    const auto listed = log->segments_from(mark.position);
+    log->Release(mark);
+    fixture_.RunInterval();
+    EXPECT_EQ(log->durable_position(), mark.position) << "tables hold it";
+    for (int k = 0; k < 3; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 700)));
+    const Outcome killed = ReplayAll(*fixture_.Kill(), {.start = mark, .expected = listed});
+    ASSERT_OK(killed.status);
+    EXPECT_EQ(killed.frames.size(), 3u);
+    const Outcome cut = ReplayAll(*fixture_.CutPower(), {.start = mark, .expected = listed});
+    ASSERT_OK(cut.status);
+    EXPECT_EQ(cut.frames.size(), 0u);
+  }
+  EXPECT_EQ(log->counters().bytes_written.load(), 0u);
+  EXPECT_EQ(log->segments().size(), 1u);
+  const Mark before = log->end();
+  for (int k = 0; k < 3; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 700)));
+  log->Release(before);
+  ASSERT_OK(log->MakeDurable());
+  const Outcome synced = ReplayAll(*fixture_.CutPower(), {.start = before});
+  ASSERT_OK(synced.status);
+  EXPECT_EQ(synced.frames.size(), 3u);
+}
+
+// Repair has no MANIFEST that says where the chain begins; the head of the segment does.
+TEST_P(WalTest, WithoutAManifestUnwrittenFramesAreFound) {
+  auto log = fixture_.Create();
+  ASSERT_OK(log->Prepare());
+  for (uint64_t i = 0; i < 60; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  log->Release(log->end());
+  for (uint64_t i = 60; i < 65; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  const auto image = fixture_.Kill();
+  ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(image.get(), kDirectory));
+  ASSERT_TRUE(origin.has_value());
+  uint64_t frames = 0;
+  ASSERT_OK_AND_ASSIGN(const Salvaged salvaged,
+                       Salvage(image.get(), kDirectory, *origin, {}, [&](kv::Sequence sequence, std::string_view) {
+                         EXPECT_GE(sequence, GetParam() ? 61u : 1u);
+                         ++frames;
+                         return Status();
+                       }));
+  EXPECT_OK(salvaged.verdict);
+  EXPECT_GE(frames, 5u);
+}
+
+TEST_P(WalTest, WithoutALimitInTimeNothingIsWritten) {
+  Options options = fixture_.LogOptions();
+  options.sync_interval_nanos = 0;
+  auto log = fixture_.Create(options);
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  for (int i = 0; i < 10; ++i) fixture_.RunInterval();
+  EXPECT_EQ(log->durable_position(), 0u);
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 5u);
+}
+
+// A frame is durable after as many ticks as the interval has, not earlier.
+TEST_P(WalTest, TheIntervalCountsFromTheCommit) {
+  Options options = fixture_.LogOptions();
+  options.sync_interval_nanos = 5'000'000'000;
+  auto log = fixture_.Create(options);
+  std::vector<uint64_t> ends;
+  for (uint64_t i = 0; i < 20; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+    ends.push_back(log->end().position);
+    fixture_.executor.RunTimers();
+    fixture_.executor.RunAll();
+    EXPECT_GE(log->durable_position(), i < 4 ? 0u : ends[i - 4]) << i;
+    if (GetParam()) { EXPECT_EQ(log->durable_position(), i < 4 ? 0u : ends[i - 4]) << i; }
+  }
+}
+
+TEST_P(WalTest, AFullDiskRefusesACommitThatWillBeSyncedBeforeItIsStaged) {
+  auto log = fixture_.Create();
+  ASSERT_OK(log->Prepare());
+  uint64_t i = 0;
+  for (; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  fixture_.files.SetCapacity(fixture_.files.bytes_used());
+  Status status;
+  while (status.ok()) {
+    const std::string payload = PayloadOf(i, 1000);
+    const std::string_view pieces[] = {payload};
+    const Mark before = log->end();
+    status = log->Append(pieces, 1, true);
+    if (!status.ok()) {
+      EXPECT_EQ(log->end().position, before.position);
+      break;
+    }
+    ++i;
+    ASSERT_OK(log->MakeDurable()) << "the frame has its place";
+    ASSERT_LT(i, 1000u);
+  }
+  EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+  EXPECT_OK(log->failure());
+  EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), i);
+}
+
+TEST_P(WalTest, AnIdleLogGivesItsDiskSpaceBack) {
+  Options options = fixture_.LogOptions();
+  options.buffer_bytes = size_t{1} << 20;
+  options.segment_bytes = size_t{1} << 20;
+  auto log = fixture_.Create(options);
+  ASSERT_OK(log->Prepare());
+  uint64_t i = 0;
+  for (int round = 0; round < 3; ++round) {
+    while (log->bytes_on_disk() < (size_t{1} << 20)) {
+      ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
+      if (round == 1) { ASSERT_OK(log->MakeDurable()); }
+    }
+    log->GiveBack();
+    EXPECT_GE(log->bytes_on_disk(), size_t{1} << 20) << "frames are not released";
+    log->Release(log->end());
+    log->GiveBack();
+    EXPECT_LE(log->bytes_on_disk(), size_t{128} << 10);
+    const Mark start = log->end();
+    for (int k = 0; k < 20; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
+    EXPECT_EQ(ReplayAll(*fixture_.Kill(), {.start = start}).frames.size(), 20u);
+    ASSERT_OK(log->MakeDurable());
+    EXPECT_EQ(ReplayAll(*fixture_.CutPower(), {.start = start}).frames.size(), 20u);
+    log->Release(log->end());
+  }
+}
+
+TEST_P(WalTest, AClosedLogLeavesNoFileThatReplayDoesNotNeed) {
+  auto log = fixture_.Create();
+  for (uint64_t i = 0; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  const Mark start = log->end();
+  for (uint64_t i = 200; i < 205; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  const auto listed = log->segments_from(start.position);
+  log->Stop();
+  log->RemoveUnneeded();
+  EXPECT_EQ(fixture_.files.Files().size(), listed.size());
+  const Outcome outcome =
+      ReplayAll(*fixture_.CutPower(), {.start = start, .clean_end = log->end().position, .expected = listed});
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(outcome.frames.size(), 5u);
 }
 
 TEST_P(WalTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
@@ -218,8 +366,7 @@ TEST_P(WalTest, AppendedFramesAreDurableAfterTheTimer) {
   auto log = fixture_.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   EXPECT_EQ(log->durable_position(), 0u);
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  fixture_.RunInterval();
   EXPECT_EQ(log->durable_position(), log->end().position);
   EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 5u);
 }
@@ -227,15 +374,11 @@ TEST_P(WalTest, AppendedFramesAreDurableAfterTheTimer) {
 TEST_P(WalTest, TheTimerRestsWithoutAppendsAndStartsAgain) {
   auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-  for (int i = 0; i < 5; ++i) {
-    fixture_.executor.RunTimers();
-    fixture_.executor.RunAll();
-  }
+  for (int i = 0; i < 3; ++i) fixture_.RunInterval();
   fixture_.executor.RunTimers();
   EXPECT_EQ(fixture_.executor.waiting(), 0u);
   ASSERT_OK(Append(*log, PayloadOf(1, 100)));
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  fixture_.RunInterval();
   EXPECT_EQ(log->durable_position(), log->end().position);
 }
 
@@ -243,27 +386,40 @@ TEST_P(WalTest, WorkThatComesLateFindsTheLogGone) {
   auto log = fixture_.Create();
   for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
   log.reset();
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  fixture_.RunInterval();
 }
 
 TEST_P(WalTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
   auto log = fixture_.Create();
-  for (uint64_t i = 0; i < 1000; ++i) {
+  ASSERT_OK(log->MakeDurable());  // syncs are expected for the next half buffer of bytes
+  for (uint64_t i = 0; i < 22; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
     ASSERT_LE(log->unwritten_bytes(), size_t{16} << 10);
+  }
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    ASSERT_LE(log->unwritten_bytes(), size_t{32} << 10);
   }
 }
 
 TEST_P(WalTest, TheWalWriterMovesBytesWithoutTheAppender) {
   if (!GetParam()) GTEST_SKIP() << "the writer writes";
-  auto log = fixture_.Create();
-  for (uint64_t i = 0; i < 200; ++i) {
+  Options options = fixture_.LogOptions();
+  options.buffer_bytes = size_t{256} << 10;
+  auto log = fixture_.Create(options);
+  for (uint64_t i = 0; i < 2000; ++i) {
     ASSERT_OK(Append(*log, PayloadOf(i, 700)));
     fixture_.executor.RunAll();
   }
   EXPECT_EQ(log->counters().wal_buffer_waits.count(), 0u);
-  EXPECT_LT(log->unwritten_bytes(), size_t{8} << 10);
+  EXPECT_LT(log->unwritten_bytes(), size_t{256} << 10);
+  EXPECT_GT(log->unwritten_bytes(), size_t{128} << 10) << "nothing asks for them";
+  ASSERT_OK(log->MakeDurable());
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    fixture_.executor.RunAll();
+    EXPECT_LT(log->unwritten_bytes(), size_t{64} << 10) << "another sync is expected";
+  }
 }
 
 TEST_P(WalTest, AFullDiskIsNoSpaceBeforeAByteIsAppendedAndPasses) {
@@ -279,7 +435,9 @@ TEST_P(WalTest, AFullDiskIsNoSpaceBeforeAByteIsAppendedAndPasses) {
   }
   EXPECT_THAT(status, StatusIs(Code::kNoSpace));
   EXPECT_FALSE(status.outcome_unknown());
-  EXPECT_OK(log->MakeDurable()) << "what is staged has its place";
+  const Status synced = log->MakeDurable();
+  EXPECT_EQ(synced.IsNoSpace(), GetParam()) << "bytes of a mapped buffer need a segment for the first time";
+  EXPECT_FALSE(synced.outcome_unknown());
   EXPECT_OK(log->failure());
   EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.Kill())), i);
   for (int again = 0; again < 3; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kNoSpace));
@@ -411,8 +569,8 @@ TEST_P(WalTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   EXPECT_THAT(Append(*log, PayloadOf(1, 150'000)), StatusIs(Code::kIOError));
   fixture_.files.SetOpHook(nullptr);
   for (const auto& expected : listed) EXPECT_OK(ReplayAll(*fixture_.Kill(), {.expected = expected}).status);
-  log->Release(0);
-  log->Release(0);
+  log->Release({});
+  log->Release({});
   for (uint64_t i = 1; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   EXPECT_OK(ReplayAll(*fixture_.Kill(), {.expected = log->segments_from(0)}).status);
   EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), fixture_.files.Files().size() + 1)
@@ -437,7 +595,7 @@ TEST_P(WalTest, ASegmentInTheDurableVersionEditIsNotRemoved) {
   append_bytes(uint64_t{200} << 10);
   ASSERT_OK(log->MakeDurable());
   const Mark start = log->end();
-  log->Release(listed_from);
+  log->Release({.position = listed_from});
   const auto held = log->segments();
   for (const kv::FileNumber number : listed) {
     EXPECT_TRUE(fixture_.files.SizeOf(format::SegmentPath(kDirectory, number))) << kv::ToInt(number);
@@ -447,7 +605,7 @@ TEST_P(WalTest, ASegmentInTheDurableVersionEditIsNotRemoved) {
   // The next edit does not list the segment.
   const auto listed_next = log->segments_from(start.position);
   EXPECT_EQ(std::ranges::find(listed_next, listed.front()), listed_next.end());
-  log->Release(start.position);
+  log->Release(start);
   EXPECT_EQ(log->segments().size() + GetParam(), fixture_.files.Files().size()) << "no file is forgotten";
 }
 
@@ -458,7 +616,7 @@ TEST_P(WalTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
     if (std::string_view(what) == "syncdir") throw 0;  // the process dies before this
   });
   try {
-    (void)Append(*log, PayloadOf(0, 10));
+    (void)log->Prepare();
   } catch (int) {}
   fixture_.files.SetOpHook(nullptr);
   left = ReplayAll(fixture_.files).replayed.segments;
@@ -482,7 +640,7 @@ TEST_P(WalTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
     if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // the process dies before this
   });
   try {
-    (void)Append(*log, PayloadOf(0, 10));
+    (void)log->Prepare();
   } catch (int) {}
   fixture_.files.SetOpHook(nullptr);
   Options options = fixture_.LogOptions();
@@ -541,9 +699,8 @@ TEST_P(WalTest, TheTimerCallsNothingDurableThatNoFileHolds) {
   auto log = fixture_.Create();
   const std::string payload = PayloadOf(0, 8);
   const std::string_view pieces[] = {payload};
-  ASSERT_OK(log->Append(pieces, 1));
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  ASSERT_OK(log->Append(pieces, 1, false));
+  fixture_.RunInterval();
   EXPECT_GE(ReplayAll(*fixture_.CutPower()).replayed.end.position, log->durable_position());
 }
 
@@ -564,18 +721,17 @@ TEST_P(WalTest, AFailedSyncIsFinal) {
   EXPECT_FALSE(begun.outcome_unknown()) << "nothing was staged";
   EXPECT_THAT(Append(*log, PayloadOf(4, 100'000)), StatusIs(Code::kIOError));
   EXPECT_THAT(log->failure(), StatusIs(Code::kIOError));
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  fixture_.RunInterval();
   EXPECT_EQ(fixture_.files.sync_after_failed_sync(), 0u);
   EXPECT_GE(CountPrefix(ReplayAll(*fixture_.CutPower())), 3u);
 }
 
 TEST_P(WalTest, AFailedBackgroundSyncReachesTheNextWriter) {
   auto log = fixture_.Create();
+  ASSERT_OK(log->Prepare());
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
-  fixture_.executor.RunTimers();
-  fixture_.executor.RunAll();
+  fixture_.RunInterval();
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
 }
 
@@ -590,10 +746,9 @@ TEST_P(WalTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
     ASSERT_OK(Append(*log, PayloadOf(1, 100)));
     return;
   }
-  // A store into the mapping could kill the process. So the WAL fails, after it has made the buffered frames
-  // durable.
+  // A store into the mapping could kill the process. So the WAL fails. The kernel has the frame.
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kNoSpace));
-  const Outcome outcome = ReplayAll(*fixture_.CutPower());
+  const Outcome outcome = ReplayAll(*fixture_.Kill());
   ASSERT_OK(outcome.status);
   EXPECT_EQ(CountPrefix(outcome), 1u);
 }
@@ -601,6 +756,7 @@ TEST_P(WalTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
 // MakeDurable runs and fails while the large frame waits for its segments.
 TEST_P(WalTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   auto log = fixture_.Create();
+  ASSERT_OK(log->Prepare());
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   fixture_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
     if (what != std::string_view(testing::OpName(Op::kCreate))) return;
@@ -621,7 +777,7 @@ TEST_P(WalTest, ASegmentThatCannotBeMadeLeavesNoFile) {
     WalFixture fixture({.allow_mapping = GetParam()});
     auto log = fixture.Create();
     fixture.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
-    EXPECT_THAT(Append(*log, PayloadOf(0, 100)), StatusIs(Code::kIOError));
+    EXPECT_THAT(log->Prepare(), StatusIs(Code::kIOError));
     for (const std::string& path : fixture.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
     ASSERT_OK(Append(*log, PayloadOf(0, 100)));
     EXPECT_EQ(CountPrefix(ReplayAll(*fixture.Kill())), 1u);

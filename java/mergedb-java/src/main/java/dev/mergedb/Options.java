@@ -40,6 +40,7 @@ public final class Options {
   int openTablesMax;
   long blockBytes;
   long writeDelayMicrosMax;
+  long walSyncIntervalMillis;
   int finishCompactionsOnClose;
   int useMappedWalBuffer;
   long blobValueBytesMin;
@@ -64,7 +65,8 @@ public final class Options {
       writeDelayMicrosMax,
       finishCompactionsOnClose,
       useMappedWalBuffer,
-      blobValueBytesMin
+      blobValueBytesMin,
+      walSyncIntervalMillis
     };
   }
 
@@ -179,6 +181,19 @@ public final class Options {
    */
   public Options writeDelayMicrosMax(long value) {
     writeDelayMicrosMax = Limits.notNegative(value, "writeDelayMicrosMax");
+    return this;
+  }
+
+  /**
+   * An unsynced write survives a power loss at most this long after it.
+   *
+   * @param value milliseconds; 0: the default, 5,000; -1: no limit in time
+   * @return this
+   * @throws IllegalArgumentException if less than -1
+   */
+  public Options walSyncIntervalMillis(long value) {
+    if (value < -1) throw new IllegalArgumentException("walSyncIntervalMillis: " + value + ", expected -1 or more");
+    walSyncIntervalMillis = value;
     return this;
   }
 

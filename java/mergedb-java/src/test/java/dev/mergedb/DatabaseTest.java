@@ -382,6 +382,7 @@ class DatabaseTest {
                           .openTablesMax(100)
                           .blockBytes(8192)
                           .writeDelayMicrosMax(1000)
+                          .walSyncIntervalMillis(1000)
                           .finishCompactionsOnClose(true)
                           .useMappedWalBuffer(false)
                           .blobValueBytesMin(-1)

@@ -1,0 +1,92 @@
+// Goal: a small database takes little disk space and memory, and a large one gives the disk space of its WAL back when
+// it is closed. Method: real files with the default options; st_blocks of the directory, RssAnon of the process.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mergedb/db.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+
+namespace mergedb::testing {
+namespace {
+
+uint64_t AllocatedBytes(const std::string& directory) {
+  uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    struct stat file {};
+    if (stat(entry.path().c_str(), &file) == 0) bytes += static_cast<uint64_t>(file.st_blocks) * 512;
+  }
+  return bytes;
+}
+
+uint64_t AnonymousBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kib = 0;
+    if (word == "RssAnon:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+TEST(SmallDatabase, TakesLittleDiskSpace) {
+  const TempDirectory directory;
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open({}, directory.path()));
+  EXPECT_LE(AllocatedBytes(directory.path()), 256u << 10) << "empty";
+  ASSERT_OK(db->Put({}, "key", "value"));
+  EXPECT_LE(AllocatedBytes(directory.path()), 1u << 20) << "one key";
+  ASSERT_OK(db->Close());
+  EXPECT_LE(AllocatedBytes(directory.path()), 512u << 10) << "one key, closed";
+  ASSERT_OK_AND_ASSIGN(db, DB::Open({}, directory.path()));
+  std::string value;
+  EXPECT_OK(db->Get({}, "key", &value));
+}
+
+TEST(SmallDatabase, AHundredOfThemTakeLittleMemory) {
+  const TempDirectory directory;
+  std::vector<std::unique_ptr<DB>> databases;
+  const uint64_t before = AnonymousBytes();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open({}, directory / std::to_string(i)));
+    ASSERT_OK(db->Put({}, "key", "value"));
+    databases.push_back(std::move(db));
+  }
+  const uint64_t bytes = AnonymousBytes() - before;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  EXPECT_LE(bytes, uint64_t{2} << 30) << "shadow memory included";
+#else
+  EXPECT_LE(bytes, uint64_t{100} << 20);
+#endif
+}
+
+// The WAL of a load is as large as the write buffers; none of it stays after Close.
+TEST(SmallDatabase, CloseLeavesTablesAndLittleElse) {
+  const TempDirectory directory;
+  for (const Durability durability : {Durability::kProcessCrash, Durability::kSynced}) {
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open({}, directory.path()));
+    const std::string value(10'000, 'v');
+    const int count = durability == Durability::kSynced ? 300 : 3'000;
+    for (int i = 0; i < count; ++i) ASSERT_OK(db->Put({.durability = durability}, "key" + std::to_string(i), value));
+    ASSERT_OK(db->Close());
+    uint64_t others = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+      const std::string ending = entry.path().extension();
+      if (ending != ".tbl" && ending != ".val") others += entry.file_size();
+    }
+    EXPECT_LE(others, 1u << 20);
+    ASSERT_OK_AND_ASSIGN(db, DB::Open({}, directory.path()));
+    std::string found;
+    for (int i = 0; i < count; i += 100) {
+      ASSERT_OK(db->Get({}, "key" + std::to_string(i), &found));
+      EXPECT_EQ(found, value);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::testing
