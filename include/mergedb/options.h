@@ -44,10 +44,10 @@ struct Options {
   OpenMode mode = OpenMode::kCreateIfMissing;
 
   // Memory for write buffers and the block cache, in bytes. More memory is faster. At least twice
-  // write_buffer_bytes, at most 1 PiB. Indexes and filters of open tables come on top. So does the WAL buffer, which
-  // lies in the page cache (in memory, at most 16 MiB, without use_mapped_wal_buffer): up to four
-  // times write_buffer_bytes, or 32 MiB if that is more, but at most 256 MiB. It grows with use, and an idle database
-  // gives it back.
+  // write_buffer_bytes, at most 1 PiB. Indexes and filters of open tables come on top. So does the WAL buffer. It
+  // lies in the page cache and has twice write_buffer_bytes, rounded up to a power of two; small write buffers get
+  // eight times that, at most 64 MiB. The maximum is 256 MiB. It grows with use, and an idle database gives it back.
+  // Without use_mapped_wal_buffer it lies in the memory of the process and has at most 16 MiB.
   size_t memory_bytes = size_t{256} << 20;
 
   // Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included.
@@ -91,8 +91,8 @@ struct Options {
   // An unsynced write is durable (it survives a power loss) at most this many milliseconds after the call; at most
   // an hour. Until then the database need not send it to the disk: if its memtable is flushed before, its WAL is
   // never written. A shorter time costs up to one more byte of disk writes per byte written. 0: no limit in time;
-  // then a power loss may lose all unflushed writes, which take at most twice write_buffer_bytes. With any value,
-  // every write survives kill -9 once the call returns. What each choice costs: docs/PROMISES.md.
+  // then a power loss may lose all writes that no table in the MANIFEST holds (docs/PROMISES.md). With any value,
+  // every write survives kill -9 once the call returns.
   uint64_t wal_sync_interval_ms = 5000;
 
   // not owned; must outlive the database, its iterators and its snapshots

@@ -45,9 +45,10 @@ class Background : private BackgroundScheduler::Host {
 
   // There may be new work.
   void Nudge() { scheduler_->Nudge(); }
+  // Makes the first standby memtable in the background. Takes the mutex.
+  void WantStandby();
   // Nudge for a writer that made a memtable immutable. Does not take the mutex: a preempted compaction thread may hold
   // it.
-  void WantStandby();
   void MemtableSwitched() { scheduler_->NudgeUrgently(); }
   // Notes a write: the urgency becomes kWriting. Costs one load, except for the first write after each tick (1 s).
   void WriteHappened() {

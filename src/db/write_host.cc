@@ -16,7 +16,7 @@ constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
 
 // A closed or idle database keeps a WAL of at most this many bytes on the disk.
 constexpr uint64_t kIdleWalBytesMax = uint64_t{512} << 10;
-// Close flushes a memtable with more WAL than this. A smaller one stays in the WAL: the next open replays it in no time.
+// Close flushes a memtable with more WAL than this. The next open replays a smaller one from the WAL.
 constexpr uint64_t kClosedWalBytesMax = uint64_t{256} << 10;
 
 }  // namespace

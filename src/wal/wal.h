@@ -123,8 +123,8 @@ class Wal {
   virtual Mark end() const = 0;  // (exclusive)
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t unwritten_bytes() const = 0;
-  // The used part of the room for unwritten bytes, plus the part that is missing while the next segment is
-  // made. A writer waits when it reaches unwritten_bytes_max(). A backlog for the write delay.
+  // How far the WAL writer is behind, scaled so that a writer waits at unwritten_bytes_max(). A backlog for the write
+  // delay. 0 while the room in the buffer is larger than what the WAL writer keeps free.
   virtual uint64_t backlog() const = 0;
   virtual uint64_t unwritten_bytes_max() const = 0;
   virtual bool is_mapped() const = 0;

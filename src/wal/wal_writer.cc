@@ -29,7 +29,6 @@ WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, 
       wake_bytes_(std::min<uint64_t>(kStepBytes, buffer_->size() / 8)),
       tick_nanos_(TickNanos(options.sync_interval_nanos)),
       ticks_(options.sync_interval_nanos / tick_nanos_),
-      is_timed_(options.sync_interval_nanos != 0),
       counters_(counters),
       segments_(options, buffer_->is_mapped(), std::max(buffer_->size(), options.recycled_bytes), counters),
       bounce_(AllocateAligned(kBounceBytes)) {}
@@ -362,7 +361,7 @@ void WalWriter::OnTimer() {
 
 // The end as of one sync interval before the next tick.
 uint64_t WalWriter::NextDue(uint64_t end) {
-  if (!is_timed_) return 0;
+  if (options_.sync_interval_nanos == 0) return 0;  // no limit in time
   tick_ends_.push_back(NoteMark(end));
   if (tick_ends_.size() < ticks_) return 0;
   const uint64_t due = tick_ends_.front();

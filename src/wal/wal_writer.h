@@ -164,7 +164,6 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   const uint64_t wake_bytes_;       // unwritten, while is_eager: the background work writes
   const uint64_t tick_nanos_;
   const size_t ticks_;  // in a sync interval
-  const bool is_timed_;
   Wal::Counters* const counters_;
   Segments segments_;
 
