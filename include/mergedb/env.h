@@ -100,10 +100,10 @@ class MERGEDB_EXPORT File {
   // its own. Then a store to a Mapping needs no new block. OK if no block is shared, and if the system cannot
   // tell. After an error (NoSpace if the disk is full) the file may still share blocks.
   virtual Status Unshare();
-  // Gives the range blocks of its own, so that a store to a Mapping of it needs no new block. Bytes that were
-  // never written read as zeros. NoSpace if the disk is full; a part of the range may then have blocks. The
-  // default writes zeros. REQUIRES: the range lies within the file, and nothing was written to it since it was
-  // created or deallocated; offset and bytes are multiples of kDirectIoAlign.
+  // Gives the range blocks of its own, so that a store to a Mapping of it needs no new block. A range without blocks
+  // reads as zeros afterwards; the content of another may be lost. NoSpace if the disk is full; a part of the range may
+  // then have blocks. The default writes zeros. REQUIRES: the range lies within the file; offset and bytes are multiples
+  // of kDirectIoAlign.
   virtual Status Allocate(uint64_t offset, uint64_t bytes);
   // Gives the blocks of the range back to the file system. The range reads as zeros afterwards, through a Mapping
   // as well. NotSupported, the default, if the file system cannot do that. REQUIRES: as Allocate.

@@ -181,7 +181,10 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
 
 Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
-  return background_->WaitForCompactions(kDrained);
+  RETURN_IF_ERROR(writers_.BeginFlushForRest());
+  RETURN_IF_ERROR(background_->WaitForCompactions(kDrained));
+  writers_.GiveBackWal();
+  return {};
 }
 
 Status DbImpl::Close() noexcept {

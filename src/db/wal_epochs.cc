@@ -115,7 +115,7 @@ bool WalEpochs::AllIsInTables(const wal::Mark& end) const {
 }
 
 void WalEpochs::GiveBack() {
-  wal_->GiveBack();
+  if (!wal_->GiveBack()) return;
   // Until the MANIFEST names the new segment, the old ones stay. If this fails, a later commit releases them.
   (void)tree_.committer.Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt,
                                [this](const VersionSet::WalStart& start) { Release(start); });

@@ -40,7 +40,7 @@ class WalEpochs {
   // Makes the WAL durable, unless tables hold everything, records its end in the MANIFEST, and removes the files that
   // the next open does not need. After an error the caller stops the WAL.
   Status Finish();
-  // While nothing is written: gives the WAL's disk space back, if tables hold everything.
+  // Gives back the WAL's disk space that is not needed (Wal::GiveBack).
   void GiveBack();
 
   wal::Wal& wal() { return *wal_; }

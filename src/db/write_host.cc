@@ -13,6 +13,9 @@ constexpr size_t kUpdatesWhenDelayed = 16;
 // MEASURED: full_size_test Queue: a seek passes over the 4,000 deleted keys in a memtable of this size in
 // 0.4 ms.
 constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
+// A database at rest has at most this much in its active memtable. WHY: Close flushes it, and what the flush makes obsolete
+// stays on the disk.
+constexpr size_t kRestingMemtableBytesMax = size_t{1} << 20;
 
 // A closed or idle database keeps a WAL of at most this many bytes on the disk.
 constexpr uint64_t kIdleWalBytesMax = uint64_t{512} << 10;
@@ -121,17 +124,30 @@ Status WriteHost::BeginFlush() {
   return SwitchMemtableIfUsed();
 }
 
+Status WriteHost::BeginFlushForRest() {
+  const write::WriterQueue::ExclusiveSection section(queue_);
+  if (!IsUsable(section) || active_->bytes_used() <= kRestingMemtableBytesMax) return {};
+  return SwitchMemtableIfUsed();
+}
+
 void WriteHost::BeginIdleFlush(bool is_worth_it) {
   const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-  if (!section.is_taken() || !store_.CheckOpen().ok() || !epochs_.is_usable() ||
-      tree_.version_set.immutable_count() > 0)
-    return;
+  if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
   const bool is_large = wal().bytes_on_disk() > kIdleWalBytesMax;
   if (active_->empty()) {
     if (is_large) epochs_.GiveBack();
   } else if (is_worth_it || is_large) {
     SwitchMemtable(TakeStandby());
   }
+}
+
+void WriteHost::GiveBackWal() {
+  const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
+  if (IsUsable(section) && epochs_.wal().bytes_on_disk() > kIdleWalBytesMax) epochs_.GiveBack();
+}
+
+bool WriteHost::IsUsable(const write::WriterQueue::ExclusiveSection& section) const {
+  return section.is_taken() && store_.CheckOpen().ok() && epochs_.is_usable();
 }
 
 void WriteHost::EndPieces() {

@@ -58,9 +58,13 @@ class WriteHost final : private write::Host {
   Status SyncWal();
   // Makes the active memtable immutable, so that background work flushes it.
   Status BeginFlush();
+  // BeginFlush, if the active memtable is too large for a database at rest (DB::WaitForCompaction).
+  Status BeginFlushForRest();
   // For background work on an idle database; does nothing if a writer is active. BeginFlush, if `is_worth_it` or if the
   // WAL is large. If there is nothing to flush: gives back the disk space of a large WAL.
   void BeginIdleFlush(bool is_worth_it);
+  // If no writer is active: gives back what a large WAL does not need of the disk.
+  void GiveBackWal();
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
   // time. There is at most one standby, and only while it fits into the memory for unflushed writes.
   void MakeStandby();
@@ -102,6 +106,7 @@ class WriteHost final : private write::Host {
   void BeginPieces(const wal::Mark& replay_from) override { pieces_from_ = replay_from; }
   void EndPieces() override;
 
+  bool IsUsable(const write::WriterQueue::ExclusiveSection& section) const;
   bool IsWorthSwitching();
   Status WaitForImmutableSlot();
   void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);

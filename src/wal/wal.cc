@@ -60,8 +60,9 @@ class WalImpl final : public Wal {
 
   Status Prepare() override { return writer_->Begin(); }
   void Release(const Mark& start) override { writer_->Release(start); }
-  void GiveBack() override {
-    if (writer_->GiveBack()) limit_ = 0;
+  bool GiveBack() override {
+    limit_ = 0;
+    return writer_->GiveBack();
   }
   std::vector<kv::FileNumber> segments() const override { return writer_->segments().numbers(); }
   std::vector<kv::FileNumber> segments_from(uint64_t position) override {

@@ -13,6 +13,9 @@ namespace {
 
 constexpr size_t kAllocateBytesMin = size_t{64} << 10;
 constexpr size_t kAllocateBytesMax = size_t{4} << 20;
+// GiveBack leaves this many bytes for the next frames. WHY more than Allocate makes ahead of the end: a program that waits
+// for compactions after each write would have blocks made and given back each time.
+constexpr size_t kSpareBytesMax = size_t{16} << 20;  // and at most half of the buffer
 
 constexpr bool IsPowerOfTwo(size_t bytes) { return (bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes; }
 
@@ -68,11 +71,24 @@ Status WalBuffer::Allocate(uint64_t position) {
   return {};
 }
 
-// WHY nothing changes if the file system fails: the blocks are still there.
-void WalBuffer::GiveBack(uint64_t end) {
-  if (!is_mapped() || allocated_bytes_ == 0 || !file_->Deallocate(0, size_).ok()) return;
-  allocated_bytes_ = 0;
-  allocated_end_.store(RoundDown(end, kBlockBytes), std::memory_order_release);
+void WalBuffer::GiveBack(uint64_t begin, uint64_t end) {
+  const uint64_t needed_begin = RoundDown(begin, kBlockBytes);
+  const uint64_t needed_end = begin == end ? needed_begin : RoundUp(end, kBlockBytes);
+  const uint64_t needed = needed_end - needed_begin;
+  if (!is_mapped() || allocated_bytes_ <= needed) return;
+  if (needed > 0 && allocated_bytes_ - needed <= std::min<uint64_t>(kSpareBytesMax, size_ / 2)) return;
+  const uint64_t to_lap_end = size_ - (needed_end & (size_ - 1));
+  const uint64_t bytes = size_ - needed;
+  const bool first = MakeHole(needed_end, std::min(bytes, to_lap_end));
+  const bool second = bytes > to_lap_end && MakeHole(0, bytes - to_lap_end);
+  // If neither is a hole, the blocks are all there. If one is, Allocate may meet blocks that are still there.
+  if (!first && !second) return;
+  allocated_bytes_ = needed;
+  allocated_end_.store(needed_end, std::memory_order_release);
+}
+
+bool WalBuffer::MakeHole(uint64_t position, uint64_t bytes) {
+  return file_->Deallocate(position & (size_ - 1), bytes).ok();
 }
 
 void WalBuffer::Mirror(uint64_t position, size_t bytes) {

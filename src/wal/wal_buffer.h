@@ -4,8 +4,9 @@
 //     in memory size() bytes and room for one overhang:   |0 ....... size|.....|          Mirror copies it to the front
 //
 // The file has its full size from the start, but no blocks: Allocate gives it blocks in pieces, ahead of the first
-// lap, so a small database takes a small part of the disk. GiveBack makes the file a hole again. After a failed
-// Allocate no store goes there: on a full disk, a store into a hole of a mapped file kills the process.
+// lap, so a small database takes a small part of the disk. GiveBack makes a hole of what is not needed, so that the
+// kernel does not write it to the disk. After a failed Allocate no store goes there: on a full disk, a store into a
+// hole of a mapped file kills the process.
 //
 // Create syncs the file once, so that its size and its name survive a power cut and the MANIFEST may require it
 // (docs/decisions/0014-lost-staging.md). Frames in it are not synced: after a power cut the chain decides which
@@ -47,9 +48,9 @@ class WalBuffer {
   // Allocates until allocated_end() >= `position`. NoSpace if the disk is full. REQUIRES: position is at most size()
   // above every byte that is still needed.
   Status Allocate(uint64_t position);
-  // Gives back all blocks. Positions from `end` on, the end of the stream, need blocks again. REQUIRES: no byte below
-  // `end` is needed.
-  void GiveBack(uint64_t end);
+  // Gives back the blocks of all positions but [begin, end). Positions from `end` on, the end of the stream, need blocks
+  // again. Does nothing if some blocks are needed and few are not. REQUIRES: no byte below `begin` is needed.
+  void GiveBack(uint64_t begin, uint64_t end);
 
   // For a mapped buffer: after it a store needs no new disk block, even if the file was copied by reflink meanwhile.
   Status Unshare() { return file_->Unshare(); }
@@ -59,6 +60,7 @@ class WalBuffer {
 
  private:
   WalBuffer() = default;
+  bool MakeHole(uint64_t position, uint64_t bytes);
   Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path, size_t bytes);
 
   char* data_ = nullptr;

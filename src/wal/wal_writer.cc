@@ -228,14 +228,18 @@ void WalWriter::Release(const Mark& start) {
 
 bool WalWriter::GiveBack() {
   Hold hold(this);
-  if (!Check().ok() || appended_end() != released_.position) return false;
-  segments_.Restart(released_);
-  segments_.GiveBack();
-  // If this fails, the next sync tries again.
-  (void)segments_.Prepare(released_.position, released_.position);
+  if (!Check().ok()) return false;
+  const uint64_t end = appended_end();
+  const bool is_released = end == released_.position;
+  if (is_released) {
+    segments_.Restart(released_);
+    segments_.GiveBack();
+    // If this fails, the next sync tries again.
+    (void)segments_.Prepare(end, end);
+  }
   base::Lock lock(allocation_mutex_);
-  buffer_->GiveBack(released_.position);
-  return true;
+  buffer_->GiveBack(is_released ? end : kept_.load(), end);
+  return is_released;
 }
 
 // Copies the bytes [begin, end) of the stream around a frame at `position`: the buffer's bytes before it, the

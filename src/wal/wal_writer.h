@@ -89,7 +89,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   Status MakeDurable();
   // Wal::Release. THREADS: any.
   void Release(const Mark& start);
-  // (exclusive) Wal::GiveBack. True if the buffer has no blocks now.
+  // (exclusive) Wal::GiveBack.
   bool GiveBack();
   // (exclusive) Writes a frame that bypasses the buffer: `header` and `payload`, from `position`, the current
   // end. The frame is durable if the method returns OK. Otherwise it is absent for certain, or

@@ -1,5 +1,5 @@
 // Goal: a small database takes little disk space and memory, and a large one gives the disk space of its WAL back when
-// it is closed. Method: real files with the default options; st_blocks of the directory, RssAnon of the process.
+// it waits for compactions and when it is closed. Method: real files with the default options; st_blocks of the directory, RssAnon of the process.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -62,6 +62,24 @@ TEST(SmallDatabase, AHundredOfThemTakeLittleMemory) {
 #else
   EXPECT_LE(bytes, uint64_t{100} << 20);
 #endif
+}
+
+// What the WAL buffer no longer needs must not be written to the disk by a sync of the file system.
+TEST(SmallDatabase, AWaitForCompactionGivesTheWalBufferBack) {
+  const TempDirectory directory;
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open({.write_buffer_bytes = size_t{32} << 20}, directory.path()));
+  const std::string value(10'000, 'v');
+  for (int i = 0; i < 5'000; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), value));
+  ASSERT_OK(db->WaitForCompaction());
+  uint64_t others = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    struct stat file {};
+    const std::string ending = entry.path().extension();
+    if (ending != ".tbl" && ending != ".val" && stat(entry.path().c_str(), &file) == 0) {
+      others += static_cast<uint64_t>(file.st_blocks) * 512;
+    }
+  }
+  EXPECT_LE(others, uint64_t{2} << 20);
 }
 
 // The WAL of a load is as large as the write buffers; none of it stays after Close.

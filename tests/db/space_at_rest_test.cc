@@ -21,11 +21,11 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kLiveBytes = 24 * kMiB;
 constexpr uint64_t kSlack = 3 * kMiB;
-constexpr uint64_t kWriteBufferBytes = kMiB / 4;
+constexpr uint64_t kSmallBuffer = kMiB / 4, kLargeBuffer = 16 * kMiB;  // a large memtable holds a third of the keys
 
 std::string Key(uint64_t i) { return "key" + std::to_string(1'000'000'000 + i * 7919 % 1'000'003); }
 
-class SpaceAtRest : public ::testing::TestWithParam<std::tuple<Style, uint64_t>> {
+class SpaceAtRest : public ::testing::TestWithParam<std::tuple<Style, uint64_t, uint64_t>> {
  protected:
   void Open() {
     ASSERT_OK_AND_ASSIGN(db_, DB::Open(SpaceOptions(), SimulatedEnv::kPath));
@@ -34,23 +34,25 @@ class SpaceAtRest : public ::testing::TestWithParam<std::tuple<Style, uint64_t>>
           std::max(over_most_, static_cast<int64_t>(sim_.files->bytes_used()) - static_cast<int64_t>(WritingBound()));
     });
   }
-  // docs/PROMISES.md. A small database's two partitions have 8 MiB each; its WAL quota is 16 MiB.
+  // docs/PROMISES.md. A small database's two partitions have 8 MiB each.
   uint64_t WritingBound() const {
     const bool is_lazy = std::get<0>(GetParam()) == Style::kLazy;
-    const uint64_t flush_bytes = std::max(kWriteBufferBytes / 2, value_bytes());
+    const uint64_t flush_bytes = std::max(write_buffer_bytes() / 2, value_bytes());
     const uint64_t flushed = (is_lazy ? 2 * 64 : 24) * flush_bytes;
     const uint64_t live = keys_written_ * (value_bytes() + Key(0).size());
-    return (is_lazy ? live * 2 : live * 3 / 2) + flushed + 16 * kMiB + 2 * 8 * kMiB + kSlack;
+    return (is_lazy ? live * 2 : live * 3 / 2) + flushed + std::max(16 * kMiB, 4 * write_buffer_bytes()) +
+           2 * write_buffer_bytes() + 2 * 8 * kMiB + kSlack;
   }
   Options SpaceOptions() {
     Options options = sim_.SmallOptions();
-    options.memory_bytes = 4 * kMiB;
-    options.write_buffer_bytes = kWriteBufferBytes;
+    options.memory_bytes = 4 * kMiB + 2 * write_buffer_bytes();
+    options.write_buffer_bytes = write_buffer_bytes();
     options.blob_value_bytes_min = 256;
     options.style = std::get<0>(GetParam());
     return options;
   }
   uint64_t value_bytes() const { return std::get<1>(GetParam()); }
+  uint64_t write_buffer_bytes() const { return std::get<2>(GetParam()); }
   uint64_t keys() const { return kLiveBytes / value_bytes(); }
   void Put(uint64_t i) {
     value_.resize(value_bytes(), 'v');
@@ -159,10 +161,12 @@ TEST_P(SpaceAtRest, IsBoundedAfterAnOpenThatOnlyReads) {
 
 INSTANTIATE_TEST_SUITE_P(Values, SpaceAtRest,
                          ::testing::Combine(::testing::Values(Style::kLazy, Style::kCascade),
-                                            ::testing::Values(100, 1'000, 4'000, 100'000)),
+                                            ::testing::Values(100, 1'000, 4'000, 100'000),
+                                            ::testing::Values(kSmallBuffer, kLargeBuffer)),
                          [](const auto& shape) {
                            return std::string(std::get<0>(shape.param) == Style::kLazy ? "Lazy" : "Cascade") +
-                                  std::to_string(std::get<1>(shape.param));
+                                  std::to_string(std::get<1>(shape.param)) +
+                                  (std::get<2>(shape.param) == kLargeBuffer ? "LargeBuffer" : "");
                          });
 
 }  // namespace

@@ -63,10 +63,7 @@ class CrashRun {
     start_ = ends_[count - 1];
     expected_ = log_->segments_from(start_.position);
     log_->Release(start_);
-    if (start_index_ == ends_.size() && random_.OneIn(2)) {
-      log_->GiveBack();
-      expected_ = log_->segments_from(start_.position);
-    }
+    if (random_.OneIn(2) && log_->GiveBack()) expected_ = log_->segments_from(start_.position);
   }
 
   void CheckAll(uint64_t op) {

@@ -1,5 +1,6 @@
 // Goal: a frame that reaches over the end of the WAL buffer continues at its front, mapped or not; a buffer that cannot
-// be mapped leaves no file. Method: bytes around the end of a small ring.
+// be mapped leaves no file; what is given back has no blocks, and what is needed keeps its bytes. Method: bytes around
+// the end of a small ring; every range of blocks in a ring of eight.
 #include "wal/wal_buffer.h"
 
 #include <gmock/gmock.h>
@@ -60,6 +61,77 @@ TEST_F(WalBufferTest, AnUnmappedOneLeavesNoFile) {
   ASSERT_OK(files_.WriteWhole("/db/STAGING", "of an earlier epoch"));
   ASSERT_OK_AND_ASSIGN(const auto buffer, Create(false));
   EXPECT_THAT(files_.Files(), ::testing::IsEmpty());
+}
+
+class GiveBack : public WalBufferTest {
+ protected:
+  static constexpr size_t kBlocks = 8;
+  static constexpr size_t kBytes = kBlocks * kBlockBytes;
+
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(buffer_,
+                         WalBuffer::Create(&files_, kDirectory, {.mapped = kBytes, .in_memory = kBytes}, true));
+  }
+  // A ring in its fourth lap, where all blocks are allocated and filled with 'x'.
+  void Fill() {
+    ASSERT_OK(buffer_->Allocate(8 * kBytes));
+    ASSERT_EQ(buffer_->allocated_bytes(), kBytes);
+    std::memset(buffer_->data(), 'x', kBytes);
+  }
+  std::string At(uint64_t begin, uint64_t end) { return {buffer_->At(begin), end - begin}; }
+
+  std::unique_ptr<WalBuffer> buffer_;
+};
+
+TEST_F(GiveBack, LeavesWhatIsNeededAndNothingElse) {
+  for (size_t first = 0; first < kBlocks; ++first) {
+    for (size_t count = 0; count < kBlocks / 2; ++count) {
+      SCOPED_TRACE(::testing::Message() << "blocks " << first << " and " << count << " more");
+      Fill();
+      const uint64_t begin = 3 * kBytes + first * kBlockBytes, end = begin + count * kBlockBytes;
+      buffer_->GiveBack(begin, end);
+      EXPECT_EQ(At(begin, end), std::string(end - begin, 'x'));
+      EXPECT_EQ(At(end, begin + kBytes), std::string(begin + kBytes - end, '\0')) << "a hole";
+      EXPECT_EQ(buffer_->allocated_bytes(), end - begin);
+      EXPECT_EQ(buffer_->allocated_end(), end);
+      ASSERT_OK(buffer_->Allocate(end + kBlockBytes));
+      EXPECT_GE(buffer_->allocated_end(), end + kBlockBytes) << "the next frame needs a block";
+    }
+  }
+}
+
+TEST_F(GiveBack, LeavesThePartialBlocksAtBothEnds) {
+  Fill();
+  const uint64_t begin = 3 * kBytes + 7 * kBlockBytes + 8, end = begin + kBlockBytes;
+  buffer_->GiveBack(begin, end);
+  EXPECT_EQ(At(begin, end), std::string(kBlockBytes, 'x'));
+  EXPECT_EQ(buffer_->allocated_bytes(), 2 * kBlockBytes);
+}
+
+TEST_F(GiveBack, LeavesAFewBlocksForTheNextFrames) {
+  Fill();
+  const uint64_t begin = 3 * kBytes, end = begin + kBytes / 2;
+  buffer_->GiveBack(begin, end);
+  EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
+  EXPECT_EQ(At(begin, begin + kBytes), std::string(kBytes, 'x'));
+}
+
+// The range of the hole wraps, so it takes two calls. If the second fails, the blocks of the first are gone.
+TEST_F(GiveBack, CountsWhatAFailureLeavesAsGivenBack) {
+  for (const uint64_t failing : {1, 2}) {
+    Fill();
+    const uint64_t begin = 3 * kBytes + 4 * kBlockBytes, end = begin + kBlockBytes;
+    files_.AddFault({.op = testing::Op::kDeallocate, .nth = failing});
+    buffer_->GiveBack(begin, end);
+    EXPECT_EQ(At(begin, end), std::string(kBlockBytes, 'x'));
+    EXPECT_EQ(buffer_->allocated_end(), end);
+    ASSERT_OK(buffer_->Allocate(begin + kBytes));
+    EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
+    std::memset(buffer_->At(end), 'y', kBytes - kBlockBytes);  // kills the process if there is a hole
+  }
+  files_.AddFault({.op = testing::Op::kDeallocate, .sticky = true});
+  buffer_->GiveBack(3 * kBytes, 3 * kBytes);
+  EXPECT_EQ(buffer_->allocated_bytes(), kBytes) << "nothing is given back";
 }
 
 class WithoutMapping : public WalBufferTest {
