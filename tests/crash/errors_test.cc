@@ -379,9 +379,9 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
   const int rounds = IsFullSize() ? 6 : 1;
-  for (const Op op :
-       {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen, Op::kRead,
-        Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory, Op::kUnshare}) {
+  for (const Op op : {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen,
+                      Op::kRead, Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory,
+                      Op::kUnshare, Op::kAllocate, Op::kDeallocate}) {
     for (int round = 0; round < rounds; ++round) {
       for (uint64_t n = 1;; ++n) {
         const Fault fault{
