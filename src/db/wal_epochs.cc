@@ -114,8 +114,8 @@ bool WalEpochs::AllIsInTables(const wal::Mark& end) const {
   return flushed.epoch == epoch_ && flushed.position == end.position;
 }
 
-void WalEpochs::GiveBack() {
-  if (!wal_->GiveBack()) return;
+void WalEpochs::GiveBackSegments() {
+  if (!wal_->GiveBackSegments()) return;
   // Until the MANIFEST names the new segment, the old ones stay. If this fails, a later commit releases them.
   (void)tree_.committer.Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt,
                                [this](const VersionSet::WalStart& start) { Release(start); });

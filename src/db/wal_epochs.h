@@ -40,8 +40,7 @@ class WalEpochs {
   // Makes the WAL durable, unless tables hold everything, records its end in the MANIFEST, and removes the files that
   // the next open does not need. After an error the caller stops the WAL.
   Status Finish();
-  // Gives back the WAL's disk space that is not needed (Wal::GiveBack).
-  void GiveBack();
+  void GiveBackSegments();  // Wal::GiveBackSegments, with the commit
 
   wal::Wal& wal() { return *wal_; }
   bool is_usable() const { return !wal_->is_in_trouble() && !next_is_owed_; }

@@ -131,19 +131,24 @@ Status WriteHost::BeginFlushForRest() {
 }
 
 void WriteHost::BeginIdleFlush(bool is_worth_it) {
-  const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-  if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
-  const bool is_large = wal().bytes_on_disk() > kIdleWalBytesMax;
-  if (active_->empty()) {
-    if (is_large) epochs_.GiveBack();
-  } else if (is_worth_it || is_large) {
-    SwitchMemtable(TakeStandby());
+  {
+    const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
+    if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
+    if (!active_->empty()) {
+      if (is_worth_it || wal().bytes_on_disk() > kIdleWalBytesMax) SwitchMemtable(TakeStandby());
+      return;
+    }
   }
+  GiveBackWal();
 }
 
+// WHY the section is left after each piece: a writer may wait for it.
 void WriteHost::GiveBackWal() {
-  const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-  if (IsUsable(section) && epochs_.wal().bytes_on_disk() > kIdleWalBytesMax) epochs_.GiveBack();
+  for (bool keeps_spare = true;; keeps_spare = false) {
+    const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
+    if (!IsUsable(section) || wal().bytes_on_disk() <= kIdleWalBytesMax) return;
+    if (!wal().GiveBackBlocks(keeps_spare)) return epochs_.GiveBackSegments();
+  }
 }
 
 bool WriteHost::IsUsable(const write::WriterQueue::ExclusiveSection& section) const {

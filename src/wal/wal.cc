@@ -60,9 +60,13 @@ class WalImpl final : public Wal {
 
   Status Prepare() override { return writer_->Begin(); }
   void Release(const Mark& start) override { writer_->Release(start); }
-  bool GiveBack() override {
+  bool GiveBackBlocks(bool keeps_spare) override {
     limit_ = 0;
-    return writer_->GiveBack();
+    return writer_->GiveBackBlocks(keeps_spare);
+  }
+  bool GiveBackSegments() override {
+    limit_ = 0;
+    return writer_->GiveBackSegments();
   }
   std::vector<kv::FileNumber> segments() const override { return writer_->segments().numbers(); }
   std::vector<kv::FileNumber> segments_from(uint64_t position) override {

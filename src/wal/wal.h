@@ -140,10 +140,12 @@ class Wal {
   // REQUIRES: the VersionEdit that starts replay at `start` is durable, and it lists the result of the last
   // segments_from.
   virtual void Release(const Mark& start) = 0;
-  // (exclusive) Gives the disk space of the released part of the buffer back, unless it is small. If all frames are
-  // released: also that of the segments, and returns true. The caller then commits an edit with segments_from soon;
-  // segments that the present one lists stay until then.
-  virtual bool GiveBack() = 0;
+  // (exclusive) Gives back some of the disk space of the released part of the buffer; false if there is nothing to give
+  // back. `keeps_spare`: leaves some of it for the next frames, unless all frames are released.
+  virtual bool GiveBackBlocks(bool keeps_spare) = 0;
+  // (exclusive) If all frames are released: gives back the disk space of the segments and returns true. The caller then
+  // commits an edit with segments_from soon; segments that the present one lists stay until then.
+  virtual bool GiveBackSegments() = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
   // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
   // later edit is durable. (segments() has more: reusable files, which may go before the next edit.) kNothing: for the

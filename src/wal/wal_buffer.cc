@@ -16,6 +16,8 @@ constexpr size_t kAllocateBytesMax = size_t{4} << 20;
 // GiveBack leaves this many bytes for the next frames. WHY more than Allocate makes ahead of the end: a program that waits
 // for compactions after each write would have blocks made and given back each time.
 constexpr size_t kSpareBytesMax = size_t{16} << 20;  // and at most half of the buffer
+// Of one call of GiveBack. A writer may wait for it. MEASURED: ext4 with discard frees 128 MiB in 50 to 80 ms.
+constexpr uint64_t kHoleBytesMax = uint64_t{4} << 20;
 
 constexpr bool IsPowerOfTwo(size_t bytes) { return (bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes; }
 
@@ -71,24 +73,31 @@ Status WalBuffer::Allocate(uint64_t position) {
   return {};
 }
 
-void WalBuffer::GiveBack(uint64_t begin, uint64_t end) {
+// INVARIANT: [first, last) has blocks, and [begin, end) lies in it.
+bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
+  if (!is_mapped()) return false;
   const uint64_t needed_begin = RoundDown(begin, kBlockBytes);
   const uint64_t needed_end = begin == end ? needed_begin : RoundUp(end, kBlockBytes);
-  const uint64_t needed = needed_end - needed_begin;
-  if (!is_mapped() || allocated_bytes_ <= needed) return;
-  if (needed > 0 && allocated_bytes_ - needed <= std::min<uint64_t>(kSpareBytesMax, size_ / 2)) return;
-  const uint64_t to_lap_end = size_ - (needed_end & (size_ - 1));
-  const uint64_t bytes = size_ - needed;
-  const bool first = MakeHole(needed_end, std::min(bytes, to_lap_end));
-  const bool second = bytes > to_lap_end && MakeHole(0, bytes - to_lap_end);
-  // If neither is a hole, the blocks are all there. If one is, Allocate may meet blocks that are still there.
-  if (!first && !second) return;
-  allocated_bytes_ = needed;
-  allocated_end_.store(needed_end, std::memory_order_release);
-}
-
-bool WalBuffer::MakeHole(uint64_t position, uint64_t bytes) {
-  return file_->Deallocate(position & (size_ - 1), bytes).ok();
+  const uint64_t spare = keeps_spare && needed_end > needed_begin ? std::min<uint64_t>(kSpareBytesMax, size_ / 2) : 0;
+  if (allocated_bytes_ <= needed_end - needed_begin + spare) return false;
+  const uint64_t mask = size_ - 1;
+  uint64_t last = allocated_bytes_ == size_ ? needed_begin + size_ : allocated_end();
+  uint64_t first = last - allocated_bytes_;
+  Status made;
+  if (first < needed_begin) {
+    const uint64_t bytes = std::min({kHoleBytesMax, needed_begin - first, size_ - (first & mask)});
+    made = file_->Deallocate(first & mask, bytes);
+    first += bytes;
+  } else {
+    const uint64_t bytes = std::min({kHoleBytesMax, last - needed_end, ((last - 1) & mask) + 1});
+    last -= bytes;
+    made = file_->Deallocate(last & mask, bytes);
+  }
+  // After another failure the piece counts as given back: some of its blocks may be gone.
+  if (made.code() == Code::kNotSupported) return false;
+  allocated_bytes_ = last - first;
+  allocated_end_.store(last, std::memory_order_release);
+  return made.ok();
 }
 
 void WalBuffer::Mirror(uint64_t position, size_t bytes) {

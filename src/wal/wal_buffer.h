@@ -48,9 +48,10 @@ class WalBuffer {
   // Allocates until allocated_end() >= `position`. NoSpace if the disk is full. REQUIRES: position is at most size()
   // above every byte that is still needed.
   Status Allocate(uint64_t position);
-  // Gives back the blocks of all positions but [begin, end). Positions from `end` on, the end of the stream, need blocks
-  // again. Does nothing if some blocks are needed and few are not. REQUIRES: no byte below `begin` is needed.
-  void GiveBack(uint64_t begin, uint64_t end);
+  // Gives back some blocks of positions outside of [begin, end), a piece at a time. False if there is nothing to give
+  // back. Positions from `end` on, the end of the stream, may need blocks again. `keeps_spare`: leaves some blocks for the
+  // next frames, if any are needed now. REQUIRES: no byte below `begin` is needed.
+  bool GiveBack(uint64_t begin, uint64_t end, bool keeps_spare);
 
   // For a mapped buffer: after it a store needs no new disk block, even if the file was copied by reflink meanwhile.
   Status Unshare() { return file_->Unshare(); }
@@ -60,7 +61,6 @@ class WalBuffer {
 
  private:
   WalBuffer() = default;
-  bool MakeHole(uint64_t position, uint64_t bytes);
   Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path, size_t bytes);
 
   char* data_ = nullptr;

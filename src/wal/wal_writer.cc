@@ -226,20 +226,22 @@ void WalWriter::Release(const Mark& start) {
   segments_.Release(start.position);
 }
 
-bool WalWriter::GiveBack() {
+bool WalWriter::GiveBackBlocks(bool keeps_spare) {
   Hold hold(this);
   if (!Check().ok()) return false;
   const uint64_t end = appended_end();
-  const bool is_released = end == released_.position;
-  if (is_released) {
-    segments_.Restart(released_);
-    segments_.GiveBack();
-    // If this fails, the next sync tries again.
-    (void)segments_.Prepare(end, end);
-  }
   base::Lock lock(allocation_mutex_);
-  buffer_->GiveBack(is_released ? end : kept_.load(), end);
-  return is_released;
+  return buffer_->GiveBack(end == released_.position ? end : kept_.load(), end, keeps_spare);
+}
+
+bool WalWriter::GiveBackSegments() {
+  Hold hold(this);
+  if (!Check().ok() || appended_end() != released_.position) return false;
+  segments_.Restart(released_);
+  segments_.GiveBack();
+  // If this fails, the next sync tries again.
+  (void)segments_.Prepare(released_.position, released_.position);
+  return true;
 }
 
 // Copies the bytes [begin, end) of the stream around a frame at `position`: the buffer's bytes before it, the

@@ -63,7 +63,8 @@ class CrashRun {
     start_ = ends_[count - 1];
     expected_ = log_->segments_from(start_.position);
     log_->Release(start_);
-    if (random_.OneIn(2) && log_->GiveBack()) expected_ = log_->segments_from(start_.position);
+    for (uint64_t pieces = random_.Uniform(4); pieces > 0; --pieces) (void)log_->GiveBackBlocks(random_.OneIn(2));
+    if (random_.OneIn(2) && log_->GiveBackSegments()) expected_ = log_->segments_from(start_.position);
   }
 
   void CheckAll(uint64_t op) {

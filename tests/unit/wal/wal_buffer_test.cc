@@ -89,7 +89,7 @@ TEST_F(GiveBack, LeavesWhatIsNeededAndNothingElse) {
       SCOPED_TRACE(::testing::Message() << "blocks " << first << " and " << count << " more");
       Fill();
       const uint64_t begin = 3 * kBytes + first * kBlockBytes, end = begin + count * kBlockBytes;
-      buffer_->GiveBack(begin, end);
+      while (buffer_->GiveBack(begin, end, false)) continue;
       EXPECT_EQ(At(begin, end), std::string(end - begin, 'x'));
       EXPECT_EQ(At(end, begin + kBytes), std::string(begin + kBytes - end, '\0')) << "a hole";
       EXPECT_EQ(buffer_->allocated_bytes(), end - begin);
@@ -103,7 +103,7 @@ TEST_F(GiveBack, LeavesWhatIsNeededAndNothingElse) {
 TEST_F(GiveBack, LeavesThePartialBlocksAtBothEnds) {
   Fill();
   const uint64_t begin = 3 * kBytes + 7 * kBlockBytes + 8, end = begin + kBlockBytes;
-  buffer_->GiveBack(begin, end);
+  while (buffer_->GiveBack(begin, end, false)) continue;
   EXPECT_EQ(At(begin, end), std::string(kBlockBytes, 'x'));
   EXPECT_EQ(buffer_->allocated_bytes(), 2 * kBlockBytes);
 }
@@ -111,27 +111,47 @@ TEST_F(GiveBack, LeavesThePartialBlocksAtBothEnds) {
 TEST_F(GiveBack, LeavesAFewBlocksForTheNextFrames) {
   Fill();
   const uint64_t begin = 3 * kBytes, end = begin + kBytes / 2;
-  buffer_->GiveBack(begin, end);
+  EXPECT_FALSE(buffer_->GiveBack(begin, end, true));
   EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
   EXPECT_EQ(At(begin, begin + kBytes), std::string(kBytes, 'x'));
 }
 
-// The range of the hole wraps, so it takes two calls. If the second fails, the blocks of the first are gone.
+// The range of the hole wraps, so it takes two calls. After a failure some blocks of a piece may be gone.
 TEST_F(GiveBack, CountsWhatAFailureLeavesAsGivenBack) {
   for (const uint64_t failing : {1, 2}) {
     Fill();
     const uint64_t begin = 3 * kBytes + 4 * kBlockBytes, end = begin + kBlockBytes;
+    files_.ClearFaults();
     files_.AddFault({.op = testing::Op::kDeallocate, .nth = failing});
-    buffer_->GiveBack(begin, end);
+    while (buffer_->GiveBack(begin, end, false)) continue;
+    EXPECT_EQ(files_.faults_hit(), failing);
     EXPECT_EQ(At(begin, end), std::string(kBlockBytes, 'x'));
-    EXPECT_EQ(buffer_->allocated_end(), end);
+    EXPECT_EQ(buffer_->allocated_bytes(), (failing == 1 ? 4 : 1) * kBlockBytes);
     ASSERT_OK(buffer_->Allocate(begin + kBytes));
     EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
     std::memset(buffer_->At(end), 'y', kBytes - kBlockBytes);  // kills the process if there is a hole
   }
-  files_.AddFault({.op = testing::Op::kDeallocate, .sticky = true});
-  buffer_->GiveBack(3 * kBytes, 3 * kBytes);
-  EXPECT_EQ(buffer_->allocated_bytes(), kBytes) << "nothing is given back";
+}
+
+// A writer may wait for a call, so a call takes a bounded time.
+TEST_F(WalBufferTest, GivesBackAPieceAtATime) {
+  constexpr size_t kLarge = size_t{16} << 20, kPiece = size_t{4} << 20;
+  ASSERT_OK_AND_ASSIGN(const auto buffer,
+                       WalBuffer::Create(&files_, kDirectory, {.mapped = kLarge, .in_memory = kLarge}, true));
+  ASSERT_OK(buffer->Allocate(kLarge));
+  for (size_t left = kLarge; left > 0; left -= kPiece) {
+    EXPECT_EQ(buffer->allocated_bytes(), left);
+    EXPECT_TRUE(buffer->GiveBack(kLarge, kLarge, false));
+  }
+  EXPECT_FALSE(buffer->GiveBack(kLarge, kLarge, false));
+}
+
+TEST_F(GiveBack, LeavesAllBlocksIfTheFileSystemMakesNoHoles) {
+  Fill();
+  files_.AddFault({.op = testing::Op::kDeallocate, .sticky = true, .status = Status::NotSupported("holes")});
+  EXPECT_FALSE(buffer_->GiveBack(3 * kBytes, 3 * kBytes, false));
+  EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
+  EXPECT_EQ(buffer_->allocated_end(), UINT64_MAX);
 }
 
 class WithoutMapping : public WalBufferTest {

@@ -312,10 +312,12 @@ TEST_P(WalTest, AnIdleLogGivesItsDiskSpaceBack) {
       ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
       if (round == 1) { ASSERT_OK(log->MakeDurable()); }
     }
-    EXPECT_FALSE(log->GiveBack());
+    while (log->GiveBackBlocks(true)) continue;
+    EXPECT_FALSE(log->GiveBackSegments());
     EXPECT_EQ(ReplayAll(*fixture_.Kill(), {.start = begin}).frames.size(), i - first) << "frames are not released";
     log->Release(log->end());
-    EXPECT_TRUE(log->GiveBack());
+    while (log->GiveBackBlocks(true)) continue;
+    EXPECT_TRUE(log->GiveBackSegments());
     EXPECT_LE(log->bytes_on_disk(), size_t{128} << 10);
     const Mark start = log->end();
     for (int k = 0; k < 20; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
@@ -340,7 +342,8 @@ TEST_P(WalTest, GivesTheReleasedPartOfTheBufferBack) {
     for (int k = 0; k < 20; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
     const auto listed = log->segments_from(start.position);
     log->Release(start);
-    EXPECT_FALSE(log->GiveBack()) << "not all frames are released";
+    while (log->GiveBackBlocks(false)) continue;
+    EXPECT_FALSE(log->GiveBackSegments()) << "not all frames are released";
     if (log->is_mapped()) { EXPECT_LE(log->bytes_on_disk(), size_t{200} << 10); }
     const Outcome outcome = ReplayAll(*fixture_.Kill(), {.start = start, .expected = listed});
     ASSERT_OK(outcome.status);
