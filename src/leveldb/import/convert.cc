@@ -279,9 +279,9 @@ Result<kv::Sequence> Converter::NewestUnnamed() {
   if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};
   ASSIGN_OR_RETURN(const auto iterators, NewTableIterators(quiet, source_.unnamed));
   kv::Sequence newest = 0;
-  for (const auto& lane : iterators) {
-    for (lane->SeekToFirst(); lane->Valid(); lane->Next()) newest = std::max(newest, kv::SequenceOf(lane->entry().tag));
-    RETURN_IF_ERROR(lane->status());
+  for (const auto& run : iterators) {
+    for (run->SeekToFirst(); run->Valid(); run->Next()) newest = std::max(newest, kv::SequenceOf(run->entry().tag));
+    RETURN_IF_ERROR(run->status());
   }
   return newest;
 }
