@@ -305,6 +305,52 @@ TEST_F(RemoveSourceTest, KeepsThemIfTheMarkerIsOfARepairOrARepairRanSince) {
   EXPECT_EQ(Opened(), SmallDirectory().shown());
 }
 
+// The power fails while LevelDB's files move to lost/: each file is in one place or in the other.
+TEST_F(RemoveSourceTest, APowerCutWhileFilesMoveLosesNone) {
+  Write("IMPORT", "A repair of a LevelDB database is under way, or was interrupted.\n");
+  ASSERT_OK(sim_.files->SyncDirectory(kHome));
+  int images = 0;
+  bool is_moving = true;
+  sim_.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    if (!is_moving) return;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      for (const CrashMode mode : kPowerCutModes) {
+        SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " seed " +
+                     std::to_string(seed) + " " + CrashModeName(mode));
+        const auto image = sim_.files->Crash(mode, CrashModel::kStrict, op * 100 + seed);
+        Files now = ReadFiles(*image, kHome);
+        ++images;
+        for (const char* name : {"000002.ldb", "000003.ldb", "000004.log"})
+          EXPECT_TRUE(now[name] == before_.at(name) || now["lost/" + std::string(name)] == before_.at(name)) << name;
+      }
+    }
+  });
+  ASSERT_OK(RemoveAgain());
+  is_moving = false;
+  EXPECT_GT(images, 100);
+}
+
+TEST_F(ConvertTest, APowerCutWhileTablesOfAnEarlierConversionMoveLosesNone) {
+  Files files = SmallDirectory().Finish();
+  files["IMPORT"] = "";
+  files["000020.tbl"] = "earlier";
+  files.erase("CURRENT");
+  Write(files);
+  bool is_converting = true;
+  sim_.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    if (!is_converting) return;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " seed " +
+                   std::to_string(seed));
+      const auto image = sim_.files->Crash(CrashMode::kPrefixTorn, CrashModel::kStrict, op * 100 + seed);
+      Files now = ReadFiles(*image, kHome);
+      EXPECT_TRUE(now["000020.tbl"] == "earlier" || now["lost/000020.tbl"] == "earlier");
+    }
+  });
+  ASSERT_OK(Run(true));
+  is_converting = false;
+}
+
 TEST_F(ConvertTest, RemoveLevelDbTakesItsFilesAndCurrentLast) {
   Files files = SmallDirectory().Finish();
   files["IMPORT"] = files["000020.tbl"] = files["CURRENT.tmp"] = "half a conversion";
