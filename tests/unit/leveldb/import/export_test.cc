@@ -199,5 +199,34 @@ TEST_F(ExportTest, TheCallerMayEndItAfterEachTable) {
   EXPECT_EQ(Exported(), Files());
 }
 
+// The commit is the rename of CURRENT, after everything else is durable.
+TEST_F(ExportTest, APowerCutBeforeTheCommitLeavesNoDatabaseAndOneAfterItAWholeOne) {
+  bool is_exporting = true;
+  int none = 0, whole = 0;
+  files_.SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    if (!is_exporting) return;
+    SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path);
+    const auto image = files_.Crash(CrashMode::kMin, CrashModel::kStrict, op);
+    const auto source = ReadSource(image.get(), kTarget, order_);
+    if (!source) {
+      EXPECT_THAT(source, StatusIs(Code::kNotFound));
+      ++none;
+      return;
+    }
+    ++whole;
+    EXPECT_TRUE(source->missing.empty());
+    const Walking walking{.file_system = image.get(), .directory = kTarget, .order = order_};
+    auto iterators = NewTableIterators(walking, source->tables);
+    ASSERT_OK(iterators);
+    ASSERT_EQ(iterators->size(), 1u);
+    EXPECT_EQ(Entries(*iterators->front()).size(), 50u);
+    EXPECT_OK(iterators->front()->status());
+  });
+  ASSERT_OK(Export(GivenIterator(Numbered(50, 100)), {.compression = Compression::kNone, .table_bytes = 1000}));
+  is_exporting = false;
+  EXPECT_GT(none, 10);
+  EXPECT_GT(whole, 0);
+}
+
 }  // namespace
 }  // namespace mergedb::leveldb_import
