@@ -10,6 +10,7 @@
 #include "manifest/loader.h"
 #include "manifest/mirror_layout.h"
 #include "testing/reverse_comparator.h"
+#include "testing/simulated_env.h"
 #include "tests/unit/leveldb/import/sources.h"
 #include "wal/frame.h"
 
@@ -386,6 +387,26 @@ TEST_F(DirectoryTest, APieceIsOfTheBeginningOrOfTheEnd) {
     EXPECT_THAT(ReadPiece(&files_, kHome + "/f", 99, at_the_end), IsOkAndHolds("0123456789"));
     EXPECT_THAT(ReadPiece(&files_, kHome + "/absent", 3, at_the_end), IsOkAndHolds(""));
   }
+}
+
+// A directory or a link with such a name is foreign. It must not keep a database from being opened.
+TEST_F(DirectoryTest, APathThatIsNoRegularFileIsNobodys) {
+  for (const char* name : {"000005.ldb", "000006.log", "000007.sst", "MANIFEST-000008", "IDENTITY", "LOG"})
+    ASSERT_OK(files_.CreateDirectory(kHome + "/" + name));
+  EXPECT_THAT(ReadPiece(&files_, kHome + "/LOG", 3, false), IsOkAndHolds(""));
+  EXPECT_THAT(HoldsOurTable(&files_, kHome + "/000005.ldb"), IsOkAndHolds(false));
+  EXPECT_THAT(HoldsOurSegment(&files_, kHome + "/000006.log"), IsOkAndHolds(false));
+  EXPECT_THAT(manifest::HoldsManifest(&files_, kHome + "/MANIFEST-000008"), IsOkAndHolds(false));
+  EXPECT_THAT(WhoOwns(), IsOkAndHolds(Owner::kOther));
+  WriteCurrent(4);
+  EXPECT_THAT(WhoOwns(), IsOkAndHolds(Owner::kLevelDb));
+}
+
+TEST(Database, OpensBesideADirectoryWithTheNameOfALog) {
+  SimulatedEnv sim;
+  { ASSERT_OK(sim.Open()); }
+  ASSERT_OK(sim.files->CreateDirectory(kHome + "/000123.log"));
+  EXPECT_OK(sim.Open());
 }
 
 }  // namespace
