@@ -73,7 +73,7 @@ TEST_F(RocksDbTest, WhatLooksAlikeIsNone) {
                       {"MANIFEST-000006", ManifestWith(8, 1)},
                       {"MANIFEST-000007", "no log at all"}};
   for (const auto& [name, bytes] : none) EXPECT_EQ(Find(name, bytes), "") << name;
-  for (const std::string& text : {id + "x", id + "\nx", "x" + id.substr(1), std::string(36, 'g')})
+  for (const std::string& text : {id + "f", id + "\nx", "x" + id.substr(1), std::string(36, 'g')})
     EXPECT_EQ(Find("IDENTITY", text), "") << text;
 }
 
