@@ -17,6 +17,16 @@ Result<std::string> ReadBeginning(FileSystem* file_system, const std::string& pa
   return bytes;
 }
 
+Result<std::unique_ptr<File>> OpenIfRegular(FileSystem* file_system, const std::string& path) {
+  auto file = file_system->Open(path, {.access = Access::kRead});
+  if (file) return file;
+  if (file.error().IsNotFound()) return std::unique_ptr<File>();
+  // Open reports a path that is no regular file as it reports an error of the disk. SizeOf tells them apart.
+  const bool is_other = file_system->SizeOf(path).status().IsInvalidArgument();
+  if (is_other) return std::unique_ptr<File>();
+  return file;
+}
+
 Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out) {
   size_t got = 0;
   RETURN_IF_ERROR(OfRead(file->ReadAt(offset, bytes, out, &got)));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "mergedb/env.h"
@@ -15,6 +16,10 @@ namespace mergedb::env {
 
 // Reads the first `bytes_max` bytes of a file, or all of a shorter one.
 Result<std::string> ReadBeginning(FileSystem* file_system, const std::string& path, size_t bytes_max);
+
+// Opens a file for reading. Null if the path does not exist, or if it is a directory, a link or another path that is
+// no regular file.
+Result<std::unique_ptr<File>> OpenIfRegular(FileSystem* file_system, const std::string& path);
 
 // Reads exactly `bytes` bytes. Corruption if the file ends before that.
 [[nodiscard]] Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out);

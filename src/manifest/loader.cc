@@ -142,13 +142,12 @@ Result<Current> ReadCurrent(FileSystem* file_system, const std::string& director
 }
 
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path) {
-  const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;  // not a regular file
-  if (!file) return file.error();
+  ASSIGN_OR_RETURN(const auto file, env::OpenIfRegular(file_system, path));
+  if (file == nullptr) return false;
   for (const int copy : {0, 1}) {
     std::string begin(kMirrorMagic.size(), '\0');
     size_t got = 0;
-    RETURN_IF_ERROR((*file)->ReadAt(MirrorOffset(0, copy), begin.size(), begin.data(), &got));
+    RETURN_IF_ERROR(file->ReadAt(MirrorOffset(0, copy), begin.size(), begin.data(), &got));
     if (got == begin.size() && begin == kMirrorMagic) return true;
   }
   return false;

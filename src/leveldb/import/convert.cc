@@ -45,6 +45,13 @@ Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
   return text == kSourceIsKept;
 }
 
+// WHY the sync: a power cut before it could keep a rename into lost/ and drop lost/ itself, and the file with it.
+Status CreateLost(FileSystem* file_system, const std::string& directory) {
+  RETURN_IF_ERROR(file_system->CreateDirectory(format::JoinPath(directory, format::kLostDirectory)));
+  return file_system->SyncDirectory(directory);
+}
+
+// REQUIRES: CreateLost returned OK.
 Status MoveToLost(FileSystem* file_system, const std::string& directory, const std::string& name) {
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   ASSIGN_OR_RETURN(const auto taken, file_system->List(lost));
@@ -62,7 +69,7 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
-  if (is_kept) RETURN_IF_ERROR(file_system->CreateDirectory(lost));
+  if (is_kept) RETURN_IF_ERROR(CreateLost(file_system, directory));
   for (const std::string& name : names) {
     const auto parsed = leveldb_format::ParseName(name);
     const bool is_old_manifest =
@@ -185,7 +192,7 @@ Status Converter::Begin() {
     ASSIGN_OR_RETURN(const Owner owner, OwnerOf(files_, conversion_.directory));
     const bool is_leveldbs = owner == Owner::kLevelDb;
     const std::string lost = format::JoinPath(conversion_.directory, format::kLostDirectory);
-    if (!is_leveldbs) RETURN_IF_ERROR(files_->CreateDirectory(lost));
+    if (!is_leveldbs) RETURN_IF_ERROR(CreateLost(files_, conversion_.directory));
     ASSIGN_OR_RETURN(const auto names, files_->List(conversion_.directory));
     for (const std::string& name : names) {
       const auto parsed = format::ParseFileName(name);
@@ -279,9 +286,9 @@ Result<kv::Sequence> Converter::NewestUnnamed() {
   if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};
   ASSIGN_OR_RETURN(const auto iterators, NewTableIterators(quiet, source_.unnamed));
   kv::Sequence newest = 0;
-  for (const auto& lane : iterators) {
-    for (lane->SeekToFirst(); lane->Valid(); lane->Next()) newest = std::max(newest, kv::SequenceOf(lane->entry().tag));
-    RETURN_IF_ERROR(lane->status());
+  for (const auto& run : iterators) {
+    for (run->SeekToFirst(); run->Valid(); run->Next()) newest = std::max(newest, kv::SequenceOf(run->entry().tag));
+    RETURN_IF_ERROR(run->status());
   }
   return newest;
 }

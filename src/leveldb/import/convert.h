@@ -14,7 +14,7 @@
 // no newline. The conversion needs space for a second copy.
 //
 // docs/decisions/0021-leveldb-files.md. THREADS: one at a time on a directory; the caller holds its LOCK.
-// Tests: tests/leveldb/convert_test.cc.
+// Tests: tests/unit/leveldb/import/convert_test.cc, tests/leveldb/convert_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -136,13 +136,12 @@ Status RefuseRocksDb(FileSystem* file_system, const std::string& directory) {
 }
 
 Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end) {
-  const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return std::string();
-  if (!file) return file.error();
-  ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  ASSIGN_OR_RETURN(const auto file, env::OpenIfRegular(file_system, path));
+  if (file == nullptr) return std::string();
+  ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   std::string piece(static_cast<size_t>(std::min<uint64_t>(bytes, size)), '\0');
   size_t got = 0;
-  RETURN_IF_ERROR((*file)->ReadAt(at_the_end ? size - piece.size() : 0, piece.size(), piece.data(), &got));
+  RETURN_IF_ERROR(file->ReadAt(at_the_end ? size - piece.size() : 0, piece.size(), piece.data(), &got));
   piece.resize(got);
   return piece;
 }

@@ -7,7 +7,7 @@
 // files that only mergedb makes and the marker IMPORT is missing, LevelDB's own repair was run on a mergedb database.
 //
 // docs/formats/leveldb.md; docs/decisions/0021-leveldb-files.md. THREADS: any.
-// Tests: tests/leveldb/convert_test.cc.
+// Tests: tests/unit/leveldb/import/directory_test.cc.
 #pragma once
 
 #include <cstdint>

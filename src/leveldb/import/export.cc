@@ -102,8 +102,10 @@ class Exporter {
 };
 
 // Afterwards the directory exists and holds only the marker.
+// WHY the sync of the parent: a power cut after the export must not take the new directory away.
 Status Exporter::Begin() {
   RETURN_IF_ERROR(files_->CreateDirectory(exporting_.directory));
+  RETURN_IF_ERROR(files_->SyncDirectory(format::ParentOf(exporting_.directory)));
   RETURN_IF_ERROR(RemoveUnfinished());
   ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
   if (!names.empty()) {

@@ -7,7 +7,7 @@
 //
 // The sorted run lies in the level whose size limit holds it, so LevelDB has nothing to compact. Every key has
 // the sequence 1.
-// THREADS: one. Tests: tests/leveldb/export_test.cc.
+// THREADS: one. Tests: tests/unit/leveldb/import/export_test.cc, tests/leveldb/export_test.cc.
 #pragma once
 
 #include <string>

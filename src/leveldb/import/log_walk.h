@@ -9,7 +9,7 @@
 // same block, the same log or a later log. If no whole record follows, the damage is a torn tail: it is dropped
 // and reported, as LevelDB does with any damage.
 //
-// THREADS: one at a time. Tests: tests/leveldb/convert_test.cc.
+// THREADS: one at a time. Tests: tests/unit/leveldb/import/log_walk_test.cc.
 #pragma once
 
 #include <cstdint>

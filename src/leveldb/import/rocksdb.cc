@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/coding.h"
+#include "env/file_reads.h"
 #include "format/file_name.h"
 #include "leveldb/format/edit.h"
 #include "leveldb/format/log.h"
@@ -56,11 +57,10 @@ Result<bool> IsTable(FileSystem* file_system, const std::string& path) {
 }
 
 Result<bool> IsManifest(FileSystem* file_system, const std::string& path) {
-  const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;
-  if (!file) return file.error();
+  ASSIGN_OR_RETURN(const auto file, env::OpenIfRegular(file_system, path));
+  if (file == nullptr) return false;
   leveldb_format::LogReader reader(
-      [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return (*file)->ReadAt(offset, bytes, out, got); },
+      [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return file->ReadAt(offset, bytes, out, got); },
       [](uint64_t, uint64_t, std::string_view) {});
   std::string_view record;
   for (int i = 0; i < kEditsMax && reader.Next(&record); ++i) {

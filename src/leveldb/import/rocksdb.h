@@ -8,7 +8,7 @@
 //   *.sst that ends in one of RocksDB's magic numbers     (LevelDB's old tables have the name, but another number)
 //   MANIFEST-* with an edit of a kind that only RocksDB makes
 //
-// Reads only. THREADS: any. Tests: tests/leveldb/rocksdb_test.cc.
+// Reads only. THREADS: any. Tests: tests/unit/leveldb/import/rocksdb_test.cc, tests/leveldb/rocksdb_test.cc.
 #pragma once
 
 #include <optional>

@@ -80,7 +80,8 @@ class TableFile {
 // Damage of the file itself. Other errors, such as an I/O error, end the iterator even if damage is passed over.
 bool IsDamage(const Status& status) { return status.IsCorruption() || status.IsNotFound(); }
 
-// Several tables, one after the other. REQUIRES: each table begins behind the last key of the table before.
+// A sorted run: several tables, one after the other. REQUIRES: each table begins behind the last key of the table
+// before.
 class TableChainIterator final : public kv::ForwardIterator {
  public:
   explicit TableChainIterator(const Walking& walking) : walking_(walking) {}
@@ -123,7 +124,7 @@ class TableChainIterator final : public kv::ForwardIterator {
     file_ = nullptr;
   }
 
-  // False at the end of the lane. If a table cannot be opened, the lane skips it or ends with the error.
+  // False after the last table. If a table cannot be opened, the iterator skips it or ends with the error.
   bool OpenNext() {
     if (next_ == tables_.size()) return false;
     const SourceTable& next = *tables_[next_++];
@@ -138,7 +139,7 @@ class TableChainIterator final : public kv::ForwardIterator {
     return true;
   }
 
-  // True if the caller wants damage reported and the lane continues. Otherwise `status_` is set and the lane ends.
+  // True if the caller wants damage reported and the iterator continues. Otherwise sets `status_`: the iterator ends.
   bool Passes(const Status& status, const leveldb_format::Handle& where) {
     if (walking_.on_loss && IsDamage(status)) {
       walking_.on_loss(table().name, where.offset, where.bytes, status.message());
@@ -199,14 +200,14 @@ Result<std::optional<UserBounds>> ReadBounds(const Walking& walking, const Sourc
           [&walking, name, offset, bytes, what = std::string(what)] { walking.on_loss(name, offset, bytes, what); });
     };
   }
-  TableChainIterator lane(quiet);
-  lane.Add(table);
+  TableChainIterator run(quiet);
+  run.Add(table);
   std::optional<UserBounds> bounds;
-  for (lane.SeekToFirst(); lane.Valid(); lane.Next()) {
-    if (!bounds) bounds = UserBounds{.smallest = std::string(lane.entry().key), .largest = ""};
-    bounds->largest = lane.entry().key;
+  for (run.SeekToFirst(); run.Valid(); run.Next()) {
+    if (!bounds) bounds = UserBounds{.smallest = std::string(run.entry().key), .largest = ""};
+    bounds->largest = run.entry().key;
   }
-  if (!lane.status().ok()) return lane.status();
+  if (!run.status().ok()) return run.status();
   if (!bounds) std::for_each(losses.begin(), losses.end(), [](const auto& tell) { tell(); });
   return bounds;
 }
@@ -240,15 +241,15 @@ Result<std::vector<std::unique_ptr<kv::ForwardIterator>>> NewTableIterators(cons
     std::stable_sort(bounded.begin(), bounded.end(), [&](const Bounded& a, const Bounded& b) {
       return walking.order.CompareKeys(a.bounds.smallest, b.bounds.smallest) < 0;
     });
-    std::vector<std::pair<TableChainIterator*, const std::string*>> open;  // each lane and its largest key so far
+    std::vector<std::pair<TableChainIterator*, const std::string*>> open;  // each run and its largest key so far
     for (const Bounded& next : bounded) {
-      auto free = std::find_if(open.begin(), open.end(), [&](const auto& lane) {
-        return walking.order.CompareKeys(*lane.second, next.bounds.smallest) < 0;
+      auto free = std::find_if(open.begin(), open.end(), [&](const auto& run) {
+        return walking.order.CompareKeys(*run.second, next.bounds.smallest) < 0;
       });
       if (free == open.end()) {
-        auto lane = std::make_unique<TableChainIterator>(walking);
-        open.emplace_back(lane.get(), nullptr);
-        iterators.push_back(std::move(lane));
+        auto run = std::make_unique<TableChainIterator>(walking);
+        open.emplace_back(run.get(), nullptr);
+        iterators.push_back(std::move(run));
         free = open.end() - 1;
       }
       free->first->Add(*next.table);

@@ -1,15 +1,15 @@
 // LevelDB's tables as iterators of mergedb, each read once from the smallest key to the largest.
 //
 //   one table                                    ─►  its entries, each after the one before, or Corruption
-//   tables without a common key, in key order    ─►  one TableChainIterator, which has only one of the tables open at a time
+//   a sorted run: tables without a common key    ─►  one iterator, which has only one of the tables open at a time
 //
-// WHY lanes: a merging iterator opens one file for each child, and a database has thousands of tables in seven
+// WHY sorted runs: a merging iterator opens one file for each child, and a database has thousands of tables in seven
 // levels. NewTableIterators uses the bounds of the tables only, so it is correct in every level, also in level 0 and in
 // the level 0 of a repaired database.
 //
 // An unreadable block or table is an error that ends the iterator. If `on_loss` is set, it is a reported loss
 // instead, and the iterator continues behind it.
-// THREADS: one at a time. Tests: tests/leveldb/convert_test.cc.
+// THREADS: one at a time. Tests: tests/unit/leveldb/import/table_walk_test.cc.
 #pragma once
 
 #include <functional>

@@ -216,13 +216,14 @@ void Database::CompactRange(const Slice* begin, const Slice* end) noexcept {
 
 Status Open(const Options& options, const std::string& name, DB** dbptr) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
+  // WHY before the engine's open: it recovers a database of mergedb, and converts one of LevelDB.
+  if (options.error_if_exists && !options.create_if_missing && options.env->FileExists(name + "/CURRENT"))
+    return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   auto borrowed = std::make_shared<Borrowed>(options, name);
   auto core =
       mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name,
                                 {.block_keeper = borrowed->blocks.get(), .filter_policy = borrowed->filters.get()});
   if (!core) return OpenError(options, name, core.error());
-  if (options.error_if_exists && !options.create_if_missing)
-    return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   borrowed->log.Begin(options.env, name);
   borrowed->log.Log("mergedb serves LevelDB's interface; it keeps its own statistics, see the properties");
   *dbptr = new Database(options.comparator, std::move(borrowed), std::move(*core));

@@ -1,0 +1,87 @@
+// Goal: an open that LevelDB refuses is refused with LevelDB's status and changes nothing, whatever the directory holds.
+// Method: real directories, empty, of mergedb and of LevelDB. tests/compat/ compares everything else of DB with the
+// original.
+#include "leveldb/db.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "leveldb/env.h"
+#include "testing/temp_directory.h"
+#include "tests/leveldb/leveldb_directory.h"
+
+namespace leveldb {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::map<std::string, std::string> FilesOf(const std::string& path) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    files[entry.path().filename()] = {std::istreambuf_iterator<char>(in), {}};
+  }
+  return files;
+}
+
+Status OpenOnce(const std::string& path, bool create_if_missing, bool error_if_exists) {
+  Options options;
+  options.create_if_missing = create_if_missing;
+  options.error_if_exists = error_if_exists;
+  DB* db = nullptr;
+  const Status status = DB::Open(options, path, &db);
+  EXPECT_EQ(status.ok(), db != nullptr);
+  delete db;
+  return status;
+}
+
+class DbOpen : public ::testing::Test {
+ protected:
+  void ExpectExists(const std::string& path) {
+    const auto before = FilesOf(path);
+    for (const bool create_if_missing : {true, false}) {
+      const Status status = OpenOnce(path, create_if_missing, true);
+      EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+      EXPECT_THAT(status.ToString(), HasSubstr("exists (error_if_exists is true)"));
+      EXPECT_TRUE(FilesOf(path) == before) << "create_if_missing is " << create_if_missing;
+    }
+  }
+
+  const mergedb::testing::TempDirectory home_;
+  const std::string path_ = home_ / "db";
+};
+
+TEST_F(DbOpen, ADatabaseThatIsMissingIsNotMadeUnlessAskedFor) {
+  for (const bool error_if_exists : {true, false}) {
+    const Status status = OpenOnce(path_, false, error_if_exists);
+    EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+    EXPECT_THAT(status.ToString(), HasSubstr("does not exist (create_if_missing is false)"));
+    EXPECT_FALSE(std::filesystem::exists(path_ + "/CURRENT"));
+  }
+  EXPECT_TRUE(OpenOnce(path_, true, true).ok());
+}
+
+TEST_F(DbOpen, ADatabaseThatMustNotExistStaysAsItIs) {
+  ASSERT_TRUE(OpenOnce(path_, true, false).ok());
+  ExpectExists(path_);
+  EXPECT_TRUE(OpenOnce(path_, false, false).ok());
+}
+
+// An open converts LevelDB's databases, but not if it fails.
+TEST_F(DbOpen, ALevelDbDatabaseThatMustNotExistIsNotConverted) {
+  mergedb::testing::LevelDbDirectory directory;
+  directory.AddTable(1, {{"k", 7, mergedb::kv::Kind::kPut, "v"}});
+  std::filesystem::create_directory(path_);
+  for (const auto& [name, bytes] : directory.Finish()) std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
+  ExpectExists(path_);
+  EXPECT_TRUE(OpenOnce(path_, false, false).ok());
+  EXPECT_FALSE(FilesOf(path_).contains("000002.ldb")) << "converted";
+}
+
+}  // namespace
+}  // namespace leveldb
