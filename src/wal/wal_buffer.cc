@@ -77,8 +77,9 @@ Status WalBuffer::Allocate(uint64_t position) {
 bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
   if (!is_mapped()) return false;
   const uint64_t needed_begin = RoundDown(begin, kBlockBytes);
-  const uint64_t needed_end = begin == end ? needed_begin : RoundUp(end, kBlockBytes);
-  const uint64_t spare = keeps_spare && needed_end > needed_begin ? std::min<uint64_t>(kSpareBytesMax, size_ / 2) : 0;
+  // WHY the whole block of `end`, even if nothing is needed: the next step of the WAL writer writes it to a segment again.
+  const uint64_t needed_end = RoundUp(end, kBlockBytes);
+  const uint64_t spare = keeps_spare && begin < end ? std::min<uint64_t>(kSpareBytesMax, size_ / 2) : 0;
   if (allocated_bytes_ <= needed_end - needed_begin + spare) return false;
   const uint64_t mask = size_ - 1;
   uint64_t last = allocated_bytes_ == size_ ? needed_begin + size_ : allocated_end();

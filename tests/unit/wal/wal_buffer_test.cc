@@ -108,6 +108,15 @@ TEST_F(GiveBack, LeavesThePartialBlocksAtBothEnds) {
   EXPECT_EQ(buffer_->allocated_bytes(), 2 * kBlockBytes);
 }
 
+// The WAL writer writes the block in which the stream ends to a segment again.
+TEST_F(GiveBack, LeavesTheBlockOfTheEndIfNothingIsNeeded) {
+  Fill();
+  const uint64_t end = 3 * kBytes + 5 * kBlockBytes + 8;
+  while (buffer_->GiveBack(end, end, true)) continue;
+  EXPECT_EQ(At(end - 8, end), "xxxxxxxx");
+  EXPECT_EQ(buffer_->allocated_bytes(), kBlockBytes);
+}
+
 TEST_F(GiveBack, LeavesAFewBlocksForTheNextFrames) {
   Fill();
   const uint64_t begin = 3 * kBytes, end = begin + kBytes / 2;
