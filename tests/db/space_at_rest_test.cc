@@ -159,15 +159,20 @@ TEST_P(SpaceAtRest, IsBoundedAfterAnOpenThatOnlyReads) {
   ExpectIsAtRest("opened");
 }
 
+std::string NameOf(const ::testing::TestParamInfo<std::tuple<Style, uint64_t, uint64_t>>& shape) {
+  return std::string(std::get<0>(shape.param) == Style::kLazy ? "Lazy" : "Cascade") +
+         std::to_string(std::get<1>(shape.param)) + (std::get<2>(shape.param) == kLargeBuffer ? "LargeBuffer" : "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Values, SpaceAtRest,
                          ::testing::Combine(::testing::Values(Style::kLazy, Style::kCascade),
                                             ::testing::Values(100, 1'000, 4'000, 100'000),
-                                            ::testing::Values(kSmallBuffer, kLargeBuffer)),
-                         [](const auto& shape) {
-                           return std::string(std::get<0>(shape.param) == Style::kLazy ? "Lazy" : "Cascade") +
-                                  std::to_string(std::get<1>(shape.param)) +
-                                  (std::get<2>(shape.param) == kLargeBuffer ? "LargeBuffer" : "");
-                         });
+                                            ::testing::Values(kSmallBuffer)),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(LargeBuffers, SpaceAtRest,
+                         ::testing::Combine(::testing::Values(Style::kLazy, Style::kCascade), ::testing::Values(4'000),
+                                            ::testing::Values(kLargeBuffer)),
+                         NameOf);
 
 }  // namespace
 }  // namespace mergedb::testing
