@@ -73,7 +73,7 @@ Status WalBuffer::Allocate(uint64_t position) {
   return {};
 }
 
-// INVARIANT: [first, last) has blocks, and [begin, end) lies in it.
+// INVARIANT: the positions with blocks, [first, last), contain [begin, end).
 bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
   if (!is_mapped()) return false;
   const uint64_t needed_begin = RoundDown(begin, kBlockBytes);
@@ -94,7 +94,7 @@ bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
     last -= bytes;
     made = file_->Deallocate(last & mask, bytes);
   }
-  // After another failure the piece counts as given back: some of its blocks may be gone.
+  // After any other failure the piece counts as given back: some of its blocks may be gone.
   if (made.code() == Code::kNotSupported) return false;
   allocated_bytes_ = last - first;
   allocated_end_.store(last, std::memory_order_release);

@@ -48,8 +48,8 @@ class WalBuffer {
   // Allocates until allocated_end() >= `position`. NoSpace if the disk is full. REQUIRES: position is at most size()
   // above every byte that is still needed.
   Status Allocate(uint64_t position);
-  // Gives back some blocks of positions outside of [begin, end), a piece at a time. False if there is nothing to give
-  // back. Positions from `end` on, the end of the stream, may need blocks again. `keeps_spare`: leaves some blocks for the
+  // Gives back some blocks of positions outside of [begin, end), a piece at a time. False if there is nothing more to
+  // give back, or if the file system failed. Positions from `end` on, the end of the stream, may need blocks again. `keeps_spare`: leaves some blocks for the
   // next frames, if any are needed now. REQUIRES: no byte below `begin` is needed.
   bool GiveBack(uint64_t begin, uint64_t end, bool keeps_spare);
 

@@ -18,6 +18,15 @@ using testing::StatusIs;
 class WalTest : public ::testing::TestWithParam<bool> {
  protected:
   WalTest() : fixture_({.allow_mapping = GetParam()}) {}
+  // A WAL whose buffer and segments have 1 MiB.
+  std::unique_ptr<Wal> CreateLarge() {
+    Options options = fixture_.LogOptions();
+    options.buffer_bytes = size_t{1} << 20;
+    options.segment_bytes = size_t{1} << 20;
+    auto log = fixture_.Create(options);
+    EXPECT_OK(log->Prepare());
+    return log;
+  }
   WalFixture fixture_;
 };
 INSTANTIATE_TEST_SUITE_P(, WalTest, ::testing::Values(true, false),
@@ -299,11 +308,7 @@ TEST_P(WalTest, AFullDiskRefusesACommitThatWillBeSyncedBeforeItIsStaged) {
 }
 
 TEST_P(WalTest, AnIdleLogGivesItsDiskSpaceBack) {
-  Options options = fixture_.LogOptions();
-  options.buffer_bytes = size_t{1} << 20;
-  options.segment_bytes = size_t{1} << 20;
-  auto log = fixture_.Create(options);
-  ASSERT_OK(log->Prepare());
+  auto log = CreateLarge();
   uint64_t i = 0;
   for (int round = 0; round < 3; ++round) {
     const Mark begin = log->end();
@@ -330,11 +335,7 @@ TEST_P(WalTest, AnIdleLogGivesItsDiskSpaceBack) {
 
 // A program that waits for compactions leaves a part of the frames unreleased.
 TEST_P(WalTest, GivesTheReleasedPartOfTheBufferBack) {
-  Options options = fixture_.LogOptions();
-  options.buffer_bytes = size_t{1} << 20;
-  options.segment_bytes = size_t{1} << 20;
-  auto log = fixture_.Create(options);
-  ASSERT_OK(log->Prepare());
+  auto log = CreateLarge();
   uint64_t i = 0;
   for (int lap = 0; lap < 4; ++lap) {
     for (int k = 0; k < 150; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 5000)));
