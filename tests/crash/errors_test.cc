@@ -465,6 +465,30 @@ TEST_P(ErrorsTest, OpensIfARecycledFileCanNeitherBeMeasuredNorRemoved) {
   errors.CheckComesBack();
 }
 
+// WaitForCompaction gives blocks of the WAL buffer back, from below and from above those in use: a buffer that
+// has blocks for a part of its bytes has both. A failure leaves the blocks to the next wait.
+TEST_P(ErrorsTest, KeepsBlocksOfTheWalBufferThatCannotBeGivenBack) {
+  for (const int commits : {kCommits / 2, kCommits}) {
+    uint64_t hits = 0;
+    for (uint64_t n = 1; n < 50; ++n) {
+      SCOPED_TRACE(std::to_string(commits) + " commits, failure " + std::to_string(n));
+      Errors errors(std::get<0>(GetParam()));
+      ASSERT_OK(errors.Open());
+      errors.Work(commits);
+      ASSERT_OK(errors.db().Flush());
+      FaultFileSystem& files = *errors.sim().files;
+      files.AddFault({.op = Op::kDeallocate, .path_contains = "STAGING", .nth = n, .sticky = n % 2 == 0});
+      EXPECT_OK(errors.db().WaitForCompaction());
+      const bool is_hit = files.faults_hit() > 0;
+      hits += files.faults_hit();
+      errors.CheckPowerCut();
+      errors.CheckComesBack();
+      if (!is_hit || HasFailure()) break;
+    }
+    EXPECT_EQ(hits > 0, std::get<0>(GetParam())) << "only a mapped buffer has blocks to give back";
+  }
+}
+
 TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   const auto [use_mapping, when] = GetParam();
   const uint64_t seed = SeedOr(3);
@@ -667,15 +691,21 @@ TEST(CloseErrors, LoseNothing) {
 // The owner of an incomplete MANIFEST is known from its bytes: an open that cannot read them fails and
 // changes nothing.
 TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
-  for (const Op op : {Op::kOpen, Op::kRead}) {
+  struct Unreadable {
+    Op op;
+    bool has_size;
+  };
+  for (const auto& [op, has_size] : {Unreadable{Op::kOpen, true}, {Op::kOpen, false}, {Op::kRead, true}}) {
     for (uint64_t n = 1; n < 50; ++n) {
-      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
+      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n) + (has_size ? "" : ", then no size"));
       Errors errors;
       FaultFileSystem& files = *errors.sim().files;
       files.AddFault({.op = Op::kRename, .path_contains = "CURRENT"});
       EXPECT_THAT(errors.Open(), testing::StatusIs(Code::kIOError));
       files.ClearFaults();
       files.AddFault({.op = op, .path_contains = "MANIFEST", .nth = n});
+      // An open that fails asks for the size: a directory of that name is no mark.
+      if (!has_size) files.AddFault({.op = Op::kSizeOf, .path_contains = "MANIFEST", .sticky = true});
       const Status status = errors.Open();
       const bool is_hit = files.faults_hit() > 0;
       EXPECT_TRUE(status.ok() || (is_hit && status.IsIOError())) << status.ToString();
