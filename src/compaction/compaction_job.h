@@ -72,6 +72,8 @@ class CompactionJob {
     iterator::CompactionIteratorCounts input;
   };
   const Counts& counts() const { return counts_; }
+  // Of outputs on disk that no version shows yet. REQUIRES: no step runs.
+  uint64_t unreleased_bytes() const { return outputs_ == nullptr ? 0 : outputs_->unreleased_bytes(); }
 
  private:
   Status Start();

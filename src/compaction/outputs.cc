@@ -66,12 +66,16 @@ Status Outputs::CutBefore(const kv::Entry& entry) {
   }
   if (writer_ != nullptr && IsFullFor(entry)) RETURN_IF_ERROR(FinishTable(&entry.key));
   if (finished_.size() == finished_before || options_.release_bytes == 0) return {};
-  const uint64_t unreleased = bytes_ - released_bytes_ + (values_ == nullptr ? 0 : values_->record_bytes());
-  if (unreleased < options_.release_bytes) return {};
+  if (unreleased_bytes() < options_.release_bytes) return {};
   RETURN_IF_ERROR(FinishValues());
   released_bytes_ = bytes_;
   is_at_release_ = true;
   return {};
+}
+
+uint64_t Outputs::unreleased_bytes() const {
+  return bytes_ - released_bytes_ + (writer_ == nullptr ? 0 : writer_->bytes_written()) +
+         (values_ == nullptr ? 0 : values_->record_bytes());
 }
 
 Status Outputs::BeginTable(uint64_t bytes_expected) {

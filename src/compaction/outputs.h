@@ -95,6 +95,8 @@ class Outputs {
   // The tables, and the blob files, that were finished since the last call.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
   std::vector<format::BlobFilePtr> TakeBlobFiles() { return std::exchange(finished_values_, {}); }
+  // Of files since the last release, finished or not.
+  uint64_t unreleased_bytes() const;
   // True right after an Add that began a new table while a release was due. Finished files then hold all
   // entries and range tombstones below `cut_key`, and no key from `cut_key` on.
   bool is_at_release() const { return is_at_release_; }

@@ -12,18 +12,25 @@ Background::Background(Parts parts)
       mutex_(scheduler_->mutex()),
       requests_(parts_.options.env.clock, mutex_),
       inputs_(parts_.options, parts_.memory.memtable_bytes, parts_.order, parts_.snapshots),
-      controller_(parts_.options, parts_.memory, parts_.wal_backlog, parts_.write_delay),
-      commits_(parts_, *scheduler_),
+      controller_(parts_.options, parts_.memory,
+                  {.wal_backlog = parts_.wal_backlog,
+                   .uncommitted_wal_bytes = [this] { return parts_.version_set.UncommittedWalBytes(); },
+                   .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); }},
+                  parts_.write_delay),
+      commits_(parts_, *scheduler_, controller_),
       compactions_(parts_, *scheduler_, requests_, inputs_, controller_, counters_),
       purger_(parts_, *scheduler_, requests_, compactions_, controller_, counters_),
       flushes_(parts_, *scheduler_, requests_, compactions_, inputs_, controller_, counters_),
       warmer_(parts_, mutex_, requests_, compactions_) {}
 
 BackgroundScheduler::Task Background::ChooseLocked() {
+  if (controller_.NeedsCommit()) commits_.WantUrgentCommitLocked();
   if (auto commit = commits_.NextUrgentLocked()) return commit;
   if (auto purge = purger_.NextLocked()) return purge;
   if (auto pick = compactions_.NextPickLocked()) return pick;
-  if (auto step = compactions_.NextStepLocked()) return step;
+  // WHY compactions wait for the commit: their outputs would come on top of the files that it releases.
+  const bool waits = commits_.IsCommittingLocked() && controller_.NeedsCommit();
+  if (auto step = waits ? nullptr : compactions_.NextStepLocked()) return step;
   if (auto commit = commits_.NextLocked()) return commit;
   if (auto idle_switch = flushes_.NextIdleSwitchLocked()) return idle_switch;
   return warmer_.NextLocked();

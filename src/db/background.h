@@ -63,6 +63,7 @@ class Background : private BackgroundScheduler::Host {
   void SwitchIsConsidered() { switch_is_wanted_.store(false, std::memory_order_relaxed); }
   // Sets the rate of delayed writes from the memory in use now.
   void UpdateWriteDelay() { controller_.UpdateDelay(*parts_.version_set.Current()); }
+  const WriteController& controller() const { return controller_; }
   // Jobs stop at their next step or, with `finish_jobs`, run to their end. Returns when no work runs; none starts
   // afterwards.
   void Stop(bool finish_jobs);

@@ -8,13 +8,14 @@
 
 #include "db/background_parts.h"
 #include "db/background_scheduler.h"
+#include "db/write_controller.h"
 
 namespace mergedb::db {
 
 class CommitRunner {
  public:
-  CommitRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler)
-      : parts_(parts), scheduler_(scheduler), mutex_(scheduler.mutex()) {}
+  CommitRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, WriteController& controller)
+      : parts_(parts), scheduler_(scheduler), controller_(controller), mutex_(scheduler.mutex()) {}
 
   BackgroundScheduler::Task NextUrgentLocked() REQUIRES_LOCK(mutex_);
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
@@ -30,6 +31,7 @@ class CommitRunner {
 
   const BackgroundParts& parts_;
   BackgroundScheduler& scheduler_;
+  WriteController& controller_;
 
   base::Mutex& mutex_;  // of the scheduler
   bool is_committing_ GUARDED_BY(mutex_) = false;

@@ -90,6 +90,7 @@ void CompactionRunner::Pick() {
   if (is_added) {
     SCHEDULE_POINT("start a claimed job");
     running = std::make_shared<Running>();
+    running->output_bytes_max = OutputBytesMax(*pick);
     running->job = NewJob(std::move(*pick), version, flushed_sequence);
   }
 
@@ -107,8 +108,19 @@ void CompactionRunner::Pick() {
   } else if (!pick) {
     idle_key_ = {.generation = generation, .urgency = urgency, .oldest_snapshot = input.oldest_snapshot};
   }
+  // WHY only now: between the end of a job and the next pick, writers must not take the room of its outputs.
+  uint64_t output_bytes_max = 0;
+  for (const auto& each : jobs_) output_bytes_max += each->output_bytes_max;
+  controller_.NoteRunning(output_bytes_max);
   RaiseTo(super_version->version->runs().size(), &counters_.runs_max);
   if (manual && manual_pick.is_done) requests_.NoteManualDoneLocked(manual->id);
+}
+
+// A blob collection keeps all files that it collects to its end; another compaction keeps inputs until a release.
+uint64_t CompactionRunner::OutputBytesMax(const picker::CompactionPick& pick) const {
+  if (pick.is_move) return 0;
+  return pick.blob_files_to_collect.empty() ? std::min(pick.input_bytes, controller_.release_bytes())
+                                            : pick.input_bytes;
 }
 
 std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::CompactionPick pick,
@@ -145,8 +157,11 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   const Result<bool> done = running->job->Step(kStepNanos);
   counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
+  const uint64_t output_bytes = running->job->unreleased_bytes();
   base::Lock lock(mutex_);
+  running->output_bytes = output_bytes;
   running->is_stepping = false;
+  NoteOutputBytesLocked();
 }
 
 void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status) {
@@ -161,6 +176,7 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   {
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
+    NoteOutputBytesLocked();
     scheduler_.NoteJobEndLocked(began_nanos, status);
   }
   inputs_.NoteChange();
@@ -180,6 +196,12 @@ void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done)
   add(counts.blob_bytes_moved, &counters_.blob_bytes_moved);
   add(counts.input.entries_in, &counters_.compaction_entries_in);
   add(counts.input.entries_out, &counters_.compaction_entries_out);
+}
+
+void CompactionRunner::NoteOutputBytesLocked() {
+  uint64_t bytes = 0;
+  for (const auto& running : jobs_) bytes += running->output_bytes;
+  controller_.NoteUnreleased(bytes);
 }
 
 void CompactionRunner::StopPicking() {

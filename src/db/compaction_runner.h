@@ -45,6 +45,8 @@ class CompactionRunner {
  private:
   struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
+    uint64_t output_bytes = 0;                       // not released at the end of the last step
+    uint64_t output_bytes_max = 0;                   // that it may write until its inputs are released
     bool is_stepping = false;
   };
   struct PickKey {  // the picker finds nothing again if this is the same
@@ -55,6 +57,8 @@ class CompactionRunner {
   };
 
   void Pick();
+  uint64_t OutputBytesMax(const picker::CompactionPick& pick) const;
+  void NoteOutputBytesLocked() REQUIRES_LOCK(mutex_);
   std::unique_ptr<compaction::CompactionJob> NewJob(picker::CompactionPick pick, const version::VersionPtr& version,
                                                     kv::Sequence flushed_sequence);
   void Step(const std::shared_ptr<Running>& running);

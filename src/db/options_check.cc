@@ -98,6 +98,10 @@ MemoryPlan PlanMemory(const Options& options) {
   plan.block_cache_bytes = options.memory_bytes - unflushed;
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
   plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  // The WAL goes to segments when seven eighths of the buffer are in use. Beyond the memtables' bytes, they and the
+  // segments but one may hold it.
+  plan.uncommitted_wal_bytes_max = plan.wal_buffer_bytes / 8 * 7 + plan.wal_quota_bytes - plan.segment_bytes -
+                                   std::min(unflushed, plan.wal_buffer_bytes / 2);
   return plan;
 }
 

@@ -24,8 +24,9 @@ struct MemoryPlan {
   size_t memtable_bytes = 0;       // each; arena and index
   size_t memtables_max = 3;        // active, immutable and standby together
   size_t block_cache_bytes = 0;
-  size_t segment_bytes = 0;    // of a WAL segment
-  size_t wal_quota_bytes = 0;  // WAL kept for tables not yet in the MANIFEST
+  size_t segment_bytes = 0;              // of a WAL segment
+  size_t wal_quota_bytes = 0;            // of WAL segments
+  size_t uncommitted_wal_bytes_max = 0;  // of the WAL, in tables that the MANIFEST does not name yet
 };
 
 // Replaces null and 0 by defaults and checks the other fields.

@@ -113,6 +113,8 @@ void PutBackgroundCounters(const PropertySources& sources, Lines* lines) {
   lines->Put("blob_bytes_moved", work.blob_bytes_moved);
   lines->Put("files_removed", work.files_removed + sources.tree.recycled_files.removed());
   lines->Put("files_recycled", sources.tree.recycled_files.reused());
+  lines->Put("space_bound_bytes", sources.background->controller().limit_bytes());
+  lines->Put("unreleased_bytes", sources.tree.version_set.unreleased_bytes());
   lines->Put("tombstone_scan_compactions", work.tombstone_scan_compactions);
   lines->Put("runs_max", work.runs_max);
   lines->Put("compactions_at_once_max", work.compactions_at_once_max);

@@ -130,14 +130,16 @@ void VersionSet::StartEpoch(const WalStart& start) {
 VersionSet::CommitState VersionSet::BeginCommit() {
   base::Lock lock(mutex_);
   has_uncommitted_ = false;
-  obsolete_bytes_.store(0, std::memory_order_relaxed);
+  committing_obsolete_bytes_.store(obsolete_bytes_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
   return {version_, flushed_, next_position_, flushed_sequence_, changes_};
 }
 
 void VersionSet::EndCommit(const CommitState& state, bool is_committed) {
   base::Lock lock(mutex_);
+  const uint64_t obsolete_bytes = committing_obsolete_bytes_.exchange(0, std::memory_order_relaxed);
   if (!is_committed) {
     has_uncommitted_ = true;
+    obsolete_bytes_.fetch_add(obsolete_bytes, std::memory_order_relaxed);
     return;
   }
   committed_position_ = state.wal_start.position;

@@ -83,6 +83,10 @@ class VersionSet {
   uint64_t UncommittedWalBytes() const;
   // Bytes of tables and blob files that a commit would make obsolete.
   uint64_t uncommitted_obsolete_bytes() const { return obsolete_bytes_.load(std::memory_order_relaxed); }
+  // The same, with those that the running commit makes obsolete.
+  uint64_t unreleased_bytes() const {
+    return uncommitted_obsolete_bytes() + committing_obsolete_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Immutable {
@@ -99,6 +103,7 @@ class VersionSet {
   const kv::Order& order_;
   std::atomic<uint64_t> next_file_;
   std::atomic<uint64_t> obsolete_bytes_{0};
+  std::atomic<uint64_t> committing_obsolete_bytes_{0};
   // Written under mutex_, after the SuperVersion with the same count is installed.
   std::atomic<uint64_t> large_batches_{0};
   read::SuperVersionHolder super_versions_;

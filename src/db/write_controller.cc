@@ -15,11 +15,11 @@ constexpr uint64_t kRunsMax = 128;
 
 }  // namespace
 
-WriteController::WriteController(const Options& options, const MemoryPlan& memory,
-                                 std::function<uint64_t()> wal_backlog, write::WriteDelay& write_delay)
+WriteController::WriteController(const Options& options, const MemoryPlan& memory, Gauges gauges,
+                                 write::WriteDelay& write_delay)
     : options_(options),
       memory_(memory),
-      wal_backlog_(std::move(wal_backlog)),
+      gauges_(std::move(gauges)),
       write_delay_(write_delay),
       release_bytes_(std::min<uint64_t>(kReleaseBytesMax, kFlushesPerRelease * memory.memtable_bytes)) {}
 
@@ -28,8 +28,9 @@ void WriteController::UpdateTree(const read::SuperVersion& super_version, picker
   allowed_quiet_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
   input.urgency = picker::Urgency::kWriting;
   runs_.store(input.version.runs().size(), std::memory_order_relaxed);
-  allowed_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
-  upper_bytes_.store(picker::BytesOverBound(input), std::memory_order_relaxed);
+  limit_bytes_.store(picker::SpaceLimit(input), std::memory_order_relaxed);
+  bytes_.store(input.version.bytes() + input.version.record_bytes(), std::memory_order_relaxed);
+  collected_bytes_max_.store(picker::CollectedBytesMax(input.version), std::memory_order_relaxed);
   upper_bytes_max_.store(picker::BytesOverBoundMax(input), std::memory_order_relaxed);
   UpdateDelay(super_version);
 }
@@ -37,26 +38,40 @@ void WriteController::UpdateTree(const read::SuperVersion& super_version, picker
 void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
   const uint64_t unflushed =
       super_version.immutable.size() * memory_.memtable_bytes + super_version.active->bytes_used();
-  const picker::Backlog backlog{.wal_bytes = wal_backlog_(),
+  const picker::Backlog backlog{.wal_bytes = gauges_.wal_backlog(),
                                 .wal_bytes_max = memory_.unwritten_bytes_max,
+                                .uncommitted_wal_bytes = gauges_.uncommitted_wal_bytes(),
+                                .uncommitted_wal_bytes_max = memory_.uncommitted_wal_bytes_max,
                                 .unflushed_bytes = unflushed,
-                                .unflushed_bytes_max = memory_.memtables_max * memory_.memtable_bytes,
+                                .unflushed_bytes_max = UnflushedBytesMax(),
                                 .runs = runs_.load(std::memory_order_relaxed),
                                 .runs_max = kRunsMax,
-                                .upper_bytes = upper_bytes_.load(std::memory_order_relaxed),
+                                .upper_bytes = UpperBytes(),
                                 .upper_bytes_max = upper_bytes_max_.load(std::memory_order_relaxed)};
   write_delay_.SetRate(picker::DelayNanos(backlog, 1024, options_.write_delay_us_max));
 }
 
-// The room that the space bound leaves, but while writes come at least release_bytes_: a compaction releases that much
-// at once and writes as much before its next release. 0 if no writes are expected soon (kIdle).
+// The delay reaches its maximum where the memtables that are full still have room below the limit.
+uint64_t WriteController::UpperBytes() const {
+  const uint64_t bytes =
+      bytes_.load(std::memory_order_relaxed) + gauges_.unreleased_bytes() +
+      std::max(output_bytes_max_.load(std::memory_order_relaxed), collected_bytes_max_.load(std::memory_order_relaxed));
+  const uint64_t above = upper_bytes_max_.load(std::memory_order_relaxed) + UnflushedBytesMax();
+  const uint64_t limit = limit_bytes();
+  return bytes - std::min(bytes, limit - std::min(limit, above));
+}
+
+// The room that the space bound leaves. 0 if no writes are expected soon (kIdle).
 uint64_t WriteController::RecycledBytesMax(picker::Urgency urgency, uint64_t other_bytes) const {
   const auto room = [&](const std::atomic<uint64_t>& allowed_bytes) {
     const uint64_t allowed = allowed_bytes.load(std::memory_order_relaxed);
     return allowed - std::min(allowed, other_bytes);
   };
   switch (urgency) {
-    case picker::Urgency::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
+    case picker::Urgency::kWriting: {
+      const uint64_t left = room(limit_bytes_);
+      return left - std::min(left, output_bytes_.load(std::memory_order_relaxed) + UnflushedBytesMax());
+    }
     case picker::Urgency::kQuiet: return room(allowed_quiet_bytes_);
     case picker::Urgency::kIdle: return 0;
   }

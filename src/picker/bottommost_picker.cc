@@ -12,11 +12,12 @@
 
 namespace mergedb::picker {
 
-// WHY the bound of cascade's rules if it has blob files: its rules do not see the garbage in them.
+// WHY half of the flushes of CascadeBound: compactions begin before writes must stop.
 SpaceBound BoundOf(const PickInput& input) {
   switch (input.urgency) {
     case Urgency::kWriting:
-      if (input.style == Style::kCascade && input.version.record_bytes() > 0) return CascadeBound(input);
+      if (input.style == Style::kCascade)
+        return {.factor = CascadeBound(input).factor, .slack_bytes = CascadeBound(input).slack_bytes / 2};
       return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
     case Urgency::kQuiet: return {.factor = 1.25};
     case Urgency::kIdle: return {.factor = 1.0};
@@ -181,7 +182,7 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
   const bool takes_all = is_idle || (is_quiet && HasIdleTier(input, *free));
   const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const uint64_t partition_bytes =
-      PartitionBytes(std::max(LiveTableBytesAtLeast(input.version), input.version.runs().back()->bytes()));
+      PartitionBytes(std::max(LiveTableBytesAtLeast(input), input.version.runs().back()->bytes()));
   const Step step = StepFor(input, span, partition_bytes);
   const PartitionMap map = Survey(input, span, step.piece_bytes);
   if (!is_idle && over <= GainOnTheWay(map)) return std::nullopt;

@@ -40,7 +40,9 @@ uint64_t CapacityOf(const PickInput& input, format::Level level) { return (3 * F
 
 }  // namespace
 
-SpaceBound CascadeBound(const PickInput& input) { return {.factor = 1.5, .slack_bytes = 24 * FlushBytes(input)}; }
+SpaceBound CascadeBound(const PickInput& input) {
+  return {.factor = 1.5, .slack_bytes = kCascadeFlushes * FlushBytes(input)};
+}
 
 namespace {
 

@@ -63,9 +63,32 @@ namespace {
 
 uint64_t BytesOf(const version::Version& version) { return version.bytes() + version.record_bytes(); }
 
-using BytesOfRun = uint64_t (version::Run::*)() const;
+version::Weight WeightOf(const format::FileMeta& file) {
+  version::Weight weight;
+  weight.Add(file);
+  return weight;
+}
 
-uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
+// The bytes of the run, of tables or with their values. A compaction that is not at its end shows its outputs beside
+// the rest of the files that they replace: the smaller of the two is left out.
+using BytesOfWeight = uint64_t (*)(const version::Weight&);
+uint64_t BytesOfRun(const kv::Order& order, const version::Run& run, BytesOfWeight bytes_of) {
+  uint64_t bytes = bytes_of(run.whole_weight());
+  for (const format::FileMetaPtr& file : run.partial_files()) {
+    const size_t first = run.FindIndex(order, file->smallest);
+    uint64_t outputs = 0;
+    for (size_t i = first; i < run.virtual_tables().size(); ++i) {
+      const version::VirtualTable& virtual_table = run.virtual_tables()[i];
+      if (order.CompareKeys(virtual_table.smallest(), file->largest) > 0) break;
+      if (virtual_table.is_whole()) outputs += bytes_of(WeightOf(*virtual_table.file));
+    }
+    const uint64_t whole = bytes_of(WeightOf(*file));
+    bytes += whole - std::min(whole, outputs);
+  }
+  return bytes;
+}
+
+uint64_t LiveAtLeast(const kv::Order& order, const version::Version& version, BytesOfWeight bytes_of) {
   uint64_t live = 0;
   uint64_t newer_tombstones = 0;
   uint64_t newer_masked_bytes = 0;
@@ -76,8 +99,8 @@ uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
       // masked_bytes is of tables and values together. As a share it holds for tables alone, too.
       const auto all = static_cast<double>(run->bytes_with_values());
-      const double bytes = std::max(0.0, all * share - static_cast<double>(newer_masked_bytes));
-      live = std::max(live, static_cast<uint64_t>(bytes * (static_cast<double>((*run.*bytes_of)()) / all)));
+      const double unmasked = std::max(0.0, share - static_cast<double>(newer_masked_bytes) / all);
+      live = std::max(live, static_cast<uint64_t>(static_cast<double>(BytesOfRun(order, *run, bytes_of)) * unmasked));
     }
     newer_tombstones += run->tombstones();
     newer_masked_bytes += run->masked_bytes();
@@ -89,11 +112,14 @@ uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
 
 uint64_t LiveBytesAtLeast(const PickInput& input) {
   const version::Version& version = input.version;
-  return std::max(LiveAtLeast(version, &version::Run::bytes_with_values),
+  return std::max(LiveAtLeast(input.order, version,
+                              [](const version::Weight& weight) { return weight.bytes + weight.value_bytes; }),
                   std::min(input.live_bytes_known, BytesOf(version)));
 }
 
-uint64_t LiveTableBytesAtLeast(const version::Version& version) { return LiveAtLeast(version, &version::Run::bytes); }
+uint64_t LiveTableBytesAtLeast(const PickInput& input) {
+  return LiveAtLeast(input.order, input.version, [](const version::Weight& weight) { return weight.bytes; });
+}
 
 namespace {
 
@@ -109,16 +135,22 @@ uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t mor
   return bytes - std::min(bytes, AllowedBy(bound, input));
 }
 
-uint64_t BytesAllowed(const PickInput& input) {
-  const bool has_free_levels = input.style == Style::kCascade && input.urgency == Urgency::kWriting;
-  return AllowedBy(has_free_levels ? CascadeBound(input) : BoundOf(input), input);
+uint64_t BytesAllowed(const PickInput& input) { return AllowedBy(BoundOf(input), input); }
+
+uint64_t SpaceLimit(const PickInput& input) {
+  const uint64_t level0_bytes = FlushedWidth(input) * FlushBytes(input);
+  const SpaceBound bound =
+      input.style == Style::kCascade ? CascadeBound(input) : SpaceBound{.factor = 2.0, .slack_bytes = 2 * level0_bytes};
+  return AllowedBy(bound, input) +
+         std::max(2 * PartitionBytes(LiveTableBytesAtLeast(input)), CollectedBytesMax(input.version));
 }
 
 uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input, BoundOf(input)); }
 
 uint64_t BytesOverBoundMax(const PickInput& input) {
-  const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input.version));
-  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CollectedBytesMax(input.version);
+  const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input));
+  const uint64_t flushes = input.style == Style::kCascade ? kCascadeFlushes : FlushedWidth(input);
+  return 2 * partition_bytes + flushes * FlushBytes(input) / 2 + CollectedBytesMax(input.version);
 }
 
 ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {

@@ -74,12 +74,20 @@ bool NeedsNoCompaction(const PickInput& input);
 
 // Bytes on disk that the space bound of this urgency allows.
 uint64_t BytesAllowed(const PickInput& input);
+// The most bytes of tables, blob files and recycled files at any moment while writes come (docs/PROMISES.md): the bound
+// of the style, for lazy a second full level 0 while it is compacted, and two partitions or, if that is more, what one
+// collection of blob files moves.
+uint64_t SpaceLimit(const PickInput& input);
 // Bytes on disk above the space bound of this urgency: a backlog for write_delay.h. Running compactions do
 // not lower it.
 uint64_t BytesOverBound(const PickInput& input);
 // The maximum of that backlog: the bytes that running compactions may hold for a while (two partitions and
 // half of a tier), plus the bytes that one blob garbage collection moves.
 uint64_t BytesOverBoundMax(const PickInput& input);
+
+// The live bytes that one collection of blob files moves at most. The old and the new blob files exist together until it
+// ends. 0 without blob files.
+uint64_t CollectedBytesMax(const version::Version& version);
 
 // A lower bound of the bytes after a full compaction: the largest run less the bytes that newer tombstones
 // may delete, or `live_bytes_known` if that is more.

@@ -24,9 +24,6 @@ std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
 // True if the known garbage is at least three times the bytes above the oldest run: then compactions, which would find
 // more garbage, must not delay its collection.
 bool BlobGarbageComesFirst(const PickInput& input);
-// The live bytes that one blob garbage collection moves at most. The old and the new blob files exist
-// together until it ends. 0 without values.
-uint64_t CollectedBytesMax(const version::Version& version);
 // Rewrite a part of the oldest run that tombstones dominate. At kIdle: any part with tombstones that can go.
 std::optional<CompactionPick> PickTombstones(const PickInput& input);
 // True if the run shows tables in `bounds` whose tombstones can go when no older run is below them.

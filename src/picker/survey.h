@@ -60,11 +60,12 @@ struct SpaceBound {
 };
 SpaceBound BoundOf(const PickInput& input);
 // The bound that the rules of cascade keep while writes come, running compactions included.
+inline constexpr uint64_t kCascadeFlushes = 24;
 SpaceBound CascadeBound(const PickInput& input);
 // Bytes on disk plus `more`, above what `bound` allows. Of blob files only the records count, not the page padding.
 uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more = 0);
 // As LiveBytesAtLeast, for tables alone.
-uint64_t LiveTableBytesAtLeast(const version::Version& version);
+uint64_t LiveTableBytesAtLeast(const PickInput& input);
 
 // PickInput::flush_bytes, or 4 MiB if it is not known.
 uint64_t FlushBytes(const PickInput& input);

@@ -27,10 +27,12 @@ constexpr double kNanosPerByte = 8.0;
 }  // namespace
 
 uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t write_delay_us_max) {
-  const double worst = std::max({Progress(backlog.wal_bytes, backlog.wal_bytes_max, kStagedStart),
-                                 Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart),
-                                 Progress(backlog.runs, backlog.runs_max, kRunsStart),
-                                 Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart)});
+  const double worst =
+      std::max({Progress(backlog.wal_bytes, backlog.wal_bytes_max, kStagedStart),
+                Progress(backlog.uncommitted_wal_bytes, backlog.uncommitted_wal_bytes_max, kStagedStart),
+                Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart),
+                Progress(backlog.runs, backlog.runs_max, kRunsStart),
+                Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart)});
   const double nanos_max = static_cast<double>(write_delay_us_max) * 1000.0;
   if (worst <= 0.0) return 0;
   if (worst >= 1.0) return static_cast<uint64_t>(nanos_max);

@@ -18,11 +18,13 @@ namespace mergedb::picker {
 struct Backlog {
   uint64_t wal_bytes = 0;  // the WAL's backlog (Wal::backlog), against its maximum
   uint64_t wal_bytes_max = 0;
+  uint64_t uncommitted_wal_bytes = 0;  // of the WAL, in tables that the MANIFEST does not name yet
+  uint64_t uncommitted_wal_bytes_max = 0;
   uint64_t unflushed_bytes = 0;  // active and immutable memtables
   uint64_t unflushed_bytes_max = 0;
   uint64_t runs = 0;         // sorted runs
   uint64_t runs_max = 0;     // where the delay reaches its maximum
-  uint64_t upper_bytes = 0;  // bytes above the space bound: BytesOverBound() of picker.h
+  uint64_t upper_bytes = 0;  // bytes on disk, from where they begin to count to the limit of picker.h
   uint64_t upper_bytes_max = 0;
 };
 

@@ -30,12 +30,22 @@ class WriteControllerTest : public ::testing::Test {
 
   const kv::Order order_{BytewiseComparator()};
   Options options_;
-  MemoryPlan memory_{.unwritten_bytes_max = 1 * kMebi, .memtable_bytes = 1 * kMebi, .memtables_max = 3};
+  MemoryPlan memory_{.unwritten_bytes_max = 1 * kMebi,
+                     .memtable_bytes = 1 * kMebi,
+                     .memtables_max = 3,
+                     .uncommitted_wal_bytes_max = 20 * kMebi};
   testing::ManualClock clock_;
   write::WriteDelay delay_{&clock_, kMebi};
   uint64_t wal_backlog_ = 0;
+  uint64_t uncommitted_wal_bytes_ = 0;
+  uint64_t unreleased_bytes_ = 0;
   read::SuperVersion super_version_;
-  WriteController controller_{options_, memory_, [this] { return wal_backlog_; }, delay_};
+  WriteController controller_{options_,
+                              memory_,
+                              {.wal_backlog = [this] { return wal_backlog_; },
+                               .uncommitted_wal_bytes = [this] { return uncommitted_wal_bytes_; },
+                               .unreleased_bytes = [this] { return unreleased_bytes_; }},
+                              delay_};
 };
 
 constexpr std::string_view kOneRun = "position 3 level bottom: 000007[a..zz]64MB";
@@ -92,8 +102,7 @@ TEST_F(WriteControllerTest, BytesAboveTheSpaceBoundDelayWrites) {
 TEST_F(WriteControllerTest, TheBytesOfAReleaseFollowTheMemtable) {
   EXPECT_EQ(controller_.release_bytes(), 8 * kMebi);
   memory_.memtable_bytes = 100 * kMebi;
-  const WriteController large(
-      options_, memory_, [] { return uint64_t{0}; }, delay_);
+  const WriteController large(options_, memory_, {}, delay_);
   EXPECT_EQ(large.release_bytes(), 64 * kMebi);
 }
 
@@ -108,11 +117,47 @@ TEST_F(WriteControllerTest, RecycledFilesUseTheRoomThatTheSpaceBoundLeaves) {
   EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes() + 10 * kMebi), writing - 10 * kMebi);
 }
 
-// A compaction writes that much before its next release.
-TEST_F(WriteControllerTest, WhileWritesComeRecycledFilesForOneReleaseMayStay) {
+TEST_F(WriteControllerTest, RecycledFilesLeaveRoomForUnreleasedOutputsAndMemtables) {
   SetTree(kOneRun);
-  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, 1000 * kMebi), controller_.release_bytes());
+  const uint64_t room = controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes());
+  EXPECT_EQ(room, controller_.limit_bytes() - OtherBytes() - 3 * kMebi);
+  controller_.NoteUnreleased(10 * kMebi);
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes()), room - 10 * kMebi);
+  EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, 1000 * kMebi), 0u);
   EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kQuiet, 1000 * kMebi), 0u);
+}
+
+TEST_F(WriteControllerTest, FilesThatWaitForACommitDelayWritesUntilItEnds) {
+  SetTree(kOneRun);
+  EXPECT_FALSE(controller_.NeedsCommit());
+  unreleased_bytes_ = controller_.limit_bytes() - OtherBytes();
+  EXPECT_TRUE(controller_.NeedsCommit());
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
+  unreleased_bytes_ = 0;
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, OutputsThatRunningCompactionsMayWriteDelayWrites) {
+  SetTree(kOneRun);
+  controller_.NoteRunning(controller_.limit_bytes() - OtherBytes());
+  EXPECT_FALSE(controller_.NeedsCommit()) << "a commit would release nothing";
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
+  controller_.NoteRunning(0);
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, AWalThatWaitsForACommitDelaysWrites) {
+  SetTree(kOneRun);
+  uncommitted_wal_bytes_ = memory_.uncommitted_wal_bytes_max;
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
+  uncommitted_wal_bytes_ /= 2;
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
 }
 
 TEST_F(WriteControllerTest, OnlySlowRemovalsRestAndNotWithAFullBacklog) {

@@ -51,7 +51,7 @@ TEST(LiveBytes, IncludeValuesInProportion) {
       "position 9 level 0: 9[a..z]100KB,50%\n"
       "position 1 level bottom: 1[a..z]1000KB{90:3000KB}\nvalues 90 3000KB\n");
   EXPECT_EQ(LiveBytesAtLeast(tree.Input()) >> 10, 4000u * 95 / 100);
-  EXPECT_EQ(LiveTableBytesAtLeast(tree.version()) >> 10, 950u);
+  EXPECT_EQ(LiveTableBytesAtLeast(tree.Input()) >> 10, 950u);
 }
 
 TEST(SpaceBound, OfLazyIsTwiceTheLiveBytesAndATierOfFlushes) {
@@ -71,10 +71,30 @@ TEST(SpaceBound, IsTighterWithoutWrites) {
   EXPECT_EQ(BytesOverBound(more.Input(Urgency::kWriting)), 0u);
 }
 
+// Outputs of a compaction stand beside the rest of the table that they replace.
+TEST(LiveBytes, DoNotCountATableAndTheOutputsThatReplaceIt) {
+  const std::string rest = "6[t..z]500KB\n";
+  EXPECT_EQ(LiveKibibytes("position 1 level bottom: 5[a..s]1000KB " + rest), 1500u);
+  EXPECT_EQ(LiveKibibytes("position 1 level bottom: 5[a..b) 7[b..f]300KB 5[g..s]1000KB " + rest), 1500u);
+  EXPECT_EQ(LiveKibibytes("position 1 level bottom: 5[a..b) 7[b..f]300KB 8[g..p]900KB 5[q..s]1000KB " + rest), 1700u)
+      << "the outputs are larger: values were added";
+}
+
 TEST(SpaceBound, OfCascadeIsOneAndAHalfTimesTheLiveBytesWhileWritesCome) {
   const Tree tree("position 9 level 4: 9[a..z]100MB\nposition 1 level 9: 1[a..z]1000MB\n");
-  EXPECT_EQ(BytesAllowed(tree.Input(Urgency::kWriting, Style::kCascade)), (1500 + 24 * 4) * kMebibyte);
+  EXPECT_EQ(BytesAllowed(tree.Input(Urgency::kWriting, Style::kCascade)), (1500 + 12 * 4) * kMebibyte);
   EXPECT_EQ(BytesAllowed(tree.Input(Urgency::kQuiet, Style::kCascade)), 1250 * kMebibyte);
+}
+
+// docs/PROMISES.md. A partition of these tables has 1000/32 MiB.
+TEST(SpaceBound, HasALimitAboveTheBytesAtWhichCompactionsBegin) {
+  const std::string oldest = "position 1 level 9: 1[a..z]1000MB";
+  const uint64_t partitions = 2 * 1000 * kMebibyte / 32;
+  EXPECT_EQ(SpaceLimit(Tree(oldest + "\n").Input()), (2000 + 2 * 16 * 4) * kMebibyte + partitions);
+  EXPECT_EQ(SpaceLimit(Tree(oldest + "\n").Input(Urgency::kWriting, Style::kCascade)),
+            (1500 + 24 * 4) * kMebibyte + partitions);
+  const Tree blobs(oldest + "{90:1000MB}\nvalues 90 1000MB\n");
+  EXPECT_EQ(SpaceLimit(blobs.Input()), (4000 + 2 * 16 * 4 + 1000) * kMebibyte) << "one collection: all tables";
 }
 
 // A run of `count` adjacent tables of 1 MiB.

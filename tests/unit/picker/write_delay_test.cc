@@ -11,10 +11,13 @@ namespace {
 
 constexpr uint64_t kPauseMicros = 10'000;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
+constexpr int kFields = 5;
 
 Backlog LowBacklog() {
   return {.wal_bytes = 2 * kMebi,
           .wal_bytes_max = 16 * kMebi,
+          .uncommitted_wal_bytes = 8 * kMebi,
+          .uncommitted_wal_bytes_max = 32 * kMebi,
           .unflushed_bytes = 20 * kMebi,
           .unflushed_bytes_max = 32 * kMebi,
           .runs = 20,
@@ -24,12 +27,13 @@ Backlog LowBacklog() {
 }
 
 uint64_t* FieldOf(Backlog& backlog, int which) {
-  uint64_t* const fields[] = {&backlog.wal_bytes, &backlog.unflushed_bytes, &backlog.runs, &backlog.upper_bytes};
+  uint64_t* const fields[] = {&backlog.wal_bytes, &backlog.unflushed_bytes, &backlog.runs, &backlog.upper_bytes,
+                              &backlog.uncommitted_wal_bytes};
   return fields[which];
 }
 uint64_t MaxOf(const Backlog& backlog, int which) {
   const uint64_t maxima[] = {backlog.wal_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max,
-                             backlog.upper_bytes_max};
+                             backlog.upper_bytes_max, backlog.uncommitted_wal_bytes_max};
   return maxima[which];
 }
 
@@ -39,7 +43,7 @@ TEST(WriteDelayRate, IsZeroWithoutPendingBytes) {
 }
 
 TEST(WriteDelayRate, IsFullAtTheMaximumOfPendingBytes) {
-  for (int which = 0; which < 4; ++which) {
+  for (int which = 0; which < kFields; ++which) {
     Backlog backlog = LowBacklog();
     *FieldOf(backlog, which) = MaxOf(backlog, which);
     EXPECT_EQ(DelayNanos(backlog, 1, kPauseMicros), kPauseMicros * 1000) << which;
@@ -49,14 +53,15 @@ TEST(WriteDelayRate, IsFullAtTheMaximumOfPendingBytes) {
 }
 
 TEST(WriteDelayRate, NeverFallsAndNeverJumpsAsPendingBytesGrow) {
-  for (int which = 0; which < 4; ++which) {
+  for (int which = 0; which < kFields; ++which) {
     Backlog backlog = LowBacklog();
     const uint64_t backlog_max = 100'000;
     (which == 0   ? backlog.wal_bytes_max
      : which == 1 ? backlog.unflushed_bytes_max
      : which == 2 ? backlog.runs_max
-                  : backlog.upper_bytes_max) = backlog_max;
-    for (int other = 0; other < 4; ++other) *FieldOf(backlog, other) = 0;
+     : which == 3 ? backlog.upper_bytes_max
+                  : backlog.uncommitted_wal_bytes_max) = backlog_max;
+    for (int other = 0; other < kFields; ++other) *FieldOf(backlog, other) = 0;
     uint64_t previous = 0;
     for (uint64_t value = 0; value <= backlog_max; value += backlog_max / 10'000) {
       *FieldOf(backlog, which) = value;
@@ -74,10 +79,10 @@ TEST(WriteDelayRate, TheLargestPendingBytesDecide) {
   base::Random random(11);
   for (int i = 0; i < 1000; ++i) {
     Backlog backlog = LowBacklog();
-    for (int which = 0; which < 4; ++which) *FieldOf(backlog, which) = random.Uniform(MaxOf(backlog, which) + 1);
+    for (int which = 0; which < kFields; ++which) *FieldOf(backlog, which) = random.Uniform(MaxOf(backlog, which) + 1);
     const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
     EXPECT_LE(delay, kPauseMicros * 1000);
-    for (int which = 0; which < 4; ++which) {
+    for (int which = 0; which < kFields; ++which) {
       Backlog more = backlog;
       *FieldOf(more, which) += random.Uniform(MaxOf(backlog, which));
       EXPECT_GE(DelayNanos(more, 132, kPauseMicros), delay);
