@@ -14,6 +14,9 @@
 // is exceeded, at least one file has that share: if none had it, garbage <= (factor - 1) x referenced bytes, and the
 // bound would hold. MEASURED: docs/decisions/0050-which-garbage.md.
 //
+// Small files: programs that flush often make a small blob file each time. If there are many, they are collected
+// together, whatever their garbage, as soon as the tables to pass over are few enough.
+//
 // Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
 // file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.
 #include <algorithm>
@@ -30,6 +33,10 @@ namespace {
 
 // MEASURED: docs/decisions/0050-which-garbage.md.
 constexpr uint64_t kGarbageOverUpper = 3;
+
+constexpr size_t kSmallFilesMax = 32;
+// Tables that may be rewritten for each small file that goes. So a database has at most one for each MiB of its tables.
+constexpr uint64_t kTableBytesPerSmallFile = kMebibyte;
 
 SpaceBound BlobGarbageBound(const PickInput& input) {
   switch (input.urgency) {
@@ -112,6 +119,23 @@ Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t ove
   return choice;
 }
 
+// A file of a whole memtable is not small.
+uint64_t SmallFileBytes(const PickInput& input) { return std::min(kMebibyte, FlushBytes(input) / 4); }
+
+// Small files, the oldest first, up to the limit of one collection; none unless there are many.
+Choice ChooseSmallFiles(const PickInput& input) {
+  const auto in_use = FilesInUse(input);
+  const uint64_t live_bytes_max = CollectedBytesMax(input.version);
+  Choice choice;
+  for (const version::BlobFile& each : input.version.blob_files()) {
+    if (each.file->record_bytes >= SmallFileBytes(input) || in_use.contains(each.file->number)) continue;
+    if (choice.live_bytes + each.live_bytes > live_bytes_max) break;
+    choice.files.push_back(each.file->number);
+    choice.live_bytes += each.live_bytes;
+  }
+  return choice.files.size() > kSmallFilesMax ? choice : Choice{};
+}
+
 bool RefersTo(const format::FileMeta& table, const BlobFileNumbers& victims) {
   auto victim = victims.begin();
   for (const format::BlobShare& share : table.values) {
@@ -163,6 +187,21 @@ struct BlobReferences {
   }
 };
 
+// Nothing if a running compaction blocks it.
+std::optional<CompactionPick> CollectFiles(const PickInput& input, const Choice& choice, CompactionReason reason) {
+  if (choice.files.empty()) return std::nullopt;
+  BlobReferences references;
+  for (size_t i = 0; i < input.version.runs().size(); ++i) references.Add(input, i, choice.files);
+  if (references.is_empty) return std::nullopt;
+  format::Bounds bounds{.lower = std::string(references.lower), .upper = references.Upper(input)};
+  if (IsBlocked(input, references.span, bounds)) return std::nullopt;
+  const version::Run& oldest = *input.version.runs()[references.span.oldest];
+  CompactionPick pick = MakePick(input, references.span, std::move(bounds), oldest.level(), reason);
+  pick.blob_files_to_collect = choice.files;
+  pick.output_file_bytes = PartitionBytes(oldest.bytes());
+  return pick;
+}
+
 }  // namespace
 
 // MEASURED: the simulator, overwrites of 1 KB values: a pass over the tables costs as much as moving their
@@ -189,18 +228,17 @@ std::optional<CompactionPick> PickBlobGarbage(const PickInput& input) {
   const uint64_t over = BytesToCollect(input);
   if (over == 0 || input.version.garbage_bytes() == 0 || CollectsBlobs(input)) return std::nullopt;
   const Choice choice = ChooseFiles(input, bound, over);
-  if (choice.files.empty()) return std::nullopt;
-  BlobReferences references;
-  for (size_t i = 0; i < input.version.runs().size(); ++i) references.Add(input, i, choice.files);
-  if (references.is_empty) return std::nullopt;
-  format::Bounds bounds{.lower = std::string(references.lower), .upper = references.Upper(input)};
-  if (IsBlocked(input, references.span, bounds)) return std::nullopt;
-  const version::Run& oldest = *input.version.runs()[references.span.oldest];
-  CompactionPick pick =
-      MakePick(input, references.span, std::move(bounds), oldest.level(), CompactionReason::kBlobGarbage);
-  pick.blob_files_to_collect = choice.files;
-  pick.input_bytes += choice.live_bytes;
-  pick.output_file_bytes = PartitionBytes(oldest.bytes());
+  auto pick = CollectFiles(input, choice, CompactionReason::kBlobGarbage);
+  if (pick) pick->input_bytes += choice.live_bytes;
+  return pick;
+}
+
+std::optional<CompactionPick> PickSmallBlobs(const PickInput& input) {
+  if (input.version.blob_files().size() <= kSmallFilesMax || CollectsBlobs(input)) return std::nullopt;
+  const Choice choice = ChooseSmallFiles(input);
+  auto pick = CollectFiles(input, choice, CompactionReason::kSmallBlobs);
+  if (!pick || pick->input_bytes > choice.files.size() * kTableBytesPerSmallFile) return std::nullopt;
+  pick->input_bytes += choice.live_bytes;
   return pick;
 }
 

@@ -14,6 +14,7 @@ std::string_view CompactionReasonName(CompactionReason reason) {
     case CompactionReason::kTombstoneScan: return "tombstone_scan";
     case CompactionReason::kDisjoint: return "disjoint";
     case CompactionReason::kBlobGarbage: return "blob_garbage";
+    case CompactionReason::kSmallBlobs: return "small_blobs";
   }
   return "unknown";
 }

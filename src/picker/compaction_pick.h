@@ -26,6 +26,7 @@ enum class CompactionReason : uint8_t {
   kTombstoneScan,  // a scan passed over very many deleted keys
   kDisjoint,       // runs without a common key range: moved, not rewritten
   kBlobGarbage,    // blob files hold too much garbage: bytes that no table refers to
+  kSmallBlobs,     // many small blob files: they become one
 };
 std::string_view CompactionReasonName(CompactionReason reason);
 

@@ -53,6 +53,7 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
   if (may_collect) {
     if (auto pick = PickBlobGarbage(input)) return pick;
   }
+  if (auto pick = PickSmallBlobs(input)) return pick;
   if (auto pick = PickTombstones(input)) return pick;
   return input.style == Style::kLazy ? PickIdleTier(input) : std::nullopt;
 }

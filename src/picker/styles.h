@@ -21,6 +21,8 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
 std::optional<CompactionPick> PickBottommost(const PickInput& input);
 // Collect the blob files with most garbage, to keep the space bound.
 std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
+// Merge small blob files if there are many. Each flush with a few large values makes one.
+std::optional<CompactionPick> PickSmallBlobs(const PickInput& input);
 // True if the known garbage is at least three times the bytes above the oldest run: then compactions, which would find
 // more garbage, must not delay its collection.
 bool BlobGarbageComesFirst(const PickInput& input);

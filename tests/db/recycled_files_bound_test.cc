@@ -20,6 +20,8 @@ namespace {
 
 // db/recycled_files.h keeps 64, and renames a file to a recycled file before it removes another one.
 constexpr size_t kRecycledFilesMax = 66;
+constexpr uint64_t kSmallBlobFilesMax = 32;  // picker/blob_picker.cc
+constexpr uint64_t kMiB = uint64_t{1} << 20;
 
 std::string Key(uint64_t i) { return "key" + std::to_string(1'000'000'000 + i); }
 
@@ -80,6 +82,17 @@ TEST_F(RecycledFilesBound, EachPutOfAGrowingTableIsCompacted) {
   Options options = sim_.SmallOptions();
   options.blob_value_bytes_min = 0;
   PutAndCompact(options, 1'000, 1'000'000, 4'000);
+}
+
+// Each flush of a value makes a blob file; many small ones become one.
+TEST_F(RecycledFilesBound, SmallBlobFilesAreMerged) {
+  Options options = sim_.SmallOptions();
+  options.memory_bytes = 8 * kMiB;
+  options.write_buffer_bytes = 4 * kMiB;
+  PutAndCompact(options, 400, 1'000'000, 64 << 10);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(Counter(*db_, "blob_files"), kSmallBlobFilesMax + Counter(*db_, "blob_bytes_live") / kMiB);
+  ASSERT_OK(db_->CheckIntegrity());
 }
 
 // Compactions of runs of 32 KiB make many small tables obsolete at once.

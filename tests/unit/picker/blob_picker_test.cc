@@ -150,5 +150,46 @@ TEST(CollectedBytes, AreTwoPartitionsOfValuesOrAllTables) {
   EXPECT_EQ(bytes("20MB{90:1MB}", "values 90 1024MB\n"), 64u);
 }
 
+// `count` blob files of `kibibytes`, all live, in one table of `table_kibibytes`.
+std::string SmallFiles(size_t count, size_t kibibytes, size_t table_kibibytes = 64) {
+  std::string shares, values;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string file = std::to_string(100 + i), bytes = std::to_string(kibibytes) + "KB";
+    shares += (i == 0 ? "" : ",") + file + ":" + bytes;
+    values += "values " + file + " " + bytes + "\n";
+  }
+  return "position 9 level bottom: 9[a..z]" + std::to_string(table_kibibytes) + "KB{" + shares + "}\n" + values;
+}
+
+size_t MergedFiles(const std::string& text, Urgency urgency = Urgency::kWriting) {
+  Tree tree(text);
+  const auto pick = PickSmallBlobs(tree.Input(urgency));
+  if (pick) { EXPECT_EQ(pick->reason, CompactionReason::kSmallBlobs); }
+  return pick ? pick->blob_files_to_collect.size() : 0;
+}
+
+TEST(SmallBlobs, AreMergedIfThereAreMany) {
+  EXPECT_EQ(MergedFiles(SmallFiles(32, 10)), 0u);
+  EXPECT_EQ(MergedFiles(SmallFiles(33, 10)), 33u);
+  EXPECT_EQ(MergedFiles(SmallFiles(33, 10), Urgency::kIdle), 33u);
+  EXPECT_EQ(MergedFiles(SmallFiles(33, 1023)), 0u) << "more than one collection moves";
+  EXPECT_EQ(MergedFiles(SmallFiles(33, 1024)), 0u) << "not small: a quarter of a memtable";
+}
+
+TEST(SmallBlobs, StopAtTheLiveBytesOfOneCollection) { EXPECT_EQ(MergedFiles(SmallFiles(100, 400)), 40u); }
+
+// Each file that goes may cost one MiB of tables.
+TEST(SmallBlobs, WaitForMoreIfTheTablesAreLarge) {
+  EXPECT_EQ(MergedFiles(SmallFiles(40, 10, 40 << 10)), 40u);
+  EXPECT_EQ(MergedFiles(SmallFiles(40, 10, (40 << 10) + 1)), 0u);
+  EXPECT_EQ(MergedFiles(SmallFiles(41, 10, (40 << 10) + 1)), 41u);
+}
+
+TEST(SmallBlobs, WaitForARunningCollection) {
+  Tree tree(SmallFiles(40, 10));
+  tree.running = {{.sources = {kv::Position{5}}, .bounds = {}, .collects_blobs = true}};
+  EXPECT_FALSE(PickSmallBlobs(tree.Input()));
+}
+
 }  // namespace
 }  // namespace mergedb::picker
