@@ -119,9 +119,9 @@ Result<BlobFileReport> InspectBlobFile(FileSystem* file_system, const std::strin
 // ---- the WAL ----------------------------------------------------------------------------------------------------
 
 struct WalFrame {
-  uint64_t position = 0;           // in the stream of the epoch
-  std::optional<uint64_t> offset;  // of a segment: in the file
-  uint64_t bytes = 0;              // with header and padding
+  uint64_t position = 0;                // in the stream of the epoch
+  std::optional<uint64_t> offset = {};  // of a segment: in the file
+  uint64_t bytes = 0;                   // with header and padding
   kv::Sequence sequence = 0;
   std::string_view payload;  // format/batch.h
   bool is_proved = true;     // false: the frame before it, of which its checksum is a function, is not in the file

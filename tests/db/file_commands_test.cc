@@ -1,4 +1,4 @@
-// Goal: the verbs that read one file (sst, blob) as a shell sees them: output, messages, exit codes. Method: run the
+// Goal: the verbs that read one file (sst, blob, wal, manifest) as a shell sees them: output, messages, exit codes. Method: run the
 // built program on the files of a database in a temporary directory. tests/unit/repair/one_file_test.cc tests what they
 // find.
 #include <gtest/gtest.h>
@@ -118,6 +118,38 @@ TEST_F(FileCommandsTest, ReadsABlobFile) {
   EXPECT_EQ(nlohmann::json::parse(Run("$M blob $F --json", ".val").out).at("value_bytes"), 20000);
 }
 
+TEST_F(FileCommandsTest, ReadsTheWal) {
+  const Outcome summary = Run("$M wal $F", ".seg");
+  EXPECT_EQ(summary.exit, 0) << summary.out << summary.err;
+  EXPECT_TRUE(Has(summary.out, "WAL segment\n")) << summary.out;
+  const std::string line = "last#7,PUT\tin the WAL\n";
+  EXPECT_TRUE(Has(Run("for f in $D/*.seg; do $M wal $f --scan; done", "").out, line));
+  EXPECT_EQ(Run("$M wal $D/STAGING --scan", "").out, line) << "the other records are in a table";
+  EXPECT_EQ(Run("$M wal $D/STAGING --scan --keys-only --hex", "").out, "6c617374#7,PUT\n");
+  const auto json = nlohmann::json::parse(Run("$M wal $D/STAGING --json", "").out);
+  EXPECT_EQ(json.at("kind"), "WAL buffer");
+  EXPECT_EQ(json.at("records"), 1);
+  EXPECT_EQ(json.at("first_sequence"), 7);
+  EXPECT_TRUE(Has(Run("$M wal $D/STAGING --frames", "").out, "position\toffset\tbytes\tsequence\n"));
+  const Outcome alone = Run("cp $D/STAGING .; $M wal STAGING", "");
+  EXPECT_EQ(alone.exit, 3);
+  EXPECT_TRUE(Has(alone.err, "STAGING does not say where it begins; expected CURRENT")) << alone.err;
+}
+
+TEST_F(FileCommandsTest, ReadsTheManifest) {
+  const Outcome summary = Run("$M manifest $F", "MANIFEST");
+  EXPECT_EQ(summary.exit, 0) << summary.err;
+  for (const char* line : {"kind              MANIFEST\n", "comparator        mergedb.bytewise\n",
+                           "tables            1\n", "entries           5\n", "blob files        1\n", "runs "}) {
+    EXPECT_TRUE(Has(summary.out, line)) << line << summary.out;
+  }
+  EXPECT_TRUE(Has(Run("$M manifest $F --scan", "MANIFEST").out, "edit bytes"));
+  const Outcome edits = Run("$M manifest $F --scan --json", "MANIFEST");
+  EXPECT_TRUE(Has(edits.out, "\"smallest_key\":\"apple\"")) << edits.out;
+  const auto json = nlohmann::json::parse(Run("$M manifest $F --scan --json --limit 1", "MANIFEST").out);
+  EXPECT_EQ(json.at("edit"), 1);
+}
+
 TEST_F(FileCommandsTest, DamageIsExitCodeOneWithPlaceAndNextStep) {
   for (const auto& [verb, ending] : {std::pair("sst", ".tbl"), std::pair("blob", ".val")}) {
     SCOPED_TRACE(verb);
@@ -140,6 +172,17 @@ TEST_F(FileCommandsTest, DamageIsExitCodeOneWithPlaceAndNextStep) {
   }
 }
 
+TEST_F(FileCommandsTest, DamageOfOneCopyOfTheManifestLosesNothing) {
+  Damage("MANIFEST", 60);
+  const Outcome summary = Run("$M manifest $F", "MANIFEST");
+  EXPECT_EQ(summary.exit, 1);
+  EXPECT_TRUE(Has(summary.out, "this copy is damaged, the other one is whole; no entry is lost")) << summary.out;
+  Damage("MANIFEST", 60 + 32768);
+  const Outcome both = Run("$M manifest $F --check", "MANIFEST");
+  EXPECT_EQ(both.exit, 1);
+  EXPECT_TRUE(Has(both.out, "both copies")) << both.out;
+}
+
 TEST_F(FileCommandsTest, RefusesOtherFiles) {
   const Outcome other = Run("$M sst $F", ".val");
   EXPECT_EQ(other.exit, 3);
@@ -155,7 +198,7 @@ TEST_F(FileCommandsTest, RefusesOtherFiles) {
 }
 
 TEST_F(FileCommandsTest, HelpEndsWithTwoExamples) {
-  for (const std::string verb : {"sst", "blob"}) {
+  for (const std::string verb : {"sst", "blob", "wal", "manifest"}) {
     const std::string help = Run("$M " + verb + " --help", "").out;
     const size_t examples = help.find("Examples:\n  mergedb " + verb + " ");
     ASSERT_NE(examples, std::string::npos) << help;

@@ -11,6 +11,7 @@
 //   maintenance_commands.cc      compact, destroy              repair_commands.cc    verify, repair
 //   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
 //   table_command.cc      sst                           blob_command.cc       blob
+//   wal_command.cc        wal                           manifest_command.cc   manifest
 //
 // Test, from outside of the program: tests/db/command_test.cc.
 #pragma once
@@ -124,6 +125,8 @@ void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);
 void AddTableCommand(CLI::App& app, Context& context);
 void AddBlobCommand(CLI::App& app, Context& context);
+void AddWalCommand(CLI::App& app, Context& context);
+void AddManifestCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

@@ -29,23 +29,6 @@ std::string Inline(const nlohmann::ordered_json& value) {
   return text;
 }
 
-void PrintLines(const nlohmann::ordered_json& report) {
-  size_t width = 0;
-  for (const auto& [name, value] : report.items()) width = std::max(width, name.size());
-  for (const auto& [name, value] : report.items()) {
-    std::string title = Title(name);
-    title.resize(width + 2, ' ');
-    if (!value.is_array()) {
-      Print(title + Inline(value) + "\n");
-      continue;
-    }
-    for (const auto& item : value) {
-      Print(title + Inline(item) + "\n");
-      title.assign(width + 2, ' ');
-    }
-  }
-}
-
 nlohmann::ordered_json ToJson(const Damage& damage) {
   nlohmann::ordered_json object = {{"offset", damage.offset},
                                    {"bytes", damage.bytes},
@@ -122,6 +105,23 @@ void SetKinds(nlohmann::ordered_json* report, const repair::KindCounts& kinds) {
     if (kinds[kind] != 0) counts[std::string(kv::KindName(static_cast<kv::Kind>(kind)))] = kinds[kind];
   }
   (*report)["kinds"] = std::move(counts);
+}
+
+void PrintLines(const nlohmann::ordered_json& report) {
+  size_t width = 0;
+  for (const auto& [name, value] : report.items()) width = std::max(width, name.size());
+  for (const auto& [name, value] : report.items()) {
+    std::string title = Title(name);
+    title.resize(width + 2, ' ');
+    if (!value.is_array()) {
+      Print(title + Inline(value) + "\n");
+      continue;
+    }
+    for (const auto& item : value) {
+      Print(title + Inline(item) + "\n");
+      title.assign(width + 2, ' ');
+    }
+  }
 }
 
 int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file) {

@@ -34,6 +34,8 @@ FileSystem* Files();
 // An object that begins with the name, the kind, the number and the size of the file.
 nlohmann::ordered_json BeginReport(const repair::OneFile& file, const char* kind);
 void SetKinds(nlohmann::ordered_json* report, const repair::KindCounts& kinds);
+// Prints lines "name  value"; an array has a line for each item.
+void PrintLines(const nlohmann::ordered_json& report);
 // Prints the report, unless a scan was printed: then only damages, on stderr. With --check, only damages and notes.
 // Returns the exit code.
 int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file);
