@@ -32,7 +32,7 @@ class TableInspector {
   std::unique_ptr<File> file_;
   TableReport report_;
   const kv::Order order_{BytewiseComparator()};
-  std::set<uint64_t> flaws_;  // offsets
+  std::set<std::pair<uint64_t, uint64_t>> flaws_;  // offset and bytes of each
 };
 
 Result<TableReport> TableInspector::Run(const VisitEntry& visit) {
@@ -55,7 +55,7 @@ Result<TableReport> TableInspector::Run(const VisitEntry& visit) {
     damage.loses_entries = flaw.loses_entries;
     damage.smallest_key = std::move(flaw.smallest);
     damage.largest_key = std::move(flaw.largest);
-    flaws_.insert(flaw.offset);
+    flaws_.emplace(flaw.offset, flaw.bytes);
   }
   report_.found = std::move(salvaged.found);
   report_.range_tombstones = std::move(salvaged.range_tombstones);
@@ -95,16 +95,17 @@ Status TableInspector::ReadBlocks() {
   RETURN_IF_ERROR(index.Decode(payload, report_.footer->data_bytes, order_));
   for (uint32_t i = 0; i < index.count(); ++i) {
     TableBlock block{.offset = index.offset(i), .bytes = index.stored_bytes(i), .fence = index.fence(i)};
-    block.is_whole = !flaws_.contains(block.offset);
+    block.is_whole = !flaws_.contains({block.offset, block.bytes});
     if (block.is_whole) RETURN_IF_ERROR(ReadBlock(&block));
     report_.blocks.push_back(std::move(block));
   }
   return {};
 }
 
-// REQUIRES: the block passed its checks, so it has a trailer and, if it is compressed, its raw length.
 Status TableInspector::ReadBlock(TableBlock* block) {
   char codec = 0, raw[4];
+  // A smaller block has not passed the checks of Salvage: the file has changed since.
+  if (block->bytes < format::kTrailerBytes + sizeof raw) return Status::Corruption("block is too small");
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), block->offset + block->bytes - format::kTrailerBytes, 1, &codec));
   block->codec = static_cast<Compression>(codec);
   block->raw_bytes = block->bytes - format::kTrailerBytes;
