@@ -1,12 +1,13 @@
-// A whole directory: changes some bytes of some files, then opens it, reads it in every way, writes, closes it
-// and opens it again. It must not crash, hang, or allocate without limit. Unless the checksums are recomputed,
-// every value that it reads must have been written.
+// A whole directory: changes some bytes of some files, inspects each file, verifies and opens the directory, reads it
+// in every way, writes, closes it and opens it again. It must not crash, hang, or allocate without limit. Unless the
+// checksums are recomputed, every value that it reads must have been written.
 #include <map>
 #include <set>
 
 #include "fuzz/fix_checksums.h"
 #include "fuzz/target.h"
 #include "mergedb/repair.h"
+#include "repair/one_file.h"
 #include "testing/option_sets.h"
 #include "testing/simulated_env.h"
 
@@ -157,6 +158,19 @@ void Use(SimulatedEnv* sim, OpenMode mode, const Written* written) {
   (void)(*db)->Close();
 }
 
+// Each file on its own. The inspections change nothing.
+void InspectFiles(SimulatedEnv* sim) {
+  testing::FaultFileSystem* const files = sim->files.get();
+  const uint64_t before = files->Fingerprint();
+  for (const std::string& path : files->Files()) {
+    (void)repair::InspectTable(files, path, nullptr);
+    (void)repair::InspectBlobFile(files, path, nullptr);
+    (void)repair::InspectWal(files, path, nullptr);
+    (void)repair::InspectManifest(files, path, nullptr);
+  }
+  FUZZ_CHECK(files->Fingerprint() == before);
+}
+
 // Verify changes nothing. After Repair, the database opens, and Verify finds no damage unless the checksums
 // were recomputed.
 void VerifyAndRepair(SimulatedEnv* sim, bool is_repaired, bool has_fixed_checksums) {
@@ -197,6 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const bool has_fixed_checksums = (flags & 1) != 0;
   auto sim = testing::SimulatedEnv::After(*base.sim, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
   fuzz::Damage(&input, sim->files.get(), has_fixed_checksums);
+  fuzz::InspectFiles(sim.get());
   fuzz::VerifyAndRepair(sim.get(), (flags & 4) != 0, has_fixed_checksums);
   const fuzz::Written* const written = has_fixed_checksums ? nullptr : &base.written;
   fuzz::Use(sim.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);

@@ -29,6 +29,13 @@ class UsageFormatter final : public CLI::Formatter {
 void TakeWords(const Verb& verb, Arguments& arguments) {
   std::vector<std::string>& words = arguments.words;
   words.insert(words.end(), arguments.tail.begin(), arguments.tail.end());
+  if (verb.is_of_file) {
+    if (words.empty())
+      throw CLI::ValidationError(verb.name, "no file is given; usage: mergedb " + std::string(verb.usage));
+    arguments.path = arguments.directory.empty() ? words.front() : arguments.directory + "/" + words.front();
+    arguments.directory = ".";
+    words.erase(words.begin());
+  }
   if (arguments.directory.empty() && !words.empty()) {
     arguments.directory = words.front();
     words.erase(words.begin());
@@ -46,7 +53,8 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(verb.footer);
-  added->add_option("--db", context.arguments.directory, "The database directory; default: the first word");
+  added->add_option("--db", context.arguments.directory,
+                    verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word");
   added->add_option("WORDS", context.arguments.words);
   added->final_callback([&context, verb] {
     TakeWords(verb, context.arguments);

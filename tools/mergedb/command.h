@@ -10,6 +10,8 @@
 //   inspect_commands.cc   stat, check                   lmdb_stat.cc          stat with mdb_stat's output
 //   maintenance_commands.cc      compact, destroy              repair_commands.cc    verify, repair
 //   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
+//   table_command.cc      sst                           blob_command.cc       blob
+//   wal_command.cc        wal                           manifest_command.cc   manifest
 //
 // Test, from outside of the program: tests/db/command_test.cc.
 #pragma once
@@ -80,6 +82,11 @@ struct Arguments {
   bool no_check = false;
   int readers_level = 0;
   int free_level = 0;
+  // Options of the verbs that read one file.
+  std::string path;
+  bool is_check_only = false;
+  bool is_scan = false;
+  bool is_blocks = false;
 };
 
 struct Context {
@@ -96,6 +103,7 @@ struct Verb {
   size_t words_min;
   size_t words_max;
   int (*run)(Arguments& arguments);
+  bool is_of_file = false;  // the first word is a file, in the directory of --db if it is given
 };
 CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
@@ -115,6 +123,10 @@ void AddMaintenanceCommands(CLI::App& app, Context& context);
 void AddRepairCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);
+void AddTableCommand(CLI::App& app, Context& context);
+void AddBlobCommand(CLI::App& app, Context& context);
+void AddWalCommand(CLI::App& app, Context& context);
+void AddManifestCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

@@ -1,0 +1,164 @@
+#include "file_report.h"
+
+#include <cstdio>
+
+#include "format/file_name.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+std::string Title(std::string name) {
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+std::string Inline(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return ToText(value.get_ref<const std::string&>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_float()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", value.get<double>());
+    return text;
+  }
+  if (!value.is_structured()) return value.dump();
+  std::string text;
+  for (const auto& [name, item] : value.items())
+    text += (text.empty() ? "" : ", ") + (value.is_object() ? Title(name) + " " : "") + Inline(item);
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const Damage& damage) {
+  nlohmann::ordered_json object = {{"offset", damage.offset},
+                                   {"bytes", damage.bytes},
+                                   {"what", damage.what},
+                                   {"loses_entries", damage.loses_entries}};
+  if (damage.smallest_key) SetBytes(Arguments(), &object, "smallest_key", *damage.smallest_key);
+  if (damage.largest_key) SetBytes(Arguments(), &object, "largest_key", *damage.largest_key);
+  return object;
+}
+
+std::string NextStep(const Arguments& arguments) {
+  const std::string directory = format::ParentOf(arguments.path);
+  if (Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)))
+    return "next: `mergedb verify " + ToText(directory) +
+           "` says what this means for the database, and `mergedb repair " + ToText(directory) +
+           " --dry-run` what a repair would keep";
+  return "next: get this file again from where it was copied; if it is damaged there, `mergedb verify DIR` checks the "
+         "database";
+}
+
+void PrintDamages(const Arguments& arguments, const repair::OneFile& file, FILE* out) {
+  for (const Damage& damage : file.damages) std::fprintf(out, "damage: %s\n", ToLine(mergedb::ToText(damage)).c_str());
+  for (const std::string& note : file.notes) std::fprintf(out, "note: %s\n", ToLine(note).c_str());
+  if (!file.damages.empty()) std::fprintf(out, "%s\n", NextStep(arguments).c_str());
+}
+
+}  // namespace
+
+void AddFileOptions(CLI::App* verb, Arguments& arguments) {
+  verb->add_flag("--check", arguments.is_check_only, "Print only whether the file is intact, and all damage");
+  verb->add_flag("--json", arguments.is_json, "Print JSON; with --scan one line for each entry");
+  verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
+}
+
+void AddScanOptions(CLI::App* verb, Arguments& arguments, const char* what) {
+  verb->add_flag("--scan", arguments.is_scan, what);
+  AddRange(verb, arguments);
+  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case");
+  verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
+}
+
+Selection::Selection(const Arguments& arguments) : left_(arguments.limit) {
+  if (arguments.from) from_ = TakeBytes(arguments, *arguments.from);
+  if (arguments.to) to_ = TakeBytes(arguments, *arguments.to);
+}
+
+bool Selection::Takes(std::string_view key) {
+  if (left_ == 0 || (from_ && key < *from_) || (to_ && key >= *to_)) return false;
+  --left_;
+  return true;
+}
+
+bool Selection::TakesRange(std::string_view begin, std::string_view end) {
+  if (left_ == 0 || (from_ && end <= *from_) || (to_ && begin >= *to_)) return false;
+  --left_;
+  return true;
+}
+
+FileSystem* Files() {
+  static const Env env = DefaultEnv();
+  return env.file_system;
+}
+
+nlohmann::ordered_json BeginReport(const repair::OneFile& file, const char* kind) {
+  nlohmann::ordered_json report = {{"file", file.name}, {"kind", kind}};
+  if (file.number) report["number"] = kv::ToInt(*file.number);
+  report["bytes"] = file.bytes;
+  return report;
+}
+
+void SetKinds(nlohmann::ordered_json* report, const repair::KindCounts& kinds) {
+  nlohmann::ordered_json counts = nlohmann::ordered_json::object();
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (kinds[kind] != 0) counts[std::string(kv::KindName(static_cast<kv::Kind>(kind)))] = kinds[kind];
+  }
+  (*report)["kinds"] = std::move(counts);
+}
+
+void PrintLines(const nlohmann::ordered_json& report) {
+  size_t width = 0;
+  for (const auto& [name, value] : report.items()) width = std::max(width, name.size());
+  for (const auto& [name, value] : report.items()) {
+    std::string title = Title(name);
+    title.resize(width + 2, ' ');
+    if (!value.is_array()) {
+      Print(title + Inline(value) + "\n");
+      continue;
+    }
+    for (const auto& item : value) {
+      Print(title + Inline(item) + "\n");
+      title.assign(width + 2, ' ');
+    }
+  }
+}
+
+int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file) {
+  const bool is_ok = file.damages.empty();
+  const bool has_output = arguments.is_scan || arguments.is_blocks;
+  if (arguments.is_json && !has_output) {
+    if (arguments.is_check_only) report = {{"file", file.name}};
+    report["ok"] = is_ok;
+    report["damages"] = nlohmann::ordered_json::array();
+    for (const Damage& damage : file.damages) report["damages"].push_back(ToJson(damage));
+    report["notes"] = file.notes;
+    PrintJson(report, 2);
+  } else if (has_output) {
+    std::fflush(stdout);
+    PrintDamages(arguments, file, stderr);
+  } else {
+    if (!arguments.is_check_only) PrintLines(report);
+    if (is_ok) Print("ok: all checksums match\n");
+    PrintDamages(arguments, file, stdout);
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Fail(kError, "cannot write to stdout");
+  return is_ok ? kOk : kNo;
+}
+
+std::string CodecName(Compression codec) {
+  switch (codec) {
+    case Compression::kNone: return "none";
+    case Compression::kSnappy: return "snappy";
+    case Compression::kZstd: return "zstd";
+    case Compression::kLz4: return "lz4";
+  }
+  return std::to_string(static_cast<int>(codec));
+}
+
+std::string ShowVersion(const Arguments& arguments, std::string_view key, kv::Tag tag) {
+  return ShowBytes(arguments, key) + "#" + std::to_string(kv::SequenceOf(tag)) + "," +
+         std::string(kv::KindName(kv::KindOf(tag)));
+}
+
+}  // namespace mergedb::tool
