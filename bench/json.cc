@@ -84,6 +84,7 @@ std::string ToJson(const Flags& flags, const std::vector<std::string>& command_l
                      {"num", flags.num},
                      {"key_size", flags.key_size},
                      {"value_size", flags.value_size},
+                     {"value_size_distribution", flags.value_size_distribution},
                      {"device_source", runner.device_source()},
                      {"cpu", CpuModel()},
                      {"cores", std::thread::hardware_concurrency()},

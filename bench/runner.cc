@@ -40,7 +40,7 @@ Runner::Runner(const Flags& flags)
     : flags_(flags),
       path_(flags.db.empty() ? DefaultPath() : flags.db),
       value_bytes_(MakeValueBytes(flags.compression_ratio,
-                                  std::max<size_t>(static_cast<size_t>(flags.value_size), 100 * 1000))) {
+                                  std::max<size_t>(static_cast<size_t>(flags.value_bytes_max()), 100 * 1000))) {
   if (!flags_.use_existing_db) DestroyEngine(flags_, path_);
 }
 
@@ -85,10 +85,10 @@ bool Runner::RunAll() {
 }
 
 void Runner::RunOne(const std::string& name) {
-  if (name == "stats" || name == "sstables" || name == "counters") return PrintProperty(name);
+  if (IsProperty(name)) return PrintProperty(name);
   const std::optional<Workload> workload = FindWorkload(name, flags_);
   if (!workload) {
-    std::fprintf(stderr, "unknown benchmark '%s'\n", name.c_str());
+    std::fprintf(stderr, "unknown benchmark '%s'; `db_bench --list` prints all names\n", name.c_str());
     return;
   }
   if (workload->needs_fresh_db) {
@@ -139,7 +139,7 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
                                 .workload = workload,
                                 .engine = engine,
                                 .index = i,
-                                .seed = 1000 + ++threads_started_,
+                                .seed = static_cast<uint32_t>(flags_.seed + ++threads_started_),
                                 .value_bytes = value_bytes_,
                                 .reopen = reopen,
                                 .others_left = others_left});

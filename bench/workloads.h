@@ -8,6 +8,7 @@
 
 #include "bench/engines/engine.h"
 #include "bench/flags.h"
+#include "bench/keys.h"
 #include "bench/open_loop.h"
 #include "bench/stats.h"
 
@@ -37,7 +38,7 @@ struct Task {
   const Workload& workload;
   Engine*& engine;
   int index;
-  // 1000 + the number of threads that the run has started, so that two benchmarks of a run use different keys.
+  // --seed + the number of threads that the run has started, so that two benchmarks of a run use different keys.
   uint32_t seed;
   std::string_view value_bytes;
   const std::function<void()>& reopen;
@@ -50,9 +51,14 @@ struct Task {
 // Benchmarks that several files use.
 void ReadRandom(Task& task);
 void WriteBesideOthers(Task& task);
+// The sizes that --value_size_distribution requests, unless the benchmark has a size of its own.
+ValueSizes SizesOf(const Task& task);
 
-// One line for each benchmark.
+// One line for each name that --benchmarks takes.
 std::string WorkloadsHelp();
+
+// True for the names that print a text of the engine: Engine::Property.
+bool IsProperty(std::string_view name);
 
 // nullopt if no benchmark has that name.
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags);
