@@ -127,7 +127,7 @@ class Zipfian {
   int64_t NextRank(LehmerRandom* random) const;
   int64_t Scatter(int64_t rank) const;
   int64_t Next(LehmerRandom* random) const { return Scatter(NextRank(random)); }
-  void SetCount(int64_t count);
+  void SetCount(int64_t count);  // costs one power
 
  private:
   double Integral(double x) const;

@@ -10,6 +10,7 @@
 #include "bench/measure.h"
 #include "bench/merge_workloads.h"
 #include "bench/transaction_workloads.h"
+#include "bench/ycsb.h"
 
 namespace mergedb::bench {
 namespace {
@@ -358,6 +359,19 @@ const Entry kEntries[] = {
      }},
     {"foldall", "read all entries, so that all merge operands are applied; runs after merge benchmarks automatically",
      FoldAll, [](Workload&) {}},
+    {"ycsbload", "insert the --num records of the ycsb benchmarks into a new database", LoadYcsb,
+     [](Workload& w) { w.needs_fresh_db = true; }},
+    {"ycsba", "YCSB's workload A: 50 percent reads, 50 percent updates, zipfian", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbA; }},
+    {"ycsbb", "YCSB's workload B: 95 percent reads, 5 percent updates, zipfian", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbB; }},
+    {"ycsbc", "YCSB's workload C: reads, zipfian", RunYcsb, [](Workload& w) { w.mix = &kYcsbC; }},
+    {"ycsbd", "YCSB's workload D: 95 percent reads of recent records, 5 percent inserts", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbD; }},
+    {"ycsbe", "YCSB's workload E: 95 percent scans of 1 to 100 entries from a zipfian record, 5 percent inserts",
+     RunYcsb, [](Workload& w) { w.mix = &kYcsbE; }},
+    {"ycsbf", "YCSB's workload F: 50 percent reads, 50 percent reads with an update of the same record, zipfian",
+     RunYcsb, [](Workload& w) { w.mix = &kYcsbF; }},
     {"open", "close and open the database, --num / 10000 times", OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);
@@ -415,7 +429,7 @@ std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) 
                                     : flags.disable_wal ? Durability::kNoWal
                                                         : Durability::kProcessCrash};
     entry.adjust(workload);
-    if (workload.changes) workload.num = flags.change_count();
+    if (workload.changes || workload.mix != nullptr) workload.num = flags.change_count();
     return workload;
   }
   return std::nullopt;

@@ -14,6 +14,9 @@
 
 namespace mergedb::bench {
 
+class RecordCounter;
+struct YcsbMix;
+
 // The differences between a benchmark and the plain flags.
 struct Workload {
   std::string name;
@@ -29,6 +32,7 @@ struct Workload {
   int64_t reads = 0;
   int64_t value_bytes = 0;
   int64_t batch_ops = 1;
+  const YcsbMix* mix = nullptr;  // of a benchmark of YCSB
   Durability durability = Durability::kProcessCrash;
 };
 
@@ -44,6 +48,8 @@ struct Task {
   const std::function<void()>& reopen;
   // The number of foreground threads that have not finished. A background writer runs while it is not 0.
   const std::atomic<int>& others_left;
+  RecordCounter* records = nullptr;  // for the benchmarks of YCSB
+  int64_t records_at_start = 0;
   ThreadStats stats = {};
   std::optional<OpenLoopResult> open_loop = {};
 };
