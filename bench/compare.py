@@ -156,7 +156,8 @@ class Comparison:
 
     def say(self, done, total, experiment, engine, record, seconds):
         figures = report.metrics_of(record) if record else {}
-        words = [f"{name} {report.plot.number(v['wall'])}" for name, v in figures.items() if name != "put p50"][:4]
+        words = [f"{name} {report.plot.number(v['wall'])}" for name, v in figures.items()
+                 if ("cpu" in v or name.startswith("put ")) and name != "put p50"][:4]
         elapsed = time.monotonic() - self.started
         left = elapsed / done * (total - done)
         clock = f"{elapsed:4.0f} s, about {left:.0f} s left" if not self.deadline else f"{elapsed:4.0f} s"

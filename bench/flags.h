@@ -23,6 +23,10 @@ struct Flags {
   int64_t reads = -1;  // < 0: num
   int threads = 1;
   int64_t value_size = 100;
+  // RocksDB's limits of random value sizes.
+  std::string value_size_distribution = "fixed";  // or "uniform", "mixed"
+  int64_t value_size_min = 100;
+  int64_t value_size_max = 102400;
   int64_t write_buffer_size = int64_t{4} << 20;
   int64_t max_file_size = int64_t{2} << 20;
   int64_t block_size = 4096;
@@ -34,6 +38,7 @@ struct Flags {
 
   // Flags of mergedb's db_bench.
   std::string engine = "mergedb";
+  int64_t seed = 1000;  // the first thread of a run has the seed after it
   int key_size = 16;
   int64_t batch_size = 1;
   bool sync = false;
@@ -50,7 +55,7 @@ struct Flags {
   bool mapped_staging = true;
   // Options::blob_value_bytes_min, under RocksDB's name; -1: the default; 0: all values stay in the tables.
   int64_t min_blob_size = -1;
-  std::string distribution = "uniform";  // or "zipfian"
+  std::string distribution;  // "uniform", "zipfian", "latest"; empty: the benchmark's own
   double zipf_theta = 0.99;
   double rate = 100000;   // openloop: puts a second
   double duration = 10;   // openloop: seconds
@@ -76,13 +81,14 @@ struct Flags {
   int64_t cache_bytes() const { return cache_size < 0 ? int64_t{8} << 20 : cache_size; }
   int64_t read_count() const { return reads < 0 ? num : reads; }
   int64_t change_count() const { return reads < 0 && writes < 0 ? num : reads > writes ? reads : writes; }
+  int64_t value_bytes_max() const { return value_size_distribution == "fixed" ? value_size : value_size_max; }
   bool times_each_op() const { return histogram || (latency && !json.empty()); }
 };
 
 // False if `argument` is not a known flag with a value of its type.
 [[nodiscard]] bool ParseFlag(std::string_view argument, Flags* flags);
 
-// One line for each flag: its name, default and meaning.
+// Two lines for each flag: its name and default; then its meaning, and the unit of a number.
 std::string FlagsHelp();
 
 // A sentence about flags that contradict each other; empty if there are none.

@@ -36,6 +36,23 @@ void AddLoadCost(const LoadCost& cost, ordered_json* json) {
   if (cost.size_closed) directory["closed"] = SizeJson(*cost.size_closed);
 }
 
+ordered_json KindsJson(const ThreadStats& stats) {
+  ordered_json json = ordered_json::object();
+  for (size_t i = 0; i < stats.kinds().size(); ++i) {
+    const auto kind = static_cast<OpKind>(i);
+    const KindStats& of_kind = stats.kinds()[i];
+    if (of_kind.ops == 0) continue;
+    const double seconds = stats.wall_seconds();
+    ordered_json figures = {{"ops", of_kind.ops},
+                            {"ops_per_second", seconds > 0 ? static_cast<double>(of_kind.ops) / seconds : 0}};
+    if (kind == OpKind::kScan) figures["entries"] = of_kind.found;
+    if (kind == OpKind::kRead || kind == OpKind::kReadModifyWrite) figures["found"] = of_kind.found;
+    if (of_kind.latencies.count() > 0) figures["latency_us"] = LatencyJson(of_kind.latencies);
+    json[std::string(NameOf(kind))] = figures;
+  }
+  return json;
+}
+
 ordered_json ResultJson(const Result& result) {
   const ThreadStats& stats = result.stats;
   const double seconds = stats.wall_seconds();
@@ -63,6 +80,7 @@ ordered_json ResultJson(const Result& result) {
   if (result.write_memory_bytes_peak >= 0) json["write_memory_bytes_peak"] = result.write_memory_bytes_peak;
   if (result.load) AddLoadCost(*result.load, &json);
   if (stats.latencies().count() > 0) json["latency_us"] = LatencyJson(stats.latencies());
+  if (!stats.kinds().empty()) json["operations"] = KindsJson(stats);
   if (result.open_loop) {
     json["open_loop"] = {{"rate", result.open_loop->rate},
                          {"seconds", result.open_loop->seconds},
@@ -84,6 +102,7 @@ std::string ToJson(const Flags& flags, const std::vector<std::string>& command_l
                      {"num", flags.num},
                      {"key_size", flags.key_size},
                      {"value_size", flags.value_size},
+                     {"value_size_distribution", flags.value_size_distribution},
                      {"device_source", runner.device_source()},
                      {"cpu", CpuModel()},
                      {"cores", std::thread::hardware_concurrency()},

@@ -21,10 +21,31 @@ std::string MakeValueBytes(double ratio, size_t value_bytes_max) {
   return bytes;
 }
 
-Zipfian::Zipfian(int64_t count, double theta) : count_(count), theta_(theta) {
+size_t ValueSizes::NextRandom() {
+  const double share = random_.Next() / 2147483647.0;  // above 0, below 1
+  const auto min = static_cast<double>(min_), max = static_cast<double>(max_);
+  const double size = kind_ == Kind::kUniform
+                          ? min + share * (max - min + 1)
+                          : (min + 1) * std::pow((max + 2) / (min + 1), share) - 1;  // + 1: a size may be 0
+  return static_cast<size_t>(std::clamp(static_cast<int64_t>(size), min_, max_));
+}
+
+double MeanValueBytes(const Flags& flags) {
+  if (flags.value_size_distribution == "fixed") return static_cast<double>(flags.value_size);
+  const auto min = static_cast<double>(flags.value_size_min), max = static_cast<double>(flags.value_size_max);
+  if (flags.value_size_distribution == "uniform") return (min + max) / 2;
+  return (max - min + 1) / std::log((max + 2) / (min + 1)) - 1.5;  // - 1.5: the shift, and the cut of the fraction
+}
+
+Zipfian::Zipfian(int64_t count, double theta) : theta_(theta) {
   lower_ = Integral(1.5) - 1.0;
-  upper_ = Integral(static_cast<double>(count) + 0.5);
+  SetCount(count);
   shortcut_ = 2.0 - IntegralInverse(Integral(2.5) - std::pow(2.0, -theta));
+}
+
+void Zipfian::SetCount(int64_t count) {
+  count_ = count;
+  upper_ = Integral(static_cast<double>(count) + 0.5);
 }
 
 double Zipfian::Integral(double x) const { return std::pow(x, 1.0 - theta_) / (1.0 - theta_); }

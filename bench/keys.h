@@ -88,6 +88,36 @@ class ValueSource {
   size_t offset_ = 0;
 };
 
+// Sizes of values, as --value_size_distribution requests. Fixed sizes draw no random numbers.
+class ValueSizes {
+ public:
+  ValueSizes(const Flags& flags, uint32_t seed)
+      : kind_(flags.value_size_distribution == "uniform" ? Kind::kUniform
+              : flags.value_size_distribution == "mixed" ? Kind::kMixed
+                                                         : Kind::kFixed),
+        fixed_(static_cast<size_t>(flags.value_size)),
+        min_(flags.value_size_min),
+        max_(flags.value_size_max),
+        random_(seed ^ 0x2545f491) {}
+  // All values have this size.
+  explicit ValueSizes(int64_t fixed) : kind_(Kind::kFixed), fixed_(static_cast<size_t>(fixed)), random_(1) {}
+
+  size_t Next() { return kind_ == Kind::kFixed ? fixed_ : NextRandom(); }
+
+ private:
+  enum class Kind { kFixed, kUniform, kMixed };
+  size_t NextRandom();
+
+  Kind kind_;
+  size_t fixed_;
+  int64_t min_ = 0;
+  int64_t max_ = 0;
+  LehmerRandom random_;
+};
+
+// The mean of these sizes.
+double MeanValueBytes(const Flags& flags);
+
 // Ranks 0..n-1 with probability ~ 1 / (rank + 1)^theta, by rejection-inversion (Hoermann and Derflinger 1996),
 // which needs no table and costs the same for any n. Ranks are scattered over the key numbers, so that hot keys
 // are not neighbours.
@@ -97,6 +127,7 @@ class Zipfian {
   int64_t NextRank(LehmerRandom* random) const;
   int64_t Scatter(int64_t rank) const;
   int64_t Next(LehmerRandom* random) const { return Scatter(NextRank(random)); }
+  void SetCount(int64_t count);  // costs one power
 
  private:
   double Integral(double x) const;
@@ -116,11 +147,13 @@ class NumberSource {
       : count_(flags.num),
         is_sequential_(is_sequential),
         is_zipfian_(flags.distribution == "zipfian"),
+        is_latest_(flags.distribution == "latest"),
         random_(seed),
         zipfian_(flags.num, flags.zipf_theta) {}
 
   uint64_t Next(int64_t step) {
     if (is_sequential_) return static_cast<uint64_t>(step);
+    if (is_latest_) return static_cast<uint64_t>(count_ - 1 - zipfian_.NextRank(&random_));
     return is_zipfian_ ? static_cast<uint64_t>(zipfian_.Next(&random_)) : random_.Uniform(count_);
   }
   LehmerRandom& random() { return random_; }
@@ -129,6 +162,7 @@ class NumberSource {
   int64_t count_;
   bool is_sequential_;
   bool is_zipfian_;
+  bool is_latest_;  // the largest numbers, as fillseq writes them last
   LehmerRandom random_;
   Zipfian zipfian_;
 };

@@ -93,6 +93,15 @@ def transactions(records, num, **more):
             Experiment(f"txn-{records}-seq", f"synced transactions of {records}, in order", flags, ["filltxnseq", DRAIN, "readseq"], **more)]
 
 
+def ycsb(id_, title, threads):
+    """YCSB's core workloads on records of 1 KB: A, B, C, F and D after one load, as its guide says; E, the scans, after
+    a load of its own. All threads together make the same number of operations in each experiment."""
+    def flags(operations):
+        return ["--num=300000", "--value_size=1000", f"--writes={operations // threads}", f"--threads={threads}", *COMMON]
+    return [Experiment(id_, title, flags(300_000), ["ycsbload", DRAIN, "ycsba", "ycsbb", "ycsbc", "ycsbf", "ycsbd"], engines=MAIN),
+            Experiment(f"{id_}-scans", f"{title}, scans", flags(100_000), ["ycsbload", DRAIN, "ycsbe"], engines=MAIN)]
+
+
 # The command line of the seed without the flag that RocksDB has removed. Its text says one thread; its figures
 # are of ten.
 SEED_COUNTERS = ["--disable_seek_compaction=1", "--mmap_read=0", "--statistics=1", "--block_size=65536", "--disable_wal=1",
@@ -187,6 +196,7 @@ def full():
                    ["--num=20000000", "--value_size=100", "--duration=40", "--rate=1000000", "--write_buffer_size=16777216",
                     *COMMON], ["openloop"], engines=["mergedb"], repeat_max=2),
     ]
+    list_ += [*ycsb("ycsb", "YCSB, 1 KB, 1 thread", 1), *ycsb("ycsb-4", "YCSB, 1 KB, 4 threads", 4)]
     for threads in (1, 4, 16):
         list_.append(Experiment(f"sync-{threads}", f"synced puts, {threads} threads",
                                 [f"--num={max(500, 2000 // threads)}", "--value_size=100", "--sync=1",

@@ -47,7 +47,8 @@ void RunOpenLoop(Task& task) {
   KeyMaker key(flags);
   ValueSource values(task.value_bytes);
   NumberSource numbers(flags, false, task.seed);
-  const auto value_bytes = static_cast<size_t>(task.workload.value_bytes);
+  ValueSizes sizes = SizesOf(task);
+  int64_t bytes = 0;
 
   const uint64_t start = NowNanos();
   const uint64_t stop = start + NanosOf(flags.duration);
@@ -56,14 +57,15 @@ void RunOpenLoop(Task& task) {
     Pace(std::min(flags.rate, kControlRate), start, stop, &result.control, [&](int64_t i) { memory.store(i); });
   });
   Pace(flags.rate, start, stop, &result.puts, [&](int64_t i) {
-    writer->Put(key.Set(numbers.Next(i)), values.Next(value_bytes));
+    const std::string_view value = values.Next(sizes.Next());
+    writer->Put(key.Set(numbers.Next(i)), value);
     writer->Commit();
+    bytes += static_cast<int64_t>(key.view().size() + value.size());
     task.stats.CountOps(1);
   });
   control.join();
 
   task.stats.AddLatencies(result.puts);
-  const int64_t bytes = task.stats.done() * static_cast<int64_t>(key.view().size() + value_bytes);
   task.stats.AddBytes(bytes);
   task.stats.AddUserBytes(bytes);
   const auto millis = [](uint64_t nanos) { return std::to_string(static_cast<double>(nanos) * 1e-6).substr(0, 6); };

@@ -12,7 +12,10 @@ import matrix
 import plot
 
 DRAIN = "waitforcompaction"
-WRITES = ("fillseq", "fillrandom", "fillbatch", "overwrite")
+WRITES = ("fillseq", "fillrandom", "fillbatch", "overwrite", "ycsbload")
+KEYS_ONCE = ("fillseq", "ycsbload")  # these write each key exactly once
+YCSB = ("ycsba", "ycsbb", "ycsbc", "ycsbd", "ycsbe", "ycsbf")
+PERCENTILES = ("p50", "p99", "p99.9", "p99.99")
 CHANGES = ("updaterandom", "mergerandom", "appendrandom", "xorupdaterandom", "readrandommergerandom")
 
 
@@ -32,10 +35,13 @@ def metrics_of(run):
             continue
         if name == "openloop":
             latency = step["open_loop"]["latency_us"]
-            for label in ("p50", "p99", "p99.9", "p99.99", "max"):
+            for label in (*PERCENTILES, "max"):
                 found[f"put {label}"] = {"wall": latency[label]}
             continue
         found[name] = value(step)
+        for kind, figures in step.get("operations", {}).items():
+            if latency := figures.get("latency_us"):
+                found.update({f"{name} {kind} {label}": {"wall": latency[label]} for label in PERCENTILES})
         if name in CHANGES:
             rest = []
             for later in steps[i + 1:]:
@@ -55,7 +61,7 @@ def metrics_of(run):
 def live_bytes(context, name, passes):
     """Returns the expected bytes of distinct keys after `passes` uniform random passes over num keys."""
     each = context["key_size"] + context["value_size"]
-    share = 1.0 if name == "fillseq" else 1.0 - (1.0 - 1.0 / context["num"]) ** (context["num"] * passes)
+    share = 1.0 if name in KEYS_ONCE else 1.0 - (1.0 - 1.0 / context["num"]) ** (context["num"] * passes)
     return each * context["num"] * share
 
 
@@ -226,7 +232,7 @@ class Page:
     def ratios(self):
         peers = [id_ for id_ in self.order if id_ != "mergedb"]
         chosen = [row for row in self.summary["rows"] if row["metric"].endswith("+ drain") or row["metric"].startswith("read") or
-                  row["metric"].startswith("seek")]
+                  row["metric"].startswith("seek") or row["metric"] in YCSB]
         bars = [(f"{row['experiment']}: {row['metric']}", {self.titles[p]: row["ratios"][p]["wall"] for p in peers
                                                           if row["ratios"].get(p, {}).get("wall")}) for row in chosen]
         bars = [bar for bar in bars if bar[1]]
@@ -380,7 +386,7 @@ def markdown_experiment(summary, experiment, titles):
             cells.append(cell + (f" ({plot.number(cpu)})" if cpu is not None else "") + (f", {ratio_text(times)} x" if times else ""))
         body.append(cells)
     for entry in AMPLIFICATIONS:
-        for write in ("fillseq", "fillrandom", "overwrite"):
+        for write in ("fillseq", "fillrandom", "overwrite", "ycsbload"):
             found = {id_: [e["writes"][write][entry] for e in summary["amplification"]
                            if e["experiment"] == experiment and e["engine"] == id_ and write in e["writes"]] for id_ in ids}
             if any(found.values()):
@@ -412,5 +418,6 @@ def markdown(summary):
         markdown_table(["what", "against the better of its kind", "at least", "by the clock", "by CPU"], targets), "## All figures\n",
         "Microseconds of wall time an operation, in brackets of CPU of the whole process, then how many times mergedb's time that is (least and most of\n"
         "the repetitions). Open loop: lateness of a put from the moment it was due. Device: bytes written for each byte put; dirty\n"
-        "pages count only after the close and a sync. Directory: MB allocated (apparent).\n",
+        "pages count only after the close and a sync. Directory: MB allocated (apparent). ycsb, p50 to p99.99: latency of one\n"
+        "operation of this kind.\n",
         *[markdown_experiment(summary, experiment, titles) for experiment in experiments]])

@@ -40,7 +40,8 @@ Runner::Runner(const Flags& flags)
     : flags_(flags),
       path_(flags.db.empty() ? DefaultPath() : flags.db),
       value_bytes_(MakeValueBytes(flags.compression_ratio,
-                                  std::max<size_t>(static_cast<size_t>(flags.value_size), 100 * 1000))) {
+                                  std::max<size_t>(static_cast<size_t>(flags.value_bytes_max()), 100 * 1000))),
+      records_(flags.num) {
   if (!flags_.use_existing_db) DestroyEngine(flags_, path_);
 }
 
@@ -68,6 +69,7 @@ std::optional<uint64_t> Runner::BlockDeviceWritten(const DeviceBytes& device) co
 void Runner::StartAfresh() {
   Close();
   DestroyEngine(flags_, path_);
+  records_.Reset(flags_.num);
 }
 
 bool Runner::RunAll() {
@@ -85,10 +87,10 @@ bool Runner::RunAll() {
 }
 
 void Runner::RunOne(const std::string& name) {
-  if (name == "stats" || name == "sstables" || name == "counters") return PrintProperty(name);
+  if (IsProperty(name)) return PrintProperty(name);
   const std::optional<Workload> workload = FindWorkload(name, flags_);
   if (!workload) {
-    std::fprintf(stderr, "unknown benchmark '%s'\n", name.c_str());
+    std::fprintf(stderr, "unknown benchmark '%s'; `db_bench --list` prints all names\n", name.c_str());
     return;
   }
   if (workload->needs_fresh_db) {
@@ -109,6 +111,7 @@ void Runner::RunOne(const std::string& name) {
   results_.push_back(Measure(*workload));
   const Result& result = *results_.back();
   std::fputs(ReportLine(name, result.stats).c_str(), stdout);
+  std::fputs(KindLines(result.stats).c_str(), stdout);
   if (flags_.histogram) std::fputs(HistogramText(result.stats.latencies()).c_str(), stdout);
   if (flags_.details) PrintDetails(result);
   std::fflush(stdout);
@@ -133,16 +136,20 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
     engine = engine_.get();
   };
   std::atomic<int> others_left{flags_.threads};
+  const int64_t records_at_start = records_.count();
+  const bool times_each_op = flags_.times_each_op() || (workload.mix != nullptr && flags_.latency);
   std::vector<std::unique_ptr<Task>> tasks;
   for (int i = 0; i < threads; ++i) {
     tasks.emplace_back(new Task{.flags = flags_,
                                 .workload = workload,
                                 .engine = engine,
                                 .index = i,
-                                .seed = 1000 + ++threads_started_,
+                                .seed = static_cast<uint32_t>(flags_.seed + ++threads_started_),
                                 .value_bytes = value_bytes_,
                                 .reopen = reopen,
-                                .others_left = others_left});
+                                .others_left = others_left,
+                                .records = &records_,
+                                .records_at_start = records_at_start});
   }
   const bool has_background_writer = workload.extra_threads > 0;
   std::barrier ready(threads + 1);
@@ -150,7 +157,7 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   for (const auto& task : tasks) {
     running.emplace_back([&, task = task.get()] {
       ready.arrive_and_wait();
-      task->stats.Start(flags_.times_each_op());
+      task->stats.Start(times_each_op);
       task->workload.run(*task);
       if (!workload.waits_for_background) task->stats.Stop();
       others_left.fetch_sub(1);

@@ -11,6 +11,7 @@
 #include "bench/measure.h"
 #include "bench/sampler.h"
 #include "bench/workloads.h"
+#include "bench/ycsb.h"
 
 namespace mergedb::bench {
 
@@ -67,6 +68,7 @@ class Runner {
   std::string engine_version_;
   LoadMeter load_meter_;
   uint32_t threads_started_ = 0;
+  RecordCounter records_;   // of the benchmarks of YCSB; --num if the database is new or comes from an earlier run
   bool owes_fold_ = false;  // values have changed since the last read of all keys
   bool has_skipped_ = false;
   std::vector<std::unique_ptr<Result>> results_;

@@ -7,11 +7,24 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/histogram.h"
 #include "bench/measure.h"
 
 namespace mergedb::bench {
+
+enum class OpKind { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
+inline constexpr size_t kOpKinds = 5;
+std::string_view NameOf(OpKind kind);  // "read", "update", "insert", "scan", "rmw"
+
+// The operations of one kind.
+struct KindStats {
+  int64_t ops = 0;
+  int64_t found = 0;  // values that reads found, and entries of scans
+  Histogram latencies;
+};
 
 class ThreadStats {
  public:
@@ -20,6 +33,7 @@ class ThreadStats {
     start_nanos_ = last_nanos_ = finish_nanos_ = NowNanos();
     __atomic_store_n(&done_, 0, __ATOMIC_RELAXED);
     bytes_ = user_bytes_ = 0;
+    kinds_.clear();
   }
   void Stop() { finish_nanos_ = NowNanos(); }
 
@@ -31,6 +45,20 @@ class ThreadStats {
       last_nanos_ = now;
     }
     CountOps(count);
+  }
+  // Counts one operation, also among those of its kind. REQUIRES: all operations of the benchmark have a kind.
+  void FinishedOp(OpKind kind, int64_t found) {
+    if (kinds_.empty()) kinds_.resize(kOpKinds);
+    KindStats& stats = kinds_[static_cast<size_t>(kind)];
+    ++stats.ops;
+    stats.found += found;
+    if (times_each_op_) {
+      const uint64_t now = NowNanos();
+      stats.latencies.Add(now - last_nanos_);
+      latencies_.Add(now - last_nanos_);
+      last_nanos_ = now;
+    }
+    CountOps(1);
   }
   // Counts operations whose latency is measured elsewhere or not at all.
   void CountOps(int64_t count) {
@@ -53,6 +81,8 @@ class ThreadStats {
   int64_t found() const { return found_; }
   const std::string& message() const { return message_; }
   const Histogram& latencies() const { return latencies_; }
+  // By OpKind; empty if the operations have no kinds.
+  const std::vector<KindStats>& kinds() const { return kinds_; }
   double thread_seconds() const { return static_cast<double>(thread_nanos_ + finish_nanos_ - start_nanos_) * 1e-9; }
   double wall_seconds() const { return static_cast<double>(finish_nanos_ - start_nanos_) * 1e-9; }
   double micros_per_op() const { return thread_seconds() * 1e6 / static_cast<double>(done() < 1 ? 1 : done()); }
@@ -69,9 +99,12 @@ class ThreadStats {
   int64_t thread_nanos_ = 0;  // added to finish - start: the time of threads that ran at once
   std::string message_;
   Histogram latencies_;
+  std::vector<KindStats> kinds_;
 };
 
 std::string ReportLine(const std::string& name, const ThreadStats& stats);
+// One line for all operations and one for each kind of operations; empty if the operations have no kinds.
+std::string KindLines(const ThreadStats& stats);
 std::string HistogramText(const Histogram& latencies);
 
 }  // namespace mergedb::bench

@@ -36,8 +36,11 @@ class CounterKey {
   const bool is_sequential_;
 };
 
-void WriteOne(Writer& writer, CounterKey& key, ValueSource& values, uint64_t number, size_t value_bytes) {
-  writer.Put(key.Set(number), values.Next(value_bytes));
+// Returns the bytes of the key and the value.
+int64_t WriteOne(Writer& writer, CounterKey& key, ValueSource& values, uint64_t number, size_t value_bytes) {
+  const std::string_view bytes = key.Set(number);
+  writer.Put(bytes, values.Next(value_bytes));
+  return static_cast<int64_t>(bytes.size() + value_bytes);
 }
 
 // Overwrites existing keys in transactions until the other threads have finished.
@@ -46,12 +49,13 @@ void WriteBesideReaders(Task& task) {
   const auto writer = task.engine->NewTransactionWriter(work.durability, false);
   CounterKey key(task.flags, false);
   ValueSource values(task.value_bytes);
+  ValueSizes sizes = SizesOf(task);
   LehmerRandom random(task.seed);
   int64_t written = 0;
   const uint64_t start = NowNanos();
   while (task.others_left.load() > 0) {
     for (int64_t i = 0; i < work.batch_ops; ++i, ++written) {
-      WriteOne(*writer, key, values, random.Uniform(task.flags.num), static_cast<size_t>(work.value_bytes));
+      WriteOne(*writer, key, values, random.Uniform(task.flags.num), sizes.Next());
     }
     writer->Commit();
   }
@@ -71,15 +75,16 @@ void FillTransactions(Task& task) {
   const auto writer = task.engine->NewTransactionWriter(work.durability, work.is_sequential);
   CounterKey key(task.flags, work.is_sequential);
   ValueSource values(task.value_bytes);
+  ValueSizes sizes = SizesOf(task);
+  int64_t bytes = 0;
   for (int64_t i = 0; i < work.num; i += work.batch_ops) {
     const int64_t count = std::min(work.batch_ops, work.num - i);
     for (int64_t j = 0; j < count; ++j) {
-      WriteOne(*writer, key, values, static_cast<uint64_t>(i + j), static_cast<size_t>(work.value_bytes));
+      bytes += WriteOne(*writer, key, values, static_cast<uint64_t>(i + j), sizes.Next());
     }
     writer->Commit();
     task.stats.FinishedOps(count);
   }
-  const int64_t bytes = work.num * (task.flags.key_size + work.value_bytes);
   task.stats.AddBytes(bytes);
   task.stats.AddUserBytes(bytes);
 }

@@ -10,6 +10,7 @@
 #include "bench/measure.h"
 #include "bench/merge_workloads.h"
 #include "bench/transaction_workloads.h"
+#include "bench/ycsb.h"
 
 namespace mergedb::bench {
 namespace {
@@ -46,21 +47,23 @@ void Write(Task& task) {
   const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
   KeyMaker key(task.flags);
   ValueSource values(task.value_bytes);
+  ValueSizes sizes = SizesOf(task);
   NumberSource numbers(task.flags, work.is_sequential, task.seed);
-  const auto value_bytes = static_cast<size_t>(work.value_bytes);
+  int64_t bytes = 0;
   if (work.num != task.flags.num) task.stats.AddMessage("(" + std::to_string(work.num) + " ops)");
 
   RangeDeleter ranges(task.flags);
   for (int64_t i = 0; i < work.num; i += work.batch_ops) {
     const int64_t count = std::min(work.batch_ops, work.num - i);
     for (int64_t j = 0; j < count; ++j) {
-      writer->Put(key.Set(numbers.Next(i + j)), values.Next(value_bytes));
+      const std::string_view value = values.Next(sizes.Next());
+      writer->Put(key.Set(numbers.Next(i + j)), value);
+      bytes += static_cast<int64_t>(key.view().size() + value.size());
       if (ranges.IsDue(i + j + 1)) ranges.Delete(numbers.Next(i + j), writer.get());
     }
     writer->Commit();
     task.stats.FinishedOps(count);
   }
-  const int64_t bytes = work.num * static_cast<int64_t>(key.view().size() + value_bytes);
   task.stats.AddBytes(bytes);
   task.stats.AddUserBytes(bytes);
 }
@@ -120,6 +123,11 @@ void ReadReverse(Task& task) {
 }
 
 }  // namespace
+
+ValueSizes SizesOf(const Task& task) {
+  const int64_t bytes = task.workload.value_bytes;
+  return bytes == task.flags.value_size ? ValueSizes(task.flags, task.seed) : ValueSizes(bytes);
+}
 
 void ReadRandom(Task& task) {
   const auto reader = task.engine->NewReader();
@@ -196,26 +204,28 @@ void WriteBesideOthers(Task& task) {
   const auto writer = task.engine->NewWriter(task.workload.durability, false);
   KeyMaker key(task.flags);
   ValueSource values(task.value_bytes);
+  ValueSizes sizes = task.workload.merges ? ValueSizes(task.workload.value_bytes) : SizesOf(task);
   NumberSource numbers(task.flags, false, task.seed);
   const double nanos_per_write = task.flags.write_rate > 0 ? 1e9 / task.flags.write_rate : 0;
   const uint64_t start = NowNanos();
-  int64_t written = 0;
+  int64_t written = 0, bytes = 0;
   while (task.others_left.load() > 0) {
     if (nanos_per_write > 0 &&
         static_cast<double>(NowNanos() - start) < static_cast<double>(written) * nanos_per_write) {
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       continue;
     }
-    const std::string_view value = values.Next(static_cast<size_t>(task.workload.value_bytes));
+    const std::string_view value = values.Next(sizes.Next());
     if (task.workload.merges) {
       writer->Merge(key.Set(numbers.Next(written)), value);
     } else {
       writer->Put(key.Set(numbers.Next(written)), value);
     }
     writer->Commit();
+    bytes += static_cast<int64_t>(key.view().size() + value.size());
     ++written;
   }
-  task.stats.AddUserBytes(written * (static_cast<int64_t>(key.view().size()) + task.workload.value_bytes));
+  task.stats.AddUserBytes(bytes);
   task.stats.AddMessage("(" +
                         std::to_string(static_cast<int64_t>(static_cast<double>(written) /
                                                             (static_cast<double>(NowNanos() - start) * 1e-9))) +
@@ -349,6 +359,19 @@ const Entry kEntries[] = {
      }},
     {"foldall", "read all entries, so that all merge operands are applied; runs after merge benchmarks automatically",
      FoldAll, [](Workload&) {}},
+    {"ycsbload", "insert the --num records of the ycsb benchmarks into a new database", LoadYcsb,
+     [](Workload& w) { w.needs_fresh_db = true; }},
+    {"ycsba", "YCSB's workload A: 50 percent reads, 50 percent updates, zipfian", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbA; }},
+    {"ycsbb", "YCSB's workload B: 95 percent reads, 5 percent updates, zipfian", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbB; }},
+    {"ycsbc", "YCSB's workload C: reads, zipfian", RunYcsb, [](Workload& w) { w.mix = &kYcsbC; }},
+    {"ycsbd", "YCSB's workload D: 95 percent reads of recent records, 5 percent inserts", RunYcsb,
+     [](Workload& w) { w.mix = &kYcsbD; }},
+    {"ycsbe", "YCSB's workload E: 95 percent scans of 1 to 100 entries from a zipfian record, 5 percent inserts",
+     RunYcsb, [](Workload& w) { w.mix = &kYcsbE; }},
+    {"ycsbf", "YCSB's workload F: 50 percent reads, 50 percent reads with an update of the same record, zipfian",
+     RunYcsb, [](Workload& w) { w.mix = &kYcsbF; }},
     {"open", "close and open the database, --num / 10000 times", OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);
@@ -364,15 +387,33 @@ const Entry kEntries[] = {
      [](Workload&) {}},
 };
 
+struct PropertyEntry {
+  std::string_view name;
+  std::string_view help;
+};
+
+const PropertyEntry kProperties[] = {
+    {"stats", "print the engine's statistics"},
+    {"sstables", "print the engine's tables"},
+    {"counters", "print mergedb's counters"},
+};
+
+void AppendHelp(std::string_view name, std::string_view help, std::string* text) {
+  text->append("  ").append(name).append(name.size() < 24 ? 24 - name.size() : 1, ' ').append(help).append("\n");
+}
+
 }  // namespace
 
 std::string WorkloadsHelp() {
   std::string text;
-  for (const Entry& entry : kEntries) {
-    text.append("  ").append(entry.name).append(entry.name.size() < 24 ? 24 - entry.name.size() : 1, ' ');
-    text.append(entry.help).append("\n");
-  }
+  for (const Entry& entry : kEntries) AppendHelp(entry.name, entry.help, &text);
+  for (const PropertyEntry& entry : kProperties) AppendHelp(entry.name, entry.help, &text);
   return text;
+}
+
+bool IsProperty(std::string_view name) {
+  return std::any_of(std::begin(kProperties), std::end(kProperties),
+                     [&](const PropertyEntry& entry) { return entry.name == name; });
 }
 
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) {
@@ -388,7 +429,7 @@ std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) 
                                     : flags.disable_wal ? Durability::kNoWal
                                                         : Durability::kProcessCrash};
     entry.adjust(workload);
-    if (workload.changes) workload.num = flags.change_count();
+    if (workload.changes || workload.mix != nullptr) workload.num = flags.change_count();
     return workload;
   }
   return std::nullopt;

@@ -8,10 +8,14 @@
 
 #include "bench/engines/engine.h"
 #include "bench/flags.h"
+#include "bench/keys.h"
 #include "bench/open_loop.h"
 #include "bench/stats.h"
 
 namespace mergedb::bench {
+
+class RecordCounter;
+struct YcsbMix;
 
 // The differences between a benchmark and the plain flags.
 struct Workload {
@@ -28,6 +32,7 @@ struct Workload {
   int64_t reads = 0;
   int64_t value_bytes = 0;
   int64_t batch_ops = 1;
+  const YcsbMix* mix = nullptr;  // of a benchmark of YCSB
   Durability durability = Durability::kProcessCrash;
 };
 
@@ -37,12 +42,14 @@ struct Task {
   const Workload& workload;
   Engine*& engine;
   int index;
-  // 1000 + the number of threads that the run has started, so that two benchmarks of a run use different keys.
+  // --seed + the number of threads that the run has started, so that two benchmarks of a run use different keys.
   uint32_t seed;
   std::string_view value_bytes;
   const std::function<void()>& reopen;
   // The number of foreground threads that have not finished. A background writer runs while it is not 0.
   const std::atomic<int>& others_left;
+  RecordCounter* records = nullptr;  // for the benchmarks of YCSB
+  int64_t records_at_start = 0;
   ThreadStats stats = {};
   std::optional<OpenLoopResult> open_loop = {};
 };
@@ -50,9 +57,14 @@ struct Task {
 // Benchmarks that several files use.
 void ReadRandom(Task& task);
 void WriteBesideOthers(Task& task);
+// The sizes that --value_size_distribution requests, unless the benchmark has a size of its own.
+ValueSizes SizesOf(const Task& task);
 
-// One line for each benchmark.
+// One line for each name that --benchmarks takes.
 std::string WorkloadsHelp();
+
+// True for the names that print a text of the engine: Engine::Property.
+bool IsProperty(std::string_view name);
 
 // nullopt if no benchmark has that name.
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags);

@@ -11,17 +11,19 @@ struct Maker {
   std::string_view name;
   std::unique_ptr<Engine> (*open)(const Flags&, const std::string&);
   void (*destroy)(const Flags&, const std::string&);
+  bool is_linked;
 };
 
 const Maker kMakers[] = {
-    {"mergedb", OpenMergedb, DestroyMergedb},
+    {"mergedb", OpenMergedb, DestroyMergedb, true},
 #ifdef MERGEDB_BENCH_LEVELDB
-    {"leveldb", OpenLeveldb, DestroyLeveldb},
+    {"leveldb", OpenLeveldb, DestroyLeveldb, true},
 #endif
 #ifdef MERGEDB_BENCH_LMDB
-    {"lmdb", OpenLmdb, DestroyLmdb},
+    {"lmdb", OpenLmdb, DestroyLmdb, true},
 #endif
-    {"rocksdb", OpenRocksdb, DestroyRocksdb}, {"fjall", OpenPeer, DestroyPeer}, {"pebble", OpenPeer, DestroyPeer},
+    {"rocksdb", OpenRocksdb, DestroyRocksdb, false}, {"fjall", OpenPeer, DestroyPeer, false},
+    {"pebble", OpenPeer, DestroyPeer, false},
 };
 
 const Maker& MakerOf(const Flags& flags) {
@@ -46,6 +48,14 @@ void Die(std::string_view engine, std::string_view act, std::string_view reason)
 
 void Writer::DeleteRange(std::string_view, std::string_view) {
   Die("--engine", "deleterange", "it has no range deletes");
+}
+
+std::vector<std::string> LinkedEngines() {
+  std::vector<std::string> names;
+  for (const Maker& maker : kMakers) {
+    if (maker.is_linked) names.emplace_back(maker.name);
+  }
+  return names;
 }
 
 std::unique_ptr<Engine> OpenEngine(const Flags& flags, const std::string& path) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/flags.h"
 
@@ -85,6 +86,9 @@ class Engine {
 bool IsMergeOperator(std::string_view name);
 
 [[noreturn]] void Die(std::string_view engine, std::string_view act, std::string_view reason);
+
+// The engines whose libraries are linked, not loaded at run time.
+std::vector<std::string> LinkedEngines();
 
 // Creates `path` if it is missing.
 std::unique_ptr<Engine> OpenEngine(const Flags& flags, const std::string& path);

@@ -44,6 +44,16 @@ TEST(Flags, TheHelpShowsEveryFlagWithItsDefaultAsItCanBeGiven) {
   EXPECT_EQ(FlagConflict(flags), "");
 }
 
+TEST(Flags, TheHelpHasASentenceForEachFlagAndAUnitForEachNumber) {
+  std::istringstream lines(FlagsHelp());
+  for (std::string flag, help; std::getline(lines, flag) && std::getline(lines, help);) {
+    EXPECT_TRUE(help.ends_with(".")) << flag << "\n" << help;
+    const std::string value = flag.substr(flag.find('=') + 1);
+    const bool is_number = !value.empty() && value.find_first_not_of("-.0123456789") == std::string::npos;
+    EXPECT_EQ(help.find(" Unit: ") != std::string::npos, is_number) << flag << "\n" << help;
+  }
+}
+
 TEST(Flags, TakesTheSeedsLineAsItStands) {
   Flags flags;
   EXPECT_EQ(ParseAll("--benchmarks=fillrandom --num=2000000 --threads=1 --value_size=4096 --cache_size=104857600 "
@@ -126,6 +136,10 @@ TEST(Flags, NamesTheContradiction) {
   EXPECT_NE(conflict("--key_size=3 --num=1001").find("--key_size"), std::string::npos);
   EXPECT_EQ(conflict("--key_size=3 --num=1000"), "");
   EXPECT_NE(conflict("--num=0").find("--num"), std::string::npos);
+  EXPECT_NE(conflict("--distribution=normal").find("--distribution"), std::string::npos);
+  EXPECT_EQ(conflict("--distribution=latest"), "");
+  EXPECT_NE(conflict("--value_size_distribution=normal").find("--value_size_distribution"), std::string::npos);
+  EXPECT_NE(conflict("--value_size_min=11 --value_size_max=10").find("--value_size_min"), std::string::npos);
   EXPECT_NE(conflict("--compression=4").find("--compression"), std::string::npos);
 }
 

@@ -1,8 +1,9 @@
-// The keys and values that every engine receives: LevelDB's, and a zipfian choice of keys.
+// The keys and values that every engine receives: LevelDB's, random sizes of values, and a zipfian choice of keys.
 #include "bench/keys.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -61,6 +62,74 @@ TEST(Values, MayBeLongerThanTheUsualPool) {
   ValueSource values(bytes);
   EXPECT_EQ(values.Next(3 << 20).size(), size_t{3} << 20);
   EXPECT_EQ(values.Next(3 << 20).size(), size_t{3} << 20);
+}
+
+TEST(ValueSizes, AreThatOfTheFlagByDefault) {
+  Flags flags;
+  flags.value_size = 77;
+  ValueSizes sizes(flags, 1);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(sizes.Next(), 77u);
+  EXPECT_EQ(MeanValueBytes(flags), 77);
+}
+
+// Draws sizes and returns how many lie in each of `parts` equal parts of the range, after `scale`.
+std::vector<int> CountSizes(const Flags& flags, int draws, double (*scale)(double)) {
+  std::vector<int> counts(10);
+  ValueSizes sizes(flags, 1001);
+  const double low = scale(static_cast<double>(flags.value_size_min)),
+               high = scale(static_cast<double>(flags.value_size_max));
+  double sum = 0;
+  for (int i = 0; i < draws; ++i) {
+    const auto size = static_cast<double>(sizes.Next());
+    EXPECT_GE(size, static_cast<double>(flags.value_size_min));
+    EXPECT_LE(size, static_cast<double>(flags.value_size_max));
+    sum += size;
+    ++counts[std::min<size_t>(9, static_cast<size_t>((scale(size) - low) / (high - low) * 10))];
+  }
+  EXPECT_NEAR(sum / draws, MeanValueBytes(flags), MeanValueBytes(flags) * 0.02);
+  return counts;
+}
+
+TEST(ValueSizes, UniformSizesFillEachPartOfTheRangeEqually) {
+  Flags flags;
+  flags.value_size_distribution = "uniform";
+  flags.value_size_min = 1000;
+  flags.value_size_max = 11000;
+  for (const int count : CountSizes(flags, 100000, [](double size) { return size; })) EXPECT_NEAR(count, 10000, 300);
+}
+
+TEST(ValueSizes, MixedSizesFillEachDoublingEqually) {
+  Flags flags;
+  flags.value_size_distribution = "mixed";
+  flags.value_size_min = 1000;
+  flags.value_size_max = 1024000;  // ten doublings
+  for (const int count : CountSizes(flags, 100000, [](double size) { return std::log2(size); }))
+    EXPECT_NEAR(count, 10000, 300);
+}
+
+TEST(ValueSizes, TakeEachSizeOfASmallRange) {
+  for (const char* distribution : {"uniform", "mixed"}) {
+    Flags flags;
+    flags.value_size_distribution = distribution;
+    flags.value_size_min = 0;
+    flags.value_size_max = 2;
+    ValueSizes sizes(flags, 7);
+    std::set<size_t> met;
+    for (int i = 0; i < 1000; ++i) met.insert(sizes.Next());
+    EXPECT_EQ(met, (std::set<size_t>{0, 1, 2})) << distribution;
+  }
+}
+
+TEST(Numbers, LatestPrefersTheLargest) {
+  Flags flags;
+  flags.num = 1000;
+  flags.distribution = "latest";
+  NumberSource numbers(flags, false, 301);
+  std::vector<int> counts(1000);
+  for (int i = 0; i < 20000; ++i) ++counts.at(numbers.Next(i));
+  EXPECT_GT(counts[999], counts[998]);
+  EXPECT_GT(counts[998], counts[990]);
+  EXPECT_GT(counts[990], counts[500]);
 }
 
 TEST(Zipfian, FirstRanksComeAsOftenAsTheLawSays) {

@@ -46,6 +46,23 @@ class Report(unittest.TestCase):
         self.assertAlmostEqual(figures["mergerandom"]["wall"], 2000)
         self.assertAlmostEqual(figures["change + drain + read"]["wall"], 3500)
 
+    def test_each_kind_of_operation_of_ycsb_has_its_percentiles(self):
+        made = run("mergedb", 0, 1.0)
+        latency = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "p99.9": 4.0, "p99.99": 5.0}
+        operations = {"read": {"ops": 500, "latency_us": latency}, "update": {"ops": 500}}
+        made["result"]["benchmarks"] = [step("ycsbload", 1000, 1.0), step("waitforcompaction", 1, 0.5),
+                                        step("ycsba", 1000, 2.0, operations=operations)]
+        figures = report.metrics_of(made)
+        self.assertAlmostEqual(figures["ycsbload + drain"]["wall"], 1500)
+        self.assertAlmostEqual(figures["ycsba"]["wall"], 2000)
+        self.assertEqual({name: figures[f"ycsba read {name}"]["wall"] for name in report.PERCENTILES},
+                         {"p50": 1.0, "p99": 3.0, "p99.9": 4.0, "p99.99": 5.0})
+        self.assertNotIn("ycsba update p50", figures)
+        self.assertAlmostEqual(report.amplification_of(made)["ycsbload"]["space"], 100000 / 116000)
+        text = report.markdown(report.summarize([made], ENGINES, {}, []))
+        self.assertIn("| ycsba read p99.99 | 5 |", text)
+        self.assertIn("| bytes on disk a live byte, drained, ycsbload |", text)
+
     def test_load_and_drain_add_up(self):
         figures = report.metrics_of(run("leveldb", 0, 2.0, 1.0))
         self.assertAlmostEqual(figures["fillrandom"]["wall"], 2000)
@@ -131,6 +148,14 @@ class Matrix(unittest.TestCase):
         known = {e.id for e in matrix.engines("lib.so", {"fjall": "f.so", "pebble": "p.so"})}
         for experiment in matrix.quick() + matrix.full():
             self.assertLessEqual(set(experiment.engines or []), known)
+
+    def test_a_full_run_has_all_workloads_of_ycsb_and_a_quick_one_has_none(self):
+        workloads = {f"ycsb{letter}" for letter in "abcdef"}
+        full = {step for x in matrix.full() if x.id.startswith("ycsb") for step in x.benchmarks}
+        self.assertEqual(full, workloads | {"ycsbload", matrix.DRAIN})
+        self.assertFalse({step for x in matrix.quick() for step in x.benchmarks} & workloads)
+        for experiment in (x for x in matrix.full() if x.id.startswith("ycsb")):
+            self.assertEqual(experiment.benchmarks[0], "ycsbload")
 
     def test_ticks_reach_the_top(self):
         for top in (0.3, 1, 7, 99, 12345):
