@@ -10,8 +10,9 @@
 //   inspect_commands.cc   stat, check                   lmdb_stat.cc          stat with mdb_stat's output
 //   maintenance_commands.cc      compact, destroy              repair_commands.cc    verify, repair
 //   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
+//   metrics_commands.cc   metrics, serve-metrics        http_server.cc        the server of serve-metrics
 //
-// Test, from outside of the program: tests/db/command_test.cc.
+// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -55,6 +56,9 @@ struct Arguments {
   bool is_salvage = false;
   bool is_skipping = false;
   bool is_default_alone = false;
+  bool is_prometheus = false;
+  std::string listen;  // address and port of serve-metrics
+  int timeout_seconds = 5;
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;            // "": the default keyspace
   std::string create, drop;        // names of keyspaces
@@ -115,6 +119,7 @@ void AddMaintenanceCommands(CLI::App& app, Context& context);
 void AddRepairCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);
+void AddMetricsCommands(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);
