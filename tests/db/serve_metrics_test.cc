@@ -62,6 +62,7 @@ class ServeMetricsTest : public ::testing::Test {
     port_ = std::stoi(line.substr(line.rfind(':') + 1));
   }
   int Stop(int signal) {
+    if (server_ <= 0) return -1;  // WHY: kill(-1) would signal every process
     kill(server_, signal);
     int status = 0;
     EXPECT_EQ(waitpid(server_, &status, 0), server_);
