@@ -263,6 +263,18 @@ class CInterfaceDb final : public DB {
     mergedb_free(text);
     return true;
   }
+  Result<std::vector<Metric>> Metrics() override {
+    std::vector<Metric> metrics;
+    const auto take = [](void* state, const mergedb_metric* given) {
+      static_cast<std::vector<Metric>*>(state)->push_back(
+          {given->name, given->unit, static_cast<MetricType>(given->type), given->help, given->value});
+      return int32_t{1};
+    };
+    mergedb_error error;
+    (void)mergedb_metrics(handle_, take, &metrics, &error);
+    RETURN_IF_ERROR(StatusOf(error));
+    return metrics;
+  }
   Status CheckIntegrity() override { return Call(mergedb_check); }
   Status Close() override {
     if (is_closed_) return {};

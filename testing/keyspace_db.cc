@@ -72,6 +72,7 @@ class KeyspaceDb final : public DB {
     return whole_->ApproximateSizes(tenant_, ranges);
   }
   bool GetProperty(std::string_view name, std::string* value) override { return whole_->GetProperty(name, value); }
+  Result<std::vector<Metric>> Metrics() override { return whole_->Metrics(); }
   Status CheckIntegrity() override { return whole_->CheckIntegrity(); }
   Status Close() override { return whole_->Close(); }
 

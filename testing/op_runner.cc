@@ -622,11 +622,16 @@ void OpRunner::Properties(const Op&) {
     if (text.size() > 0 && std::string_view(name) == "errors") Fail("background error: " + text);
   }
   std::istringstream counters(text);
+  const Result<std::vector<Metric>> metrics = db_->Metrics();
+  if (!metrics) return Fail("Metrics: " + metrics.status().ToString());
+  auto metric = metrics->begin();
   std::string name, number, alone;
   while (counters >> name >> number) {
+    if (metric == metrics->end() || metric++->name != name) Fail("Metrics does not have " + name + " at its place");
     if (!db_->GetProperty("mergedb." + name, &alone)) Fail("no property mergedb." + name);
     if (number.find_first_not_of("0123456789") != std::string::npos) Fail("counter " + name + " is " + number);
   }
+  if (metric != metrics->end()) Fail("Metrics has more than the property mergedb.counters");
   if (db_->GetProperty("mergedb.nonsense", &text) || db_->GetProperty("counters", &text))
     Fail("an unknown property is known");
 }

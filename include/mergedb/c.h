@@ -609,6 +609,31 @@ MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* na
 /* Reads and checks every byte of every live table and blob file. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
 
+/* ---- metrics: include/mergedb/metrics.h --------------------------------------------------------------------------- */
+
+enum {
+  MERGEDB_COUNTER = 1, /* only grows; 0 after each open, and again where its help says so */
+  MERGEDB_GAUGE = 2    /* a present value, which grows and shrinks, or a maximum */
+};
+
+/* A counter or gauge. The texts are static: they live as long as the library is loaded. */
+typedef struct mergedb_metric {
+  size_t struct_size; /* set by the library; a field beyond it does not exist */
+  const char* name;   /* lower-case letters, digits and "_" */
+  const char* unit;   /* of the value: "count", "bytes", "nanoseconds", "nanoseconds per KiB" or "0 or 1" */
+  const char* help;   /* one sentence: what the value says */
+  int32_t type;       /* MERGEDB_COUNTER or MERGEDB_GAUGE */
+  uint64_t value;
+} mergedb_metric;
+
+/* Calls `take` for each metric of the database, by the calling thread, in the order of property "mergedb.counters". If
+ * `take` returns 0, the call ends with ABORTED. The struct belongs to the library and lives for one call of `take`.
+ * `state` is passed on; it may be NULL. `take` must not close the database. docs/METRICS.md lists all metrics. A database
+ * that is open read-only has only those of its files and its own reads. For texts: properties "mergedb.stats.json" and
+ * "mergedb.prometheus". */
+MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
+                                              void* state, mergedb_error* error);
+
 /* ---- checkpoints: include/mergedb/checkpoint.h --------------------------------------------------------------------
  *
  *     mergedb_checkpoint_report report = {.struct_size = sizeof report};

@@ -25,6 +25,7 @@
 #include "mergedb/export.h"
 #include "mergedb/iterator.h"
 #include "mergedb/keyspace.h"
+#include "mergedb/metrics.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 #include "mergedb/snapshot.h"
@@ -132,8 +133,15 @@ class MERGEDB_EXPORT DB {
   // "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots", "mergedb.transactions"
   // (open transactions, a line each, oldest first), "mergedb.merge_operators" (names of the program's
   // operators that operands need, a line each), "mergedb.counters" (all counters, lines of "name value"),
-  // "mergedb.<counter>" (one counter, a number).
+  // "mergedb.<counter>" (one counter, a number), "mergedb.stats.json" (path and all counters, one JSON object),
+  // "mergedb.prometheus" (all counters in Prometheus' text format 0.0.4, for an HTTP answer of /metrics).
   virtual bool GetProperty(std::string_view name, std::string* value) = 0;
+
+  // The present values of all counters and gauges, with units and explanations (mergedb/metrics.h), in the order of
+  // "mergedb.counters". A database that is open read-only has only those of its files and its own reads. The values are
+  // read one after the other while other threads go on. Errors: ShuttingDown, and NotSupported from another
+  // implementation of DB.
+  virtual Result<std::vector<Metric>> Metrics();
 
   // Reads and checks every byte of every live table and blob file. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;

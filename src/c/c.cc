@@ -272,6 +272,25 @@ mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value,
   });
 }
 
+mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric), void* state,
+                             mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
+    ASSIGN_OR_RETURN(const std::vector<Metric> metrics, database.db().Metrics());
+    for (const Metric& metric : metrics) {
+      // The texts of a Metric are string literals (db/metrics.cc), so a NUL follows each.
+      const mergedb_metric given = {.struct_size = sizeof given,
+                                    .name = metric.name.data(),
+                                    .unit = metric.unit.data(),
+                                    .help = metric.help.data(),
+                                    .type = static_cast<int32_t>(metric.type),
+                                    .value = metric.value};
+      if (take(state, &given) == 0) return Status::Aborted("the callback ended mergedb_metrics");
+    }
+    return Status::Ok();
+  });
+}
+
 mergedb_code mergedb_check(mergedb_db db, mergedb_error* error) {
   return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().CheckIntegrity(); });
 }

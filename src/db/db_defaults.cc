@@ -1,4 +1,4 @@
-// The defaults of class DB, for other implementations of it: no named keyspaces.
+// The defaults of class DB, for other implementations of it: no named keyspaces, no metrics.
 #include "mergedb/db.h"
 
 namespace mergedb {
@@ -44,5 +44,7 @@ Status DB::CompactRange(Keyspace keyspace, const std::string_view* lower, const 
 std::vector<uint64_t> DB::ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) {
   return keyspace.is_default() ? ApproximateSizes(ranges) : std::vector<uint64_t>(ranges.size(), 0);
 }
+
+Result<std::vector<Metric>> DB::Metrics() { return Status::NotSupported("this database has no metrics"); }
 
 }  // namespace mergedb

@@ -5,7 +5,6 @@
 #include "base/bytes.h"
 #include "base/schedule_point.h"
 #include "db/integrity.h"
-#include "db/properties.h"
 #include "db/write_checks.h"
 #include "read/next_step.h"
 
@@ -123,15 +122,18 @@ std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vec
   return access_.ApproximateSizes(keyspace, ranges);
 }
 
-bool DbImpl::GetProperty(std::string_view name, std::string* value) {
-  return PrintProperty({.store = *store_,
-                        .tree = *tree_,
-                        .epochs = epochs_,
-                        .writers = writers_,
-                        .background = background_.get(),
-                        .recovery_report = recovery_report_},
-                       name, value);
+PropertySources DbImpl::Sources() const {
+  return {.store = *store_,
+          .tree = *tree_,
+          .epochs = epochs_,
+          .writers = writers_,
+          .background = background_.get(),
+          .recovery_report = recovery_report_};
 }
+
+bool DbImpl::GetProperty(std::string_view name, std::string* value) { return PrintProperty(Sources(), name, value); }
+
+Result<std::vector<Metric>> DbImpl::Metrics() { return ListMetrics(Sources()); }
 
 Status DbImpl::CheckIntegrity() {
   RETURN_IF_ERROR(store_->CheckOpen());

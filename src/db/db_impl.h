@@ -18,6 +18,7 @@
 #include "db/commit_checks.h"
 #include "db/keyspace_access.h"
 #include "db/keyspace_catalog.h"
+#include "db/properties.h"
 #include "db/recovered_tree.h"
 #include "db/store.h"
 #include "db/transaction_host.h"
@@ -72,6 +73,7 @@ class DbImpl final : public DB {
     return ApproximateSizes(Keyspace(), ranges);
   }
   bool GetProperty(std::string_view name, std::string* value) override;
+  Result<std::vector<Metric>> Metrics() override;
   Status CheckIntegrity() override;
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);
@@ -115,6 +117,7 @@ class DbImpl final : public DB {
   // As Start, if a part of the MANIFEST was dropped.
   Status StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
   void StartBackground() noexcept;
+  PropertySources Sources() const;
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> file_lock_;  // null after Close, and if the database is open read-only

@@ -3,8 +3,10 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <optional>
 
-#include "base/wait_counter.h"
+#include "db/metrics.h"
+#include "db/metrics_text.h"
 
 namespace mergedb::db {
 namespace {
@@ -20,119 +22,13 @@ __attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* 
   *text += line;
 }
 
-uint64_t RangeDeletesIn(const read::SuperVersion& super_version) {
-  uint64_t count = super_version.active->range_deletes().count();
-  for (const auto& immutable : super_version.immutable) count += immutable->range_deletes().count();
-  return count;
-}
-
-// Lines of counters, "name value".
-class Lines {
- public:
-  void Put(const char* name, uint64_t value) { Print(&text_, "%s %" PRIu64 "\n", name, value); }
-  void PutWaits(const std::string& cause, const base::WaitCounter& waits) {
-    Put((cause + "_waits").c_str(), waits.count());
-    Put((cause + "_wait_nanos").c_str(), waits.nanos());
-    Put((cause + "_wait_nanos_max").c_str(), waits.nanos_max());
-  }
-  std::string text() && { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-void PutTreeCounters(const Store& store, const read::SuperVersion& super_version, Lines* lines) {
-  const version::Version& version = *super_version.version;
-  lines->Put("entries_in_tables", version.entries());
-  lines->Put("range_tombstones_in_tables", version.range_tombstones());
-  lines->Put("range_deletes_in_memory", RangeDeletesIn(super_version));
-  lines->Put("tables", version.file_count());
-  lines->Put("table_bytes_live", version.bytes());
-  lines->Put("table_bytes_on_disk", store.obsolete->table_bytes());
-  lines->Put("blob_files", version.blob_files().size());
-  lines->Put("blob_bytes_live", version.value_bytes());
-  lines->Put("blob_bytes_garbage", version.garbage_bytes());
-  lines->Put("blob_bytes_on_disk", store.obsolete->blob_file_bytes());
-  lines->Put("runs", version.runs().size());
-  lines->Put("sequence", store.snapshots->published());
-  lines->Put("block_cache_bytes", store.blocks.bytes());
-  lines->Put("block_cache_hits", store.blocks.hits());
-  lines->Put("block_cache_misses", store.blocks.misses());
-  lines->Put("tables_open", store.tables->open_tables());
-  lines->Put("blob_files_open", store.values.open_files());
-  lines->Put("table_memory_bytes", store.tables->memory_bytes());
-  lines->Put("snapshots_open", store.snapshots->oldest().count);
-  lines->Put("transactions_open", store.transactions->count());
-}
-
-void PutWriteCounters(const PropertySources& sources, const read::SuperVersion& super_version, Lines* lines) {
-  const WriteHost::Counters& counted = sources.writers.counters();
-  const auto log = sources.epochs.Current();
-  uint64_t memtable_bytes = super_version.active->bytes_held();
-  for (const auto& immutable : super_version.immutable) memtable_bytes += immutable->bytes_held();
-  lines->Put("memtables", 1 + super_version.immutable.size());
-  lines->Put("memtable_bytes", memtable_bytes);
-  lines->Put("wal_buffer_bytes", sources.store.memory.wal_buffer_bytes);
-  lines->Put("wal_buffer_is_mapped", log->is_mapped());
-  lines->Put("wal_bytes_on_disk", log->bytes_on_disk());
-  const auto& logged = log->counters();
-  lines->Put("wal_bytes_appended", logged.bytes_appended);
-  lines->Put("wal_bytes_written", logged.bytes_written);
-  lines->Put("wal_writes", logged.writes);
-  lines->Put("wal_syncs", logged.syncs);
-  lines->Put("wal_segments_created", logged.segments_created);
-  lines->Put("wal_segments_recycled", logged.segments_reused);
-  lines->Put("wal_resumes", counted.resumes);
-  const auto& written = sources.writers.queue().counters();
-  lines->Put("writes", written.writes);
-  lines->Put("records_written", written.records);
-  lines->Put("write_groups", written.groups);
-  lines->Put("write_delay_nanos_per_kib", sources.writers.write_delay().rate());
-  // Causes of writers' waits: write delay, room in the WAL buffer, a new WAL segment, memory for unflushed
-  // writes.
-  lines->PutWaits("write_delay", sources.writers.write_delay().waits());
-  lines->PutWaits("wal_buffer", logged.wal_buffer_waits);
-  lines->PutWaits("segment", logged.segment_waits);
-  lines->PutWaits("memory", counted.memory_waits);
-}
-
-void PutBackgroundCounters(const PropertySources& sources, Lines* lines) {
-  const auto& work = sources.background->counters();
-  lines->Put("flushes", work.flushes);
-  lines->Put("flush_bytes", work.flush_bytes);
-  lines->Put("flush_nanos", work.flush_nanos);
-  lines->Put("compactions", work.jobs);
-  lines->Put("compactions_failed", work.jobs_failed);
-  lines->Put("moves", work.moves);
-  lines->Put("compaction_bytes_read", work.compaction_bytes_read);
-  lines->Put("compaction_bytes_written", work.compaction_bytes_written);
-  lines->Put("compaction_bytes_unread", work.compaction_bytes_unread);
-  lines->Put("compaction_entries_in", work.compaction_entries_in);
-  lines->Put("compaction_entries_out", work.compaction_entries_out);
-  lines->Put("compaction_nanos", work.compaction_nanos);
-  lines->Put("blob_bytes_moved", work.blob_bytes_moved);
-  lines->Put("files_removed", work.files_removed + sources.tree.recycled_files.removed());
-  lines->Put("files_recycled", sources.tree.recycled_files.reused());
-  lines->Put("space_bound_bytes", sources.background->controller().limit_bytes());
-  lines->Put("unreleased_bytes", sources.tree.version_set.unreleased_bytes());
-  lines->Put("tombstone_scan_compactions", work.tombstone_scan_compactions);
-  lines->Put("runs_max", work.runs_max);
-  lines->Put("compactions_at_once_max", work.compactions_at_once_max);
-  lines->Put("manifest_commits", sources.tree.committer.commits());
-  lines->Put("manifest_bytes", sources.tree.committer.manifest_bytes());
-  lines->Put("errors", sources.writers.counters().errors);
-}
-
-// The list of all counters. PrintProperty looks up single counters in it.
-std::string CountersText(const PropertySources& sources) {
-  const read::SuperVersionPtr super_version = sources.tree.version_set.Current();
-  Lines lines;
-  PutTreeCounters(sources.store, *super_version, &lines);
-  if (sources.background != nullptr) {
-    PutWriteCounters(sources, *super_version, &lines);
-    PutBackgroundCounters(sources, &lines);
-  }
-  return std::move(lines).text();
+MetricSources MetricsOf(const PropertySources& sources) {
+  return {.store = sources.store,
+          .tree = sources.tree,
+          .writers = sources.writers,
+          .background = sources.background,
+          .super_version = sources.tree.version_set.Current(),
+          .log = sources.background == nullptr ? nullptr : sources.epochs.Current()};
 }
 
 std::string StatsText(const PropertySources& sources) {
@@ -196,16 +92,22 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
   } else if (name == "transactions") {
     *value = sources.store.transactions->Text(sources.store.options.env.clock->NowNanos());
   } else if (name == "counters") {
-    *value = CountersText(sources);
+    *value = CountersText(ReadMetrics(MetricsOf(sources)));
+  } else if (name == "stats.json") {
+    *value = StatsJson(sources.store.directory, ReadMetrics(MetricsOf(sources)));
+  } else if (name == "prometheus") {
+    *value = PrometheusText(sources.store.directory, ReadMetrics(MetricsOf(sources)));
   } else {
-    const std::string counters = "\n" + CountersText(sources);
-    const std::string key = "\n" + std::string(name) + " ";
-    const size_t at = counters.find(key);
-    if (at == std::string::npos) return false;
-    const size_t begin = at + key.size();
-    *value = counters.substr(begin, counters.find('\n', begin) - begin);
+    const std::optional<uint64_t> metric = ReadMetric(MetricsOf(sources), name);
+    if (!metric) return false;
+    *value = std::to_string(*metric);
   }
   return true;
+}
+
+Result<std::vector<Metric>> ListMetrics(const PropertySources& sources) {
+  RETURN_IF_ERROR(sources.store.CheckOpen());
+  return ReadMetrics(MetricsOf(sources));
 }
 
 }  // namespace mergedb::db

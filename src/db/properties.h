@@ -1,14 +1,17 @@
-// DB::GetProperty: texts for people; "mergedb.counters" and "mergedb.<counter>" for programs.
+// DB::GetProperty: texts for people, and metrics for programs (db/metrics.h, db/metrics_text.h). DB::Metrics.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "db/background.h"
 #include "db/store.h"
 #include "db/tree.h"
 #include "db/wal_epochs.h"
 #include "db/write_host.h"
+#include "mergedb/metrics.h"
+#include "mergedb/result.h"
 
 namespace mergedb::db {
 
@@ -23,5 +26,7 @@ struct PropertySources {
 
 // False if there is no property `name`. THREADS: any.
 bool PrintProperty(const PropertySources& sources, std::string_view name, std::string* value);
+// ShuttingDown if the database is closed. THREADS: any.
+Result<std::vector<Metric>> ListMetrics(const PropertySources& sources);
 
 }  // namespace mergedb::db

@@ -12,8 +12,9 @@
 //   leveldb_commands.cc   convert, export-leveldb       keyspace_commands.cc  keyspaces
 //   table_command.cc      sst                           blob_command.cc       blob
 //   wal_command.cc        wal                           manifest_command.cc   manifest
+//   metrics_commands.cc   metrics, serve-metrics        http_server.cc        the server of serve-metrics
 //
-// Test, from outside of the program: tests/db/command_test.cc.
+// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -57,6 +58,9 @@ struct Arguments {
   bool is_salvage = false;
   bool is_skipping = false;
   bool is_default_alone = false;
+  bool is_prometheus = false;
+  std::string listen;  // address and port of serve-metrics
+  int timeout_seconds = 5;
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;            // "": the default keyspace
   std::string create, drop;        // names of keyspaces
@@ -127,6 +131,7 @@ void AddTableCommand(CLI::App& app, Context& context);
 void AddBlobCommand(CLI::App& app, Context& context);
 void AddWalCommand(CLI::App& app, Context& context);
 void AddManifestCommand(CLI::App& app, Context& context);
+void AddMetricsCommands(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

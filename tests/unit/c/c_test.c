@@ -305,6 +305,43 @@ static void verifies_and_repairs(void) {
   EXPECT_CODE(mergedb_destroy(path, &error), MERGEDB_NOT_FOUND);
 }
 
+struct seen_metrics {
+  int count, count_max;
+  uint64_t writes;
+};
+
+static int32_t see_metric(void* state, const mergedb_metric* metric) {
+  struct seen_metrics* seen = state;
+  EXPECT(metric->struct_size == sizeof *metric);
+  EXPECT(strlen(metric->name) > 0 && strlen(metric->unit) > 0 && strlen(metric->help) > 0);
+  EXPECT(strspn(metric->name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(metric->name));
+  EXPECT(metric->type == MERGEDB_COUNTER || metric->type == MERGEDB_GAUGE);
+  if (strcmp(metric->name, "writes") == 0) {
+    EXPECT(strcmp(metric->unit, "count") == 0 && metric->type == MERGEDB_COUNTER);
+    seen->writes = metric->value;
+  }
+  return ++seen->count < seen->count_max;
+}
+
+static void lists_metrics(void) {
+  mergedb_db db = open_fresh();
+  for (int i = 0; i < 3; ++i) EXPECT_OK(put(db, "k", "v"));
+  struct seen_metrics seen = {.count_max = 1000};
+  EXPECT_OK(mergedb_metrics(db, see_metric, &seen, &error));
+  EXPECT(seen.count > 60 && seen.writes == 3);
+  struct seen_metrics few = {.count_max = 2};
+  EXPECT_CODE(mergedb_metrics(db, see_metric, &few, &error), MERGEDB_ABORTED);
+  EXPECT(few.count == 2);
+  EXPECT_CODE(mergedb_metrics(db, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  char* text = NULL;
+  EXPECT_OK(mergedb_get_property(db, "mergedb.prometheus", &text, &error));
+  EXPECT(strstr(text, "\n# TYPE mergedb_writes_total counter\n") != NULL);
+  mergedb_free(text);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_metrics(db, see_metric, &seen, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_destroy(path, &error));
+}
+
 static int destroyed_comparators;
 static int reversed(void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
   (void)state;
@@ -988,6 +1025,7 @@ int main(int argc, char** argv) {
   reads_many_entries_by_one_call();
   reads_as_of_a_snapshot();
   verifies_and_repairs();
+  lists_metrics();
   keeps_a_callers_order();
   tells_a_callers_logger();
   merges_without_reading();

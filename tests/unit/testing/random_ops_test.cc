@@ -146,6 +146,7 @@ class Liar : public DB {
     return honest_->ApproximateSizes(ranges);
   }
   bool GetProperty(std::string_view name, std::string* value) override { return honest_->GetProperty(name, value); }
+  Result<std::vector<Metric>> Metrics() override { return honest_->Metrics(); }
   Status CheckIntegrity() override { return honest_->CheckIntegrity(); }
   Status Close() override { return honest_->Close(); }
 

@@ -1,0 +1,110 @@
+// The verbs metrics and serve-metrics. They change nothing.
+#include <algorithm>
+
+#include "command.h"
+#include "http_server.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr const char* kPage = "/metrics";
+
+std::string Property(DB& db, const char* name) {
+  std::string text;
+  db.GetProperty(name, &text);
+  return text;
+}
+
+int RunMetrics(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  if (arguments.is_json) {
+    Print(Property(*db, "mergedb.stats.json") + "\n");
+    return Finish(*db, kOk);
+  }
+  if (arguments.is_prometheus) {
+    Print(Property(*db, "mergedb.prometheus"));
+    return Finish(*db, kOk);
+  }
+  const Result<std::vector<Metric>> metrics = db->Metrics();
+  if (!metrics) return Finish(*db, Fail(metrics.status()));
+  size_t width = 0;
+  for (const Metric& metric : *metrics) width = std::max(width, metric.name.size());
+  for (const Metric& metric : *metrics) {
+    std::string line(metric.name);
+    line.resize(width + 2, ' ');
+    Print(line + std::to_string(metric.value) + " " + std::string(metric.unit) + "\n");
+  }
+  return Finish(*db, kOk);
+}
+
+HttpAnswer ReadPage(const std::string& directory) {
+  const auto db = OpenDatabase(directory, OpenMode::kReadOnly);
+  if (db == nullptr) return {.code = 503, .body = "the database cannot be opened; the server's stderr says why\n"};
+  HttpAnswer answer{.content_type = "text/plain; version=0.0.4; charset=utf-8",
+                    .body = Property(*db, "mergedb.prometheus")};
+  if (const Status status = db->Close(); !status.ok()) Fail(status);
+  return answer;
+}
+
+int RunServeMetrics(Arguments& arguments) {
+  Result<HttpServer> server = HttpServer::Listen(arguments.listen);
+  if (!server) return Fail(server.status().IsInvalidArgument() ? kUsage : kError, server.status().ToString());
+  // WHY before the first request: a wrong directory should not wait for it.
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  if (const int exit = Finish(*db, kOk); exit != kOk) return exit;
+  Print("listening on http://" + server->address() + kPage + "\n");
+  if (std::fflush(stdout) != 0) return Fail(kError, "cannot write to stdout");
+  const Status status = server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory); });
+  return status.ok() ? kOk : Fail(status);
+}
+
+}  // namespace
+
+void AddMetricsCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* metrics = AddVerb(
+      app, context,
+      {"metrics", "metrics DIR [--json | --prometheus]", "Print counters and gauges with their units",
+       "The database is opened read-only, which works beside a process that writes to it. A read-only open knows the\n"
+       "metrics of the tree, of its files and of its own reads. The counters of writes, flushes and compactions are "
+       "in\n"
+       "the process that writes: it reads them with DB::Metrics or the property mergedb.prometheus.\n"
+       "\n"
+       "Examples:\n"
+       "  mergedb metrics /srv/data\n"
+       "  mergedb metrics /srv/data --prometheus > /var/lib/node_exporter/textfile/mergedb.prom",
+       0, 0, RunMetrics});
+  CLI::Option* json = metrics->add_flag("--json", arguments.is_json, "Print one JSON object");
+  metrics->add_flag("--prometheus", arguments.is_prometheus, "Print Prometheus' text exposition format 0.0.4")
+      ->excludes(json);
+
+  CLI::App* serve = AddVerb(
+      app, context,
+      {"serve-metrics", "serve-metrics --listen ADDRESS:PORT DIR [--timeout SECONDS]",
+       "Serve the metrics over HTTP for Prometheus",
+       "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. Each request\n"
+       "opens the database read-only, which reads its WAL, so scrape seldom. The page has only the metrics that a\n"
+       "read-only open knows: of the tree, of its files and of its own reads, but not of writes, flushes and "
+       "compactions\n"
+       "in the process that writes. One request is answered at a time. There is no TLS and no authentication: listen "
+       "on\n"
+       "a loopback address. SIGINT or SIGTERM ends the server with exit code 0. Port 0: the system chooses one; the "
+       "first\n"
+       "line of the output has it.\n"
+       "\n"
+       "Examples:\n"
+       "  mergedb serve-metrics --listen 127.0.0.1:9464 /srv/data\n"
+       "  mergedb serve-metrics --listen '[::1]:0' /srv/data --timeout 2",
+       0, 0, RunServeMetrics});
+  serve->add_option("--listen", arguments.listen, "Numeric address and port")->type_name("ADDRESS:PORT")->required();
+  serve
+      ->add_option("--timeout", arguments.timeout_seconds,
+                   "Seconds that a client may take to send a request; default: 5")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(1, 3600));
+}
+
+}  // namespace mergedb::tool
