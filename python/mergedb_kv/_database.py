@@ -222,7 +222,31 @@ class _Writable(_Readable):
                 self.delete_range(b"", it.key + b"\0")
 
 
-class Keyspace(_native.Store, _Writable):  # type: ignore[misc]
+def _extend(native: type, methods: type) -> type:
+    """A class derived from a native one, with the methods of another class. nanobind 2 allows one base only."""
+
+    def fill(namespace: dict[str, Any]) -> None:
+        for base in reversed(methods.__mro__[:-1]):
+            skipped = ("__dict__", "__weakref__", "__doc__", "__module__")
+            namespace.update({name: value for name, value in vars(base).items() if name not in skipped})
+
+    return types.new_class(native.__name__, (native,), exec_body=fill)
+
+
+if TYPE_CHECKING:
+
+    class _Store(_native.Store, _Writable):  # type: ignore[misc]
+        pass
+
+    class _Reader(_native.Reader, _Readable):  # type: ignore[misc]
+        pass
+
+else:
+    _Store = _extend(_native.Store, _Writable)
+    _Reader = _extend(_native.Reader, _Readable)
+
+
+class Keyspace(_Store):
     """A named ordered map within a database. Database.create_keyspace and open_keyspace make it."""
 
     name: bytes
@@ -239,7 +263,7 @@ class Keyspace(_native.Store, _Writable):  # type: ignore[misc]
         return f"<mergedb_kv.Keyspace {self.name!r}{' (closed)' if self.closed else ''}>"
 
 
-class Snapshot(_native.Reader, _Readable):  # type: ignore[misc]
+class Snapshot(_Reader):
     """A state that stays readable until the snapshot is closed. What it can see stays on disk until then."""
 
     def __init__(self, reader: _native.Reader, snapshot: _native.OpenSnapshot, keyspace: int) -> None:
@@ -260,7 +284,7 @@ class Snapshot(_native.Reader, _Readable):  # type: ignore[misc]
         self.close()
 
 
-class Database(_native.Store, _Writable):  # type: ignore[misc]
+class Database(_Store):
     """An ordered map from bytes to bytes in a directory, which one process uses.
 
     Any thread may call any method at any time, close included. After close, every call raises ClosedError. In a

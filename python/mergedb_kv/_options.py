@@ -36,6 +36,10 @@ class Compression(enum.IntEnum):
     LZ4 = 4
 
 
+#: Options that are int32_t in C.
+_SMALL = ("mode", "style", "compression_upper", "compression_bottom", "bloom_bits_per_key", "open_tables_max")
+
+
 class RepairReport(NamedTuple):
     """Lines for people."""
 
@@ -89,5 +93,7 @@ def numbers(
         if name not in ("bloom_bits_per_key", "blob_value_bytes_min", "wal_sync_interval_ms", "use_mapped_wal_buffer"):
             if value < 0:
                 raise ValueError(f"{name} must not be negative, is {value}")
+        if value >= (1 << 31 if name in _SMALL else 1 << 63):
+            raise ValueError(f"{name} is too large: {value}")
         checked[name] = int(value)
     return checked

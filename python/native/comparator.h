@@ -22,6 +22,10 @@ class CompareHook {
 
   // The engine owns one share and the OpenDatabase the other. Drop takes the GIL.
   void Drop();
+  // After an open that failed: drops the share of the engine, if the engine did not take it.
+  void DropUntaken() {
+    if (owners_.load() == 2) Drop();
+  }
 
  private:
   static int Compare(void* state, const void* a, size_t a_size, const void* b, size_t b_size);

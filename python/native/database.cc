@@ -113,7 +113,10 @@ std::shared_ptr<OpenDatabase> OpenPath(const std::string& path, const nb::dict& 
   }
   mergedb_error error;
   const mergedb_code code = WithoutGil([&] { return mergedb_open(path.c_str(), &options, &opened->handle, &error); });
-  if (code != MERGEDB_OK) opened->is_closed = true;
+  if (code != MERGEDB_OK) {
+    opened->is_closed = true;
+    if (opened->comparator != nullptr) opened->comparator->DropUntaken();
+  }
   Check(code, error, opened->owner);
   return opened;
 }

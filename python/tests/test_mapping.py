@@ -161,6 +161,8 @@ class OpenTest(DatabaseCase):
         self.assertRaises(TypeError, mergedb_kv.open, path, no_such_option=1)
         self.assertRaises(TypeError, mergedb_kv.open, path, memory_bytes="1")
         self.assertRaises(ValueError, mergedb_kv.open, path, memory_bytes=-1)
+        self.assertRaises(ValueError, mergedb_kv.open, path, memory_bytes=1 << 63)
+        self.assertRaises(ValueError, mergedb_kv.open, path, open_tables_max=(1 << 32) + 100)
         self.assertRaises(TypeError, mergedb_kv.open, 12)
         self.assertRaises(ValueError, mergedb_kv.open, "a\0b")
         self.assertRaises(mergedb_kv.InvalidArgumentError, mergedb_kv.open, path, block_bytes=1)
