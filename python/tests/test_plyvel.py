@@ -125,6 +125,7 @@ class PlyvelTest(unittest.TestCase):
         with self.subTest(seed=seed):
             self.check_all_ranges(db, keys)
         self.assertEqual(list(db.iterator(prefix=b"c", include_value=False)), [b"c", b"c1"])
+        self.assertEqual(list(db.iterator(prefix=b"c1", include_value=False)), [b"c1"])
         self.assertEqual(list(db.prefixed_db(b"c").iterator()), [(b"", b"cc"), (b"1", b"c1c1")])
         self.assertEqual(list(db.iterator(prefix=b"c", include_key=False, reverse=True)), [b"c1c1", b"cc"])
         self.assertRaises(TypeError, db.iterator, prefix=b"a", start=b"a")

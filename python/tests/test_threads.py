@@ -199,6 +199,7 @@ class ExitTest(DatabaseCase):
             "db = mergedb_kv.open(sys.argv[1], durability=mergedb_kv.Durability.NO_WAL)\n"
             "scan = iter(db); iterator = db.iterator(); transaction = db.transaction(mergedb_kv.TransactionKind.OPTIMISTIC)\n"
             "db[b'a'] = b'1'\n"
+            "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))\n"  # no other way than atexit closes it
         )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         with mergedb_kv.open(self.path + "2") as db:

@@ -49,8 +49,10 @@ class BatchTest(DatabaseCase):
             batch[b"a"] = b"default"
             batch.put(b"c", b"users again", keyspace=users)
             batch.append(users.batch())
+            batch.merge(b"e", merge.put(b"5"), keyspace=users)
+            batch.delete(b"a", keyspace=users)
             batch[b"d"] = b"default"
-        self.assertEqual(list(users), [b"a", b"b", b"c"])
+        self.assertEqual(list(users), [b"b", b"c", b"e"])
         self.assertEqual(list(self.db), [b"a", b"d"])
 
     def test_delete_range_and_prefix(self):
@@ -68,13 +70,13 @@ class BatchTest(DatabaseCase):
 class SnapshotTest(DatabaseCase):
     def test_a_snapshot_keeps_its_state(self):
         keyspace = self.db.create_keyspace(b"k")
-        self.db[b"a"] = keyspace[b"a"] = b"1"
+        self.db[b"a"], keyspace[b"a"] = b"1", b"in k"
         with self.db.snapshot() as snapshot:
             self.db[b"a"] = keyspace[b"a"] = b"2"
             self.db[b"b"] = b"3"
             self.assertEqual(dict(snapshot), {b"a": b"1"})
             self.assertEqual(len(snapshot), 1)
-            self.assertEqual(snapshot.keyspace(keyspace)[b"a"], b"1")
+            self.assertEqual(snapshot.keyspace(keyspace)[b"a"], b"in k")
             self.assertEqual(snapshot.get_view(b"a"), b"1")
         self.assertRaises(mergedb_kv.ClosedError, snapshot.get, b"a")
         self.assertRaises(mergedb_kv.ClosedError, iter, snapshot)
