@@ -1,0 +1,420 @@
+"""Databases, keyspaces, snapshots and write batches."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import types
+import weakref
+from collections.abc import Iterable, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, cast
+from collections import abc
+
+from . import _native
+from ._errors import Error
+from ._options import Durability, RepairReport, numbers
+from ._transaction import Transaction, TransactionKind
+from ._types import Bytes, Order, PathLike
+from ._views import ITEMS, KEYS, VALUES, Entries, Iterator
+
+T = TypeVar("T")
+
+_MISSING: Any = object()
+#: The memory that a transaction may take, in bytes.
+TRANSACTION_BYTES_MAX = 256 << 20
+
+
+class _Readable:
+    """The reads that Database, Keyspace and Snapshot share."""
+
+    if TYPE_CHECKING:
+        # _native.Reader has these.
+        def get(self, key: Bytes, default: Any = None, **options: bool) -> Any: ...
+        def __getitem__(self, key: Bytes) -> bytes: ...
+
+    def keys(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[bytes]:
+        """The keys from start (inclusive) to stop (exclusive) that begin with prefix. Values are not read."""
+        return Entries(cast(_native.Reader, self), KEYS, start, stop, prefix, reverse)
+
+    def items(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[tuple[bytes, bytes]]:
+        """The keys and values of a range, as in keys()."""
+        return Entries(cast(_native.Reader, self), ITEMS, start, stop, prefix, reverse)
+
+    def values(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[bytes]:
+        """The values of a range, as in keys()."""
+        return Entries(cast(_native.Reader, self), VALUES, start, stop, prefix, reverse)
+
+    def iterator(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        keys_only: bool = False,
+    ) -> Iterator:
+        """An iterator that seeks and moves in both directions, over the same range as keys()."""
+        return Iterator(cast(_native.Reader, self), start, stop, prefix, keys_only)
+
+    def __iter__(self) -> abc.Iterator[bytes]:
+        return iter(self.keys())
+
+    def __reversed__(self) -> abc.Iterator[bytes]:
+        return iter(self.keys(reverse=True))
+
+    def __len__(self) -> int:
+        """The number of keys. The call reads all of them."""
+        return sum(1 for _ in self.keys())
+
+    def __bool__(self) -> bool:
+        """True if there is a key. The call does not count the keys."""
+        return any(True for _ in self.keys())
+
+
+
+class WriteBatch:
+    """Changes that are written atomically: all of them, or none, now and after any crash.
+
+    As a context manager it is written at the end of the block, and discarded after an exception.
+    """
+
+    def __init__(self, store: "_Writable", durability: Optional[Durability] = None) -> None:
+        self._store = store
+        self._durability = durability
+        self._native = _native.Batch()
+
+    def _id(self, keyspace: Optional["Keyspace"]) -> int:
+        return (cast(_native.Store, self._store) if keyspace is None else keyspace).keyspace_id
+
+    def put(self, key: Bytes, value: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self._native.put(key, value, self._id(keyspace))
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self.put(key, value)
+
+    def delete(self, key: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        """Deletes the key. It may be absent."""
+        self._native.delete(key, self._id(keyspace))
+
+    def __delitem__(self, key: Bytes) -> None:
+        """As delete(): a batch reads nothing, so an absent key is no error."""
+        self.delete(key)
+
+    def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        """Deletes the keys from start (inclusive) to stop (exclusive), also those that earlier changes put."""
+        self._native.delete_range(start, stop, self._id(keyspace))
+
+    def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self._native.merge(key, operand, self._id(keyspace))
+
+    def append(self, other: "WriteBatch") -> None:
+        """Adds the changes of another batch after those of this batch."""
+        self._native.append(other._native)
+
+    def clear(self) -> None:
+        self._native.clear()
+
+    def __len__(self) -> int:
+        """The number of changes."""
+        return self._native.count
+
+    @property
+    def bytes(self) -> int:
+        """The size of the changes in the WAL, in bytes."""
+        return self._native.bytes
+
+    def write(self, durability: Optional[Durability] = None) -> None:
+        """Writes the changes. The batch keeps them."""
+        how = self._durability if durability is None else durability
+        cast(_native.Store, self._store)._write(self._native.handle, how)
+
+    def __enter__(self) -> "WriteBatch":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[types.TracebackType],
+    ) -> None:
+        if kind is None and len(self) > 0:
+            self.write()
+
+
+class _Writable(_Readable):
+    """The writes that Database and Keyspace share. MutableMapping's methods that read and then write are not atomic."""
+
+    if TYPE_CHECKING:
+        # _native.Store has these.
+        def put(self, key: Bytes, value: Bytes, *, durability: Optional[int] = None) -> None: ...
+        def delete(self, key: Bytes, *, durability: Optional[int] = None) -> None: ...
+        def delete_range(self, start: Bytes, stop: Bytes, *, durability: Optional[int] = None) -> None: ...
+        def __contains__(self, key: object) -> bool: ...
+        def __setitem__(self, key: Bytes, value: Bytes) -> None: ...
+
+    def __delitem__(self, key: Bytes) -> None:
+        """Deletes the key; KeyError if it is absent. delete() does not read the key first."""
+        if key not in self:
+            raise KeyError(key)
+        self.delete(key)
+
+    def batch(self, *, durability: Optional[Durability] = None) -> WriteBatch:
+        """A batch whose changes are for this keyspace, unless they name another one."""
+        return WriteBatch(self, durability)
+
+    def pop(self, key: Bytes, default: Any = _MISSING) -> Any:
+        value = self.get(key)
+        if value is not None:
+            self.delete(key)
+            return value
+        if default is _MISSING:
+            raise KeyError(key)
+        return default
+
+    def popitem(self) -> tuple[bytes, bytes]:
+        """Removes and returns the first entry."""
+        for key, value in self.items():
+            self.delete(key)
+            return key, value
+        raise KeyError("the database has no keys")
+
+    def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
+        value = self.get(key)
+        if value is not None:
+            return cast(bytes, value)
+        self.put(key, default)
+        return bytes(default)
+
+    def update(self, other: Union[Mapping[bytes, Bytes], Iterable[tuple[Bytes, Bytes]]] = ()) -> None:
+        """Writes all entries atomically, by one batch."""
+        pairs: Any = other
+        if hasattr(other, "keys"):
+            mapping = cast(Mapping[bytes, Bytes], other)
+            pairs = mapping.items() if hasattr(other, "items") else ((key, mapping[key]) for key in mapping.keys())
+        with self.batch() as batch:
+            for key, value in pairs:
+                batch.put(key, value)
+
+    def clear(self) -> None:
+        """Deletes all keys, by one write."""
+        with self.iterator(keys_only=True) as it:
+            if it.seek_to_last():
+                self.delete_range(b"", it.key + b"\0")
+
+
+def _extend(native: type, methods: type) -> type:
+    """A class derived from a native one, with the methods of another class. nanobind 2 allows one base only."""
+
+    def fill(namespace: dict[str, Any]) -> None:
+        for base in reversed(methods.__mro__[:-1]):
+            skipped = ("__dict__", "__weakref__", "__doc__", "__module__")
+            namespace.update({name: value for name, value in vars(base).items() if name not in skipped})
+
+    return types.new_class(native.__name__, (native,), exec_body=fill)
+
+
+if TYPE_CHECKING:
+
+    class _Store(_native.Store, _Writable):  # type: ignore[misc]
+        pass
+
+    class _Reader(_native.Reader, _Readable):  # type: ignore[misc]
+        pass
+
+else:
+    _Store = _extend(_native.Store, _Writable)
+    _Reader = _extend(_native.Reader, _Readable)
+
+
+class Keyspace(_Store):
+    """A named ordered map within a database. Database.create_keyspace and open_keyspace make it."""
+
+    name: bytes
+
+    def __init__(self, parent: "Database", name: bytes, id: int) -> None:
+        super().__init__(parent, id)
+        self.name = name
+
+    def clear(self) -> None:
+        """Deletes all keys, by one write."""
+        self._keyspace_write(False, self.keyspace_id, None)
+
+    def __repr__(self) -> str:
+        return f"<mergedb_kv.Keyspace {self.name!r}{' (closed)' if self.closed else ''}>"
+
+
+class Snapshot(_Reader):
+    """A state that stays readable until the snapshot is closed. What it can see stays on disk until then."""
+
+    def __init__(self, reader: _native.Reader, snapshot: _native.OpenSnapshot, keyspace: int) -> None:
+        super().__init__(reader, snapshot, keyspace)
+        self._snapshot = snapshot
+
+    def keyspace(self, keyspace: Keyspace) -> "Snapshot":
+        """The same state of a keyspace. Closing either of the two closes both."""
+        return Snapshot(self, self._snapshot, keyspace.keyspace_id)
+
+    def close(self) -> None:
+        self._snapshot.close()
+
+    def __enter__(self) -> "Snapshot":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class Database(_Store):
+    """An ordered map from bytes to bytes in a directory, which one process uses.
+
+    Any thread may call any method at any time, close included. After close, every call raises ClosedError. In a
+    child process, after a fork, every call raises ForkedError.
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        durability: Durability = Durability.PROCESS_CRASH,
+        comparator: Optional[Order] = None,
+        comparator_name: Optional[bytes] = None,
+        **options: Any,
+    ) -> None:
+        if (comparator is None) != (comparator_name is None):
+            raise ValueError("comparator and comparator_name must be given together")
+        if comparator is not None and not callable(comparator):
+            raise TypeError("comparator must be callable")
+        name = b"" if comparator_name is None else comparator_name
+        encoded = os.fsencode(path)
+        if b"\0" in encoded:
+            raise ValueError("the path has a null byte")
+        super().__init__(encoded, numbers(**options), comparator, name)
+        self.path: PathLike = path
+        self.durability = durability
+        _open_databases.add(self)
+
+    @property
+    def durability(self) -> Durability:
+        """The durability of writes that name none."""
+        return Durability(self._durability)
+
+    @durability.setter
+    def durability(self, value: Durability) -> None:
+        self._durability = int(Durability(value))
+
+    def close(self) -> None:
+        """Makes the WAL durable and releases the directory. Waits for calls of other threads. May be repeated."""
+        self._close()
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self, self._take_snapshot(), 0)
+
+    def create_keyspace(self, name: Bytes, *, exist_ok: bool = False) -> Keyspace:
+        """Creates a keyspace. If the name exists: the existing keyspace if exist_ok, else InvalidArgumentError."""
+        return Keyspace(self, bytes(name), self._open_keyspace(name, True, exist_ok))
+
+    def open_keyspace(self, name: Bytes) -> Keyspace:
+        """NotFoundError if no keyspace has this name."""
+        return Keyspace(self, bytes(name), self._open_keyspace(name, False, False))
+
+    def keyspaces(self) -> list[bytes]:
+        """The names of the keyspaces, sorted."""
+        return self._list_keyspaces()
+
+    def drop_keyspace(self, keyspace: Union[Keyspace, Bytes]) -> None:
+        """Removes a keyspace with all of its keys, by one write."""
+        if not isinstance(keyspace, Keyspace):
+            keyspace = self.open_keyspace(keyspace)
+        self._keyspace_write(True, keyspace.keyspace_id, None)
+
+    def transaction(
+        self,
+        kind: TransactionKind = TransactionKind.SINGLE_WRITER,
+        *,
+        durability: Optional[Durability] = None,
+        bytes_max: int = TRANSACTION_BYTES_MAX,
+        timeout: Optional[float] = None,
+        name: str = "",
+    ) -> Transaction:
+        """Begins a transaction.
+
+        timeout: how long a single writer waits for the previous one, in seconds; BusyError after that.
+        """
+        how = self.durability if durability is None else durability
+        return Transaction(self, kind, how, bytes_max, timeout, name)
+
+    def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
+        """Copies the database into the absent or empty directory `target`, while it is read and written."""
+        self._checkpoint(os.fsdecode(target), may_link)
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mergedb_kv.Database {self.path!r}{' (closed)' if self.closed else ''}>"
+
+
+Mapping.register(Snapshot)
+MutableMapping.register(Database)
+MutableMapping.register(Keyspace)
+
+_open_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Closes every open database before the interpreter ends."""
+    for database in list(_open_databases):
+        try:
+            database.close()
+        except Error:
+            pass
+
+
+def open(path: PathLike, **options: Any) -> Database:
+    """Opens the database in the directory `path`, or creates it.
+
+    Options: mode, durability (of writes that name none), style, memory_bytes, write_buffer_bytes, compression,
+    bottom_compression, bloom_bits_per_key, open_tables_max, block_bytes, write_delay_us_max,
+    finish_compactions_on_close, use_mapped_wal_buffer, blob_value_bytes_min, wal_sync_interval_ms, comparator and
+    comparator_name. The header include/mergedb/options.h describes them.
+    """
+    return Database(path, **options)
+
+
+def destroy(path: PathLike) -> None:
+    """Removes the files of a database, and the directory if it is empty then. NotFoundError if there is none."""
+    _native.destroy(os.fsencode(path))
+
+
+def verify(path: PathLike) -> RepairReport:
+    """Finds every damage of a database that no process has open, and changes nothing."""
+    return RepairReport(*_native.run_repair(os.fsencode(path), False, False))
+
+
+def repair(path: PathLike, *, dry_run: bool = False) -> RepairReport:
+    """Repairs a database so that it opens again. Damaged files are moved to `lost` in its directory."""
+    return RepairReport(*_native.run_repair(os.fsencode(path), True, dry_run))

@@ -1,0 +1,151 @@
+"""Transactions and their cursors."""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import TYPE_CHECKING, Optional, TypeVar, Union, cast
+
+from . import _native
+from ._errors import AbortedError, ClosedError, ConflictError
+from ._options import Durability
+from ._types import Bytes
+
+if TYPE_CHECKING:
+    from ._database import Keyspace
+
+T = TypeVar("T")
+
+_WAIT_FOREVER = 0
+_MISSING = object()
+
+
+class TransactionKind(enum.IntEnum):
+    """The header include/mergedb/transaction.h describes the kinds. All of them are serializable."""
+
+    #: One at a time. Every other write waits until it ends. It never conflicts.
+    SINGLE_WRITER = 0
+    #: Any number at a time. The commit raises ConflictError if another write has changed what it read.
+    OPTIMISTIC = 1
+    READ_ONLY = 2
+
+
+def _id(keyspace: Optional["Keyspace"]) -> int:
+    return 0 if keyspace is None else keyspace.keyspace_id
+
+
+class Cursor(_native.Cursor):
+    """A cursor over the keys that a transaction sees. Each move returns True if it reached a key.
+
+    After a write of the transaction, call current() before key and value.
+    """
+
+    def entry(self) -> tuple[bytes, bytes]:
+        """The key and the value at which the cursor stands."""
+        return self.key, self.value
+
+
+class Transaction:
+    """Reads one state, together with its own writes, and commits all of its writes atomically, or none.
+
+    As a context manager it commits at the end of the block, and rolls back after an exception.
+    One thread at a time may use it.
+    """
+
+    def __init__(
+        self,
+        reader: _native.Reader,
+        kind: TransactionKind,
+        durability: Durability,
+        bytes_max: int,
+        timeout: Optional[float],
+        name: str,
+    ) -> None:
+        wait_us = _WAIT_FOREVER if timeout is None else max(1, int(timeout * 1_000_000))
+        self._native = _native.Transaction(reader, int(kind), int(durability), bytes_max, wait_us, name)
+        self._is_open = True
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def get(self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional["Keyspace"] = None) -> Union[bytes, T, None]:
+        return cast("Union[bytes, T, None]", self._native.get(key, default, _id(keyspace)))
+
+    def __getitem__(self, key: Bytes) -> bytes:
+        value = self._native.get(key, _MISSING, 0)
+        if value is _MISSING:
+            raise KeyError(key)
+        return cast(bytes, value)
+
+    def __contains__(self, key: Bytes) -> bool:
+        return self._native.get(key, None, 0) is not None
+
+    def put(self, key: Bytes, value: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self._native.put(key, value, _id(keyspace))
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self._native.put(key, value)
+
+    def delete(self, key: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        """Deletes the key. It may be absent."""
+        self._native.delete(key, _id(keyspace))
+
+    def __delitem__(self, key: Bytes) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self._native.delete(key)
+
+    def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self._native.delete_range(start, stop, _id(keyspace))
+
+    def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self._native.merge(key, operand, _id(keyspace))
+
+    def cursor(self, *, keyspace: Optional["Keyspace"] = None) -> Cursor:
+        return Cursor(self._native, _id(keyspace))
+
+    def set_savepoint(self) -> None:
+        self._native.set_savepoint()
+
+    def rollback_to_savepoint(self) -> None:
+        """Undoes every write since the newest savepoint, and removes that savepoint."""
+        self._native.rollback_to_savepoint()
+
+    def release_savepoint(self) -> None:
+        """Removes the newest savepoint and keeps the writes."""
+        self._native.release_savepoint()
+
+    def commit(self) -> None:
+        """Commits and ends the transaction, also if the call raises."""
+        self._is_open = False
+        try:
+            self._native.commit()
+        except ConflictError as error:
+            found = self._native.conflict()
+            error.key = None if found is None else found[1]
+            raise
+
+    def rollback(self) -> None:
+        """Ends the transaction without its writes. Does nothing if it has ended."""
+        self._is_open = False
+        try:
+            self._native.rollback()
+        except (AbortedError, ClosedError):
+            pass
+
+    def __enter__(self) -> "Transaction":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[types.TracebackType],
+    ) -> None:
+        if not self._is_open:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()

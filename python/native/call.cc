@@ -1,0 +1,61 @@
+#include "call.h"
+
+#include <cstring>
+
+namespace mergedb::python {
+
+namespace {
+
+// Never destroyed: the interpreter may end first.
+nb::object* error_factory = nullptr;
+
+}  // namespace
+
+Input::Input(nb::handle object) {
+  if (PyBytes_Check(object.ptr())) {
+    char* data = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(object.ptr(), &data, &size) != 0) throw nb::python_error();
+    bytes_ = nb::borrow(object);
+    data_ = data;
+    size_ = static_cast<size_t>(size);
+    return;
+  }
+  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  has_buffer_ = true;
+  data_ = buffer_.buf;
+  size_ = static_cast<size_t>(buffer_.len);
+}
+
+Input::Input(Input&& other) noexcept
+    : buffer_(other.buffer_),
+      data_(other.data_),
+      size_(other.size_),
+      bytes_(std::move(other.bytes_)),
+      has_buffer_(std::exchange(other.has_buffer_, false)) {}
+
+Input::~Input() {
+  if (has_buffer_) PyBuffer_Release(&buffer_);
+}
+
+nb::object NewBytes(const void* data, size_t size) {
+  PyObject* bytes = PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(size));
+  if (bytes == nullptr) throw nb::python_error();
+  return nb::steal(bytes);
+}
+
+void SetErrorFactory(nb::object factory) {
+  if (error_factory == nullptr) error_factory = new nb::object();
+  *error_factory = std::move(factory);
+}
+
+void Raise(int32_t code, const char* message, bool is_outcome_unknown, pid_t owner) {
+  const bool is_forked = code == MERGEDB_BAD_HANDLE && owner != 0 && owner != getpid();
+  nb::str text = nb::steal<nb::str>(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(strlen(message)), "replace"));
+  if (!text.is_valid()) throw nb::python_error();
+  nb::object exception = (*error_factory)(code, text, is_outcome_unknown, is_forked);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+}  // namespace mergedb::python

@@ -1,0 +1,79 @@
+// What every bound function uses: arguments as bytes, calls of the C interface without the GIL, and errors.
+//
+//     Input key(argument);                                  // TypeError unless the argument is bytes-like
+//     mergedb_error error;
+//     Check(WithoutGil([&] { return mergedb_delete(db, &options, key.data(), key.size(), &error); }), error);
+//
+// THREADS: all functions and constructors require the GIL, unless they say otherwise.
+#pragma once
+
+#include <mergedb/c.h>
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace mergedb::python {
+
+namespace nb = nanobind;
+
+// Keeps the bytes of a bytes-like object alive and in place. A bytearray cannot be resized meanwhile.
+class Input {
+ public:
+  explicit Input(nb::handle object);
+  ~Input();
+  Input(Input&& other) noexcept;
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  const void* data() const { return data_; }
+  size_t size() const { return size_; }
+  mergedb_slice slice() const { return {data_, size_}; }
+
+ private:
+  Py_buffer buffer_{};
+  const void* data_ = nullptr;
+  size_t size_ = 0;
+  nb::object bytes_;
+  bool has_buffer_ = false;
+};
+
+// Every call that may wait, read or write files runs without the GIL.
+template <typename Call>
+auto WithoutGil(Call&& call) {
+  nb::gil_scoped_release release;
+  return std::forward<Call>(call)();
+}
+
+// A new `bytes` object with a copy of the bytes.
+nb::object NewBytes(const void* data, size_t size);
+inline nb::object NewBytes(const mergedb_slice& slice) { return NewBytes(slice.data, slice.size); }
+
+// Sets the function that makes exceptions: f(code, message, outcome_unknown, forked).
+void SetErrorFactory(nb::object factory);
+// Throws the Python exception of a code. `owner` is the process that made the handle; 0: any process.
+[[noreturn]] void Raise(int32_t code, const char* message, bool is_outcome_unknown = false, pid_t owner = 0);
+// Throws unless the code is MERGEDB_OK.
+inline void Check(mergedb_code code, const mergedb_error& error, pid_t owner = 0) {
+  if (code != MERGEDB_OK) Raise(code, error.message, error.outcome_unknown != 0, owner);
+}
+
+// Marks an object that one thread at a time may use. The mark is changed only with the GIL held, so a plain bool
+// suffices. WHY beside the check of the C interface: a slice that a call returned is copied after that call.
+class Exclusive {
+ public:
+  explicit Exclusive(bool& is_busy) : is_busy_(is_busy) {
+    if (is_busy_) Raise(MERGEDB_BUSY, "another thread uses this object");
+    is_busy_ = true;
+  }
+  ~Exclusive() { is_busy_ = false; }
+  Exclusive(const Exclusive&) = delete;
+  Exclusive& operator=(const Exclusive&) = delete;
+
+ private:
+  bool& is_busy_;
+};
+
+}  // namespace mergedb::python

@@ -1,0 +1,230 @@
+"""Threads, forks and the end of the interpreter."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import mergedb_kv
+from support import DatabaseCase
+
+
+class ThreadTest(DatabaseCase):
+    def run_threads(self, functions):
+        failures = []
+
+        def run(function):
+            try:
+                function()
+            except mergedb_kv.ClosedError:
+                pass
+            except BaseException as error:  # noqa: B902
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_a_close_while_threads_read_and_write(self):
+        for _ in range(5):
+            db = mergedb_kv.open(self.path + "2", write_buffer_bytes=1 << 16)
+            running = threading.Barrier(7)
+
+            def forever(step):
+                running.wait()
+                while True:
+                    step()
+
+            def write_batch():
+                with db.batch() as batch:
+                    batch[b"b"] = b"2" * 100
+
+            def use_snapshot():
+                with db.snapshot() as snapshot:
+                    snapshot.get(b"a")
+                    list(snapshot.items())
+
+            def use_iterator():
+                with db.iterator() as it:
+                    moved = it.seek_to_last()
+                    while moved:
+                        it.entry()
+                        moved = it.prev()
+
+            def close():
+                running.wait()
+                time.sleep(0.05)
+                db.close()
+
+            steps = [
+                lambda: db.put(os.urandom(3), b"x" * 200),
+                lambda: list(db.items()),
+                lambda: (db.get_view(b"a"), db.get_many([b"a", b"b"])),
+                write_batch,
+                use_snapshot,
+                use_iterator,
+            ]
+            self.run_threads([lambda step=step: forever(step) for step in steps] + [close])
+            self.assertTrue(db.closed)
+
+    def test_threads_that_share_an_iterator_get_busy_and_no_crash(self):
+        self.fill(2000)
+        iterator = self.db.iterator()
+
+        def step():
+            for _ in range(300):
+                try:
+                    if iterator.seek(os.urandom(1)):
+                        iterator.value
+                    iterator.seek_to_first()
+                    while iterator.next():
+                        iterator.entry()
+                        if os.urandom(1) == b"\0":
+                            break
+                except (mergedb_kv.BusyError, mergedb_kv.NotFoundError):
+                    pass
+
+        self.run_threads([step] * 4)
+
+    def test_threads_that_share_a_scan(self):
+        self.fill(20_000)
+        scan = iter(self.db.items())
+        seen = []
+
+        def step():
+            while True:
+                try:
+                    entry = next(scan, None)
+                except mergedb_kv.BusyError:
+                    continue
+                if entry is None:
+                    return
+                seen.append(entry)
+
+        self.run_threads([step] * 4)
+        self.assertEqual(len(seen), 20_000)
+        self.assertEqual(len(set(seen)), 20_000)
+
+    def test_other_threads_run_while_a_call_waits(self):
+        transaction = self.db.transaction()
+        written = threading.Event()
+
+        def write():
+            self.db[b"a"] = b"1"
+            written.set()
+
+        writer = threading.Thread(target=write)
+        writer.start()  # it waits in the engine; with the GIL held, this thread would never commit
+        self.assertFalse(written.wait(0.05))
+        transaction.commit()
+        writer.join()
+        self.assertEqual(self.db[b"a"], b"1")
+
+
+class ForkTest(DatabaseCase):
+    def test_a_child_gets_forked_errors(self):
+        self.fill(10_000)
+        iterator, snapshot, scan = self.db.iterator(), self.db.snapshot(), iter(self.db)
+        keyspace, batch = self.db.create_keyspace(b"k"), self.db.batch()
+        batch[b"a"] = b"1"
+        iterator.seek_to_first()
+        next(scan)
+
+        def child():
+            calls = [
+                lambda: self.db.get(b"a"),
+                lambda: self.db.put(b"child", b"1"),
+                lambda: list(self.db),
+                lambda: self.db.flush(),
+                lambda: iterator.next(),
+                lambda: snapshot.get(b"a"),
+                lambda: list(scan),
+                lambda: keyspace.put(b"child", b"1"),
+                lambda: batch.write(),
+                lambda: self.db.transaction(),
+            ]
+            outcomes = []
+            for call in calls:
+                try:
+                    call()
+                    outcomes.append("no error")
+                except mergedb_kv.ForkedError:
+                    outcomes.append("forked")
+            self.db.close()
+            return " ".join(outcomes)
+
+        self.assertEqual(self.in_child(child), " ".join(["forked"] * 10))
+        self.db[b"parent"] = b"1"
+        self.assertNotIn(b"child", self.db)
+        self.db.check_integrity()
+        self.db.close()
+        self.assertEqual(mergedb_kv.verify(self.path).damages, [])
+
+    def test_a_child_may_open_its_own_database(self):
+        def child():
+            with mergedb_kv.open(self.path + "-child") as db:
+                db[b"a"] = b"1"
+            return "done"
+
+        self.assertEqual(self.in_child(child), "done")
+        with mergedb_kv.open(self.path + "-child") as db:
+            self.assertEqual(db[b"a"], b"1")
+
+    def test_children_of_a_pool_end_without_harm(self):
+        self.fill(100)
+        context = multiprocessing.get_context("fork")
+        with context.Pool(2) as pool:
+            self.assertEqual(pool.map(abs, [-1, -2]), [1, 2])
+        self.db[b"a"] = b"1"
+        self.assertEqual(len(self.db), 101)
+
+
+class ExitTest(DatabaseCase):
+    def run_script(self, script):
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+        return subprocess.run(
+            [sys.executable, "-c", script, self.path + "2"], env=environment, capture_output=True, text=True, timeout=120
+        )
+
+    def test_the_end_of_the_interpreter_closes_the_database(self):
+        done = self.run_script(
+            "import mergedb_kv, sys\n"
+            "db = mergedb_kv.open(sys.argv[1], durability=mergedb_kv.Durability.NO_WAL)\n"
+            "scan = iter(db); iterator = db.iterator(); transaction = db.transaction(mergedb_kv.TransactionKind.OPTIMISTIC)\n"
+            "db[b'a'] = b'1'\n"
+            "import ctypes; ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))\n"  # no other way than atexit closes it
+        )
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with mergedb_kv.open(self.path + "2") as db:
+            self.assertEqual(db[b"a"], b"1")
+
+    def test_a_write_survives_kill(self):
+        done = self.run_script(
+            "import mergedb_kv, os, signal, sys\n"
+            "db = mergedb_kv.open(sys.argv[1])\n"
+            "db[b'a'] = b'1'\n"
+            "os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        with mergedb_kv.open(self.path + "2") as db:
+            self.assertEqual(db[b"a"], b"1")
+
+    def test_a_database_without_references_is_closed(self):
+        db = mergedb_kv.open(self.path + "2")
+        scan = iter(db)
+        del db
+        with self.assertRaises(mergedb_kv.BusyError):
+            mergedb_kv.open(self.path + "2")
+        del scan
+        mergedb_kv.open(self.path + "2").close()
+
+
+if __name__ == "__main__":
+    unittest.main()
