@@ -171,7 +171,9 @@ inline const Ending kEndings[] = {
 
 inline const Ending kEndingsWithBlobFiles[] = {
     {{.is_closed = true, .is_mapped = true, .compression = Compression::kSnappy, .separates = true}, "ClosedSeparated"},
-    {{.is_closed = false, .is_mapped = false, .style = Style::kCascade, .separates = true}, "KilledSeparated"},
+    // WHY this seed: the workload ends with several tables, between two compactions.
+    {{.is_closed = false, .is_mapped = false, .style = Style::kCascade, .seed = 1, .separates = true},
+     "KilledSeparated"},
 };
 
 class FlipsTest : public ::testing::TestWithParam<Ending> {
