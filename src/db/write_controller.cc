@@ -58,6 +58,7 @@ uint64_t WriteController::UpperBytes() const {
       std::max(output_bytes_max_.load(std::memory_order_relaxed), collected_bytes_max_.load(std::memory_order_relaxed));
   const uint64_t above = upper_bytes_max_.load(std::memory_order_relaxed) + UnflushedBytesMax();
   const uint64_t limit = limit_bytes();
+  if (limit == 0) return 0;  // no flush or compaction has ended since the open
   return bytes - std::min(bytes, limit - std::min(limit, above));
 }
 

@@ -91,7 +91,7 @@ TEST_P(SpaceWhileWriting, StaysWithinTheBoundIfSyncsTakeLong) {
     while (bytes > before && !most.compare_exchange_weak(before, bytes)) continue;
     if (what == OpName(Op::kSync)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
-  for (uint64_t round = 0; round < (IsFullSize() ? 20u : 3u); ++round) Overwrite(seed + 100 * round);
+  for (uint64_t round = 0; round < (IsFullSize() ? 20u : 2u); ++round) Overwrite(seed + 100 * round);
   sim_.files->SetOpHook(nullptr);
   EXPECT_LE(most.load(), bound) << Property(*db_, "stats") << Property(*db_, "counters");
   RecordProperty("most_percent_of_bound", static_cast<int>(most.load() * 100 / bound));

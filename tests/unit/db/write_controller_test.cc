@@ -139,6 +139,15 @@ TEST_F(WriteControllerTest, FilesThatWaitForACommitDelayWritesUntilItEnds) {
   EXPECT_EQ(delay_.rate(), 0u);
 }
 
+TEST_F(WriteControllerTest, NothingIsNearABoundThatIsNotKnownYet) {
+  unreleased_bytes_ = 1;
+  EXPECT_FALSE(controller_.NeedsCommit());
+  controller_.NoteRunning(kMebi);
+  super_version_.active = std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10));
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
 TEST_F(WriteControllerTest, OutputsThatRunningCompactionsMayWriteDelayWrites) {
   SetTree(kOneRun);
   controller_.NoteRunning(controller_.limit_bytes() - OtherBytes());
