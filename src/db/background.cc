@@ -29,8 +29,8 @@ BackgroundScheduler::Task Background::ChooseLocked() {
   if (auto purge = purger_.NextLocked()) return purge;
   if (auto pick = compactions_.NextPickLocked()) return pick;
   // WHY compactions wait for the commit: their outputs would come on top of the files that it releases.
-  const bool waits = commits_.IsCommittingLocked() && controller_.NeedsCommit();
-  if (auto step = waits ? nullptr : compactions_.NextStepLocked()) return step;
+  const bool must_wait = commits_.IsCommittingLocked() && controller_.NeedsCommit();
+  if (auto step = must_wait ? nullptr : compactions_.NextStepLocked()) return step;
   if (auto commit = commits_.NextLocked()) return commit;
   if (auto idle_switch = flushes_.NextIdleSwitchLocked()) return idle_switch;
   return warmer_.NextLocked();

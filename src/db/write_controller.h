@@ -38,7 +38,7 @@ class WriteController {
   uint64_t release_bytes() const { return release_bytes_; }
   // The running compactions may write so many bytes before their next release.
   void NoteRunning(uint64_t output_bytes_max) { output_bytes_max_.store(output_bytes_max, std::memory_order_relaxed); }
-  // They have written so many that are not released yet.
+  // The running compactions have written so many bytes that are not released yet.
   void NoteUnreleased(uint64_t output_bytes) { output_bytes_.store(output_bytes, std::memory_order_relaxed); }
   // Near the space bound while files wait for a commit that would release them.
   bool NeedsCommit() const { return gauges_.unreleased_bytes() > 0 && UpperBytes() > 0; }

@@ -81,8 +81,8 @@ uint64_t SpaceLimit(const PickInput& input);
 // Bytes on disk above the space bound of this urgency: a backlog for write_delay.h. Running compactions do
 // not lower it.
 uint64_t BytesOverBound(const PickInput& input);
-// The maximum of that backlog: the bytes that running compactions may hold for a while (two partitions and
-// half of a tier), plus the bytes that one blob garbage collection moves.
+// The maximum of that backlog: the bytes that running compactions may hold for a while (two partitions, and
+// half of a level 0 or, for cascade, half of its flushes), plus the bytes that one blob garbage collection moves.
 uint64_t BytesOverBoundMax(const PickInput& input);
 
 // The live bytes that one collection of blob files moves at most. The old and the new blob files exist together until it

@@ -141,7 +141,8 @@ class Wal {
   // segments_from.
   virtual void Release(const Mark& start) = 0;
   // (exclusive) Gives back some of the disk space of the released part of the buffer; false if there is nothing more to
-  // give back, or if the file system failed. `keeps_spare`: leaves some of it for the next frames, unless all frames are released.
+  // give back, or if the file system failed. `keeps_spare`: leaves some of it for the next frames, unless all frames are
+  // released.
   virtual bool GiveBackBlocks(bool keeps_spare) = 0;
   // (exclusive) If all frames are released: gives back the disk space of the segments and returns true. The caller then
   // commits an edit with segments_from soon; segments that the present one lists stay until then.

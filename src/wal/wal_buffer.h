@@ -49,8 +49,9 @@ class WalBuffer {
   // above every byte that is still needed.
   Status Allocate(uint64_t position);
   // Gives back some blocks of positions outside of [begin, end), a piece at a time. False if there is nothing more to
-  // give back, or if the file system failed. Positions from `end` on, the end of the stream, may need blocks again. `keeps_spare`: leaves some blocks for the
-  // next frames, if any are needed now. REQUIRES: no byte below `begin` is needed.
+  // give back, or if the file system failed. Positions from `end` on, the end of the stream, may need blocks again.
+  // `keeps_spare`: leaves some blocks for the next frames, if any are needed now. REQUIRES: no byte below `begin` is
+  // needed.
   bool GiveBack(uint64_t begin, uint64_t end, bool keeps_spare);
 
   // For a mapped buffer: after it a store needs no new disk block, even if the file was copied by reflink meanwhile.
