@@ -12,12 +12,11 @@
 
 namespace mergedb::picker {
 
-// WHY half of the flushes of CascadeBound: compactions begin before writes must stop.
+// While writes come, SpaceLimit has twice the slack: compactions begin before writes must stop.
 SpaceBound BoundOf(const PickInput& input) {
   switch (input.urgency) {
     case Urgency::kWriting:
-      if (input.style == Style::kCascade)
-        return {.factor = CascadeBound(input).factor, .slack_bytes = CascadeBound(input).slack_bytes / 2};
+      if (input.style == Style::kCascade) return {.factor = 1.5, .slack_bytes = kCascadeFlushes * FlushBytes(input)};
       return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
     case Urgency::kQuiet: return {.factor = 1.25};
     case Urgency::kIdle: return {.factor = 1.0};

@@ -40,10 +40,6 @@ uint64_t CapacityOf(const PickInput& input, format::Level level) { return (3 * F
 
 }  // namespace
 
-SpaceBound CascadeBound(const PickInput& input) {
-  return {.factor = 1.5, .slack_bytes = kCascadeFlushes * FlushBytes(input)};
-}
-
 namespace {
 
 // The newest runs that no compaction holds, each with the level at which it counts.

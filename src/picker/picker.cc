@@ -139,9 +139,8 @@ uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t mor
 uint64_t BytesAllowed(const PickInput& input) { return AllowedBy(BoundOf(input), input); }
 
 uint64_t SpaceLimit(const PickInput& input) {
-  const uint64_t level0_bytes = FlushedWidth(input) * FlushBytes(input);
-  const SpaceBound bound =
-      input.style == Style::kCascade ? CascadeBound(input) : SpaceBound{.factor = 2.0, .slack_bytes = 2 * level0_bytes};
+  SpaceBound bound = BoundOf(input);
+  bound.slack_bytes *= 2;
   return AllowedBy(bound, input) +
          std::max(2 * PartitionBytes(LiveTableBytesAtLeast(input)), CollectedBytesMax(input.version));
 }
@@ -150,8 +149,8 @@ uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input, BoundO
 
 uint64_t BytesOverBoundMax(const PickInput& input) {
   const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input));
-  const uint64_t flushes = input.style == Style::kCascade ? kCascadeFlushes : FlushedWidth(input);
-  return 2 * partition_bytes + flushes * FlushBytes(input) / 2 + CollectedBytesMax(input.version);
+  const uint64_t flushes = input.style == Style::kCascade ? kCascadeFlushes : FlushedWidth(input) / 2;
+  return 2 * partition_bytes + flushes * FlushBytes(input) + CollectedBytesMax(input.version);
 }
 
 ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {

@@ -76,7 +76,7 @@ bool NeedsNoCompaction(const PickInput& input);
 uint64_t BytesAllowed(const PickInput& input);
 // The most bytes of tables, blob files and recycled files at any moment while writes come (docs/PROMISES.md): the bound
 // of the style, for lazy a second full level 0 while it is compacted, and two partitions or, if that is more, what one
-// collection of blob files moves.
+// collection of blob files moves. REQUIRES: the urgency is kWriting.
 uint64_t SpaceLimit(const PickInput& input);
 // Bytes on disk above the space bound of this urgency: a backlog for write_delay.h. Running compactions do
 // not lower it.

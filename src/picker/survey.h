@@ -59,9 +59,8 @@ struct SpaceBound {
   uint64_t slack_bytes = 0;
 };
 SpaceBound BoundOf(const PickInput& input);
-inline constexpr uint64_t kCascadeFlushes = 24;
-// The bound that the rules of cascade keep while writes come, running compactions included.
-SpaceBound CascadeBound(const PickInput& input);
+// The rules of cascade keep 1.5 times the live data and twice as many flushes, running compactions included.
+inline constexpr uint64_t kCascadeFlushes = 12;
 // Bytes on disk plus `more`, above what `bound` allows. Of blob files only the records count, not the page padding.
 uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more = 0);
 // As LiveBytesAtLeast, for tables alone.
