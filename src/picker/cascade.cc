@@ -38,10 +38,6 @@ constexpr format::Level kLevelMax = 30;
 
 uint64_t CapacityOf(const PickInput& input, format::Level level) { return (3 * FlushBytes(input)) << level; }
 
-}  // namespace
-
-namespace {
-
 // The newest runs that no compaction holds, each with the level at which it counts.
 struct FreeLevels {
   std::vector<format::Level> levels;
