@@ -5,8 +5,12 @@
 namespace mergedb::blob {
 namespace {
 
+// WHY few: a long-lived iterator keeps these files open.
+constexpr size_t kCoursesMax = 64;
+constexpr size_t kWindowsBytes = 2 << 20;  // of all courses
 constexpr size_t kWindowBytesFirst = 32 << 10;
 constexpr size_t kWindowBytesMax = 128 << 10;
+static_assert(kWindowsBytes / kCoursesMax >= kWindowBytesFirst);
 constexpr int kNeighboursOfScan = 2;  // consecutive neighbours before values come from the window
 // Dropped records leave gaps. A scan reads across gaps up to this size.
 constexpr uint64_t kGapBytesMax = 8 << 10;
@@ -23,14 +27,31 @@ Status Scanner::Read(const format::BlobFileMeta& meta, const format::BlobIndex& 
 }
 
 Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
-  // WHY a hash (Fibonacci hashing): consecutive file numbers alternate between tables and blob files.
-  Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
-  if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
-  ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
-  course.begin = course.end = 0;
-  course.reader = std::move(reader);
-  course.last = {};  // the next record has no neighbour
+  if (current_ >= numbers_.size() || numbers_[current_] != meta.number) {
+    current_ = static_cast<size_t>(std::ranges::find(numbers_, meta.number) - numbers_.begin());
+  }
+  if (current_ == numbers_.size()) return NewCourse(meta);
+  Course& course = courses_[current_];
+  course.used = ++clock_;
   return &course;
+}
+
+// In place of the course that was not used for the longest time, if there are enough of them.
+Result<Scanner::Course*> Scanner::NewCourse(const format::BlobFileMeta& meta) {
+  ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
+  if (courses_.size() < kCoursesMax) {
+    courses_.emplace_back();
+    numbers_.emplace_back();
+  }
+  current_ = courses_.size() - 1;
+  if (courses_[current_].reader != nullptr) {
+    current_ = static_cast<size_t>(std::ranges::min_element(courses_, {}, &Course::used) - courses_.begin());
+  }
+  numbers_[current_] = meta.number;
+  courses_[current_] = Course();
+  courses_[current_].reader = std::move(reader);
+  courses_[current_].used = ++clock_;
+  return &courses_[current_];
 }
 
 // True if this record is next to the previous one, for the second time in a row or more.
@@ -60,20 +81,20 @@ Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, s
     *record = std::string_view(single_).substr(0, reference.bytes);
     return {};
   }
-  if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference));
+  if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference, kWindowsBytes / courses_.size()));
   *record = {course->window.data() + (reference.offset - course->begin), reference.bytes};
   return {};
 }
 
 // Reads the record and the bytes after it in the direction of the scan.
-Status Scanner::Course::Refill(const format::BlobIndex& reference) {
-  if (window.data() == nullptr) window = env::AlignedBuffer(kWindowBytesMax);
+Status Scanner::Course::Refill(const format::BlobIndex& reference, size_t window_bytes_max) {
   const uint64_t bytes_all = reader->meta().record_bytes;
-  const uint64_t bytes = std::max<uint64_t>(window_bytes, reference.bytes);
+  const uint64_t bytes = std::max<uint64_t>(std::min(window_bytes, window_bytes_max), reference.bytes);
+  begin = end = 0;  // after an error the window is empty
+  if (window.size() < bytes || window.size() > 2 * bytes) window = env::AlignedBuffer(static_cast<size_t>(bytes));
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t first = is_forward ? reference.offset : reference_end - std::min(reference_end, bytes);
   const uint64_t last_byte = is_forward ? std::min(bytes_all, first + bytes) : reference_end;
-  begin = end = 0;  // after an error the window is empty
   RETURN_IF_ERROR(reader->ReadAt(first, static_cast<size_t>(last_byte - first), false, window.data()));
   begin = first;
   end = last_byte;

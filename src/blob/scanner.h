@@ -6,16 +6,17 @@
 //  several       f1:[c][a]  f2:[f][b][e]     Values in several files: each value is a read of its own; the first one
 //  files                                     of a neighbourhood reads its surroundings ahead (env::ReadAround).
 //
-// A scan may alternate between a few files if each of them is in key order: the read-ahead is kept by file.
+// A scan may alternate between files if each of them is in key order, as flushes and compactions write them: the
+// read-ahead is kept by file, for the 64 files that were used last. All windows together have about 2 MiB.
 // Scans bypass the block cache, where they would evict values that are read again.
 // THREADS: one at a time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "blob/cache.h"
 #include "env/buffer_pool.h"
@@ -36,32 +37,34 @@ class Scanner {
   // A file that is being scanned, and its read-ahead.
   struct Course {
     std::shared_ptr<Reader> reader;
+    uint64_t used = 0;  // the value of clock_ at the last use
     format::BlobIndex last{};
     bool is_forward = true;
     int neighbours = 0;         // consecutive records, each next to the previous one
     env::AlignedBuffer window;  // bytes [begin, end) of the file
     uint64_t begin = 0;
     uint64_t end = 0;
-    size_t window_bytes = 0;  // size of the next refill
+    size_t window_bytes = 0;  // size of the next refill, if all windows leave that much
 
     bool IsInSequence(const format::BlobIndex& reference);
     bool Has(const format::BlobIndex& reference) const {
       return reference.offset >= begin && reference.offset + reference.bytes <= end;
     }
-    Status Refill(const format::BlobIndex& reference);
+    Status Refill(const format::BlobIndex& reference, size_t window_bytes_max);
   };
-  // WHY few: a long-lived iterator keeps these files open, with a window for each one that it scans.
-  static constexpr size_t kCourseBits = 4;
-  static constexpr size_t kCourses = size_t{1} << kCourseBits;
 
   Result<Course*> CourseOf(const format::BlobFileMeta& meta);
+  Result<Course*> NewCourse(const format::BlobFileMeta& meta);
   Status ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record);
 
   Cache& files_;
   const bool verifies_;
-  std::array<Course, kCourses> courses_;  // by hash of the file number
-  std::string single_;                    // a record that is read by itself
-  std::string room_;                      // a decompressed value
+  std::vector<Course> courses_;
+  std::vector<kv::FileNumber> numbers_;  // of the files of courses_
+  size_t current_ = 0;                   // the course that was used last
+  uint64_t clock_ = 0;                   // number of uses of all courses
+  std::string single_;                   // a record that is read by itself
+  std::string room_;                     // a decompressed value
 };
 
 }  // namespace mergedb::blob

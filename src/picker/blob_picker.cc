@@ -34,6 +34,11 @@ namespace {
 // MEASURED: docs/decisions/0050-which-garbage.md.
 constexpr uint64_t kGarbageOverUpper = 3;
 
+// Without writes, one collection moves up to this many times the bytes of the tables, and at least 256 MiB, because each
+// collection passes over the tables. A Close loses what an unfinished collection has moved.
+constexpr uint64_t kQuietTables = 8;
+constexpr uint64_t kQuietBytesMin = 256 * kMebibyte;
+
 constexpr size_t kSmallFilesMax = 32;
 // Tables that may be rewritten for each small file that goes. So a database has at most one for each MiB of its tables.
 constexpr uint64_t kTableBytesPerSmallFile = kMebibyte;
@@ -58,6 +63,18 @@ uint64_t BytesToCollect(const PickInput& input) {
 bool IsWorthCollecting(const version::BlobFile& file, const SpaceBound& bound) {
   const auto garbage = static_cast<double>(file.garbage_bytes());
   return garbage > 0 && garbage * bound.factor >= (bound.factor - 1) * static_cast<double>(file.file->record_bytes);
+}
+
+// As CollectedBytesMax. Without writes, the space that the bound of writes leaves free is used, too.
+uint64_t MovedBytesMax(const PickInput& input) {
+  const uint64_t least = CollectedBytesMax(input.version);
+  if (input.urgency == Urgency::kWriting) return least;
+  PickInput writing = input;
+  writing.urgency = Urgency::kWriting;
+  const uint64_t allowed = BytesAllowed(writing);
+  const uint64_t bytes = input.version.bytes() + input.version.record_bytes();
+  const uint64_t useful = std::max(kQuietTables * input.version.bytes(), kQuietBytesMin);
+  return std::max(least, std::min(useful, allowed - std::min(allowed, bytes)));
 }
 
 bool CollectsBlobs(const PickInput& input) {
@@ -105,7 +122,7 @@ Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t ove
   const kv::FileNumber newest = input.version.blob_files().back().file->number;
   std::ranges::stable_sort(candidates, std::greater<>(),
                            [&](const version::BlobFile* each) { return Gain(input, *each, newest); });
-  const uint64_t live_bytes_max = CollectedBytesMax(input.version);
+  const uint64_t live_bytes_max = MovedBytesMax(input);
   Choice choice;
   uint64_t garbage = 0;
   for (const version::BlobFile* each : candidates) {

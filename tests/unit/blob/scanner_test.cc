@@ -60,11 +60,22 @@ TEST_F(ScannerTest, ToAndFroBetweenFilesInOrderItReadsAheadInEach) {
   EXPECT_LE(files_.reads, 80u);
 }
 
+// As after a load with small write buffers.
+TEST_F(ScannerTest, ToAndFroBetweenManyFilesInOrderItReadsAheadInEach) {
+  constexpr size_t kFiles = 60;
+  for (uint64_t number = 100; number < 100 + kFiles; ++number) Write(number, 200, 1'000);
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 200; ++i) {
+    for (size_t file = 0; file < kFiles; ++file) Expect(scanner, file, i);
+  }
+  EXPECT_LE(files_.reads, 12 * kFiles) << "each file has 200 kB, and a window has 32 KiB";
+}
+
 TEST_F(ScannerTest, AnyOrderOverManyFilesIsRight) {
   const uint64_t seed = 3;
   SCOPED_TRACE(seed);
   base::Random random(seed);
-  for (uint64_t number = 1; number <= 20; ++number) {
+  for (uint64_t number = 1; number <= 80; ++number) {
     Write(number, 50, 1 + random.Uniform(number == 9 ? 200'000 : 3'000),
           number % 3 == 0 ? Compression::kLz4 : Compression::kNone);
   }

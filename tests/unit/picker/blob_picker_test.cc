@@ -72,6 +72,22 @@ TEST(BlobPicker, CollectsNoMoreThanNeededWhenWritesHaveStopped) {
   EXPECT_EQ(collected("20MB", Urgency::kWriting), "90,91 [a..-)") << "more is over the bound when it ends";
 }
 
+// Ten files of 100 MB, each with `live` MB of live values.
+std::string TenFiles(const std::string& live) {
+  std::string shares, values;
+  for (int number = 90; number < 100; ++number) {
+    shares += (number == 90 ? "" : ",") + std::to_string(number) + ":" + live + "MB";
+    values += "values " + std::to_string(number) + " 100MB\n";
+  }
+  return "position 9 level bottom: 9[a..z]8MB{" + shares + "}\n" + values;
+}
+
+TEST(BlobPicker, MovesMoreAtOnceWhenWritesHaveStopped) {
+  EXPECT_EQ(Collected(TenFiles("60"), Urgency::kQuiet), "90,91,92,93 [a..-)") << "at most 256 MiB";
+  EXPECT_EQ(Collected(TenFiles("30"), Urgency::kQuiet), "90,91 [a..-)") << "the bound of writes leaves no room";
+  EXPECT_EQ(Collected(TenFiles("30"), Urgency::kWriting), "90,91 [a..-)");
+}
+
 TEST(BlobPicker, TakesNoFileWithoutGarbage) {
   EXPECT_EQ(Collected("position 9 level bottom: 9[a..z]8MB{90:10MB,91:200MB}\nvalues 90 100MB\nvalues 91 200MB\n",
                       Urgency::kIdle),
