@@ -5,13 +5,10 @@
 namespace mergedb::blob {
 namespace {
 
-// WHY few: a long-lived iterator keeps these files open.
-constexpr size_t kCoursesMax = 64;
-constexpr size_t kWindowsBytes = 2 << 20;  // of all courses
-constexpr size_t kWindowBytesFirst = 32 << 10;
+// WHY small at first: a short scan uses no more.
+constexpr size_t kWindowBytesFirst = 8 << 10;
 constexpr size_t kWindowBytesMax = 128 << 10;
-static_assert(kWindowsBytes / kCoursesMax >= kWindowBytesFirst);
-constexpr int kNeighboursOfScan = 2;  // consecutive neighbours before values come from the window
+constexpr int kNeighboursOfScan = 1;  // consecutive neighbours before values come from the window
 // Dropped records leave gaps. A scan reads across gaps up to this size.
 constexpr uint64_t kGapBytesMax = 8 << 10;
 
@@ -23,6 +20,7 @@ Status Scanner::Read(const format::BlobFileMeta& meta, const format::BlobIndex& 
   RETURN_IF_ERROR(course->reader->CheckBlobIndex(reference));
   std::string_view record;
   RETURN_IF_ERROR(ReadRecord(course, reference, &record));
+  is_first_ = false;
   return course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
 }
 
@@ -39,7 +37,7 @@ Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
 // In place of the course that was not used for the longest time, if there are enough of them.
 Result<Scanner::Course*> Scanner::NewCourse(const format::BlobFileMeta& meta) {
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
-  if (courses_.size() < kCoursesMax) {
+  if (courses_.size() < limits_.files_max) {
     courses_.emplace_back();
     numbers_.emplace_back();
   }
@@ -54,7 +52,7 @@ Result<Scanner::Course*> Scanner::NewCourse(const format::BlobFileMeta& meta) {
   return &courses_[current_];
 }
 
-// True if this record is next to the previous one, for the second time in a row or more.
+// True if this record is next to the previous one.
 bool Scanner::Course::IsInSequence(const format::BlobIndex& reference) {
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t last_end = last.offset + last.bytes;
@@ -76,12 +74,13 @@ Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, s
   const bool is_in_sequence = course->IsInSequence(reference);
   // A large record is a large read by itself, so it does not use the window.
   if (!course->Has(reference) && (!is_in_sequence || reference.bytes >= kWindowBytesMax / 4)) {
+    if (!is_first_ && reference.bytes < kWindowBytesMax / 4) scattered_bytes_ += reference.bytes;
     if (single_.size() < reference.bytes) single_.resize(reference.bytes);
     RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
     *record = std::string_view(single_).substr(0, reference.bytes);
     return {};
   }
-  if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference, kWindowsBytes / courses_.size()));
+  if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference, limits_.window_bytes / courses_.size()));
   *record = {course->window.data() + (reference.offset - course->begin), reference.bytes};
   return {};
 }

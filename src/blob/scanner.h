@@ -1,13 +1,14 @@
 // Reads the values of one sequence of entries: of a user iterator, or of a compaction that collects blob garbage.
 //
-//  key order     a  b  c  d  e  f            A compaction writes values in key order: from the third neighbour on,
+//  key order     a  b  c  d  e  f            A compaction writes values in key order: from the second neighbour on,
 //  one file      [a][b][c][d][e][f]          values come from larger and larger reads, forward or backward.
 //
 //  several       f1:[c][a]  f2:[f][b][e]     Values in several files: each value is a read of its own; the first one
-//  files                                     of a neighbourhood reads its surroundings ahead (env::ReadAround).
+//  files                                     of a neighbourhood reads its surroundings ahead (env::ReadAround). The
+//                                            scanner counts these values, as scattered.
 //
 // A scan may alternate between files if each of them is in key order, as flushes and compactions write them: the
-// read-ahead is kept by file, for the 64 files that were used last. All windows together have about 2 MiB.
+// read-ahead is kept by file, for the files that were used last.
 // Scans bypass the block cache, where they would evict values that are read again.
 // THREADS: one at a time.
 #pragma once
@@ -24,14 +25,27 @@
 
 namespace mergedb::blob {
 
+// What a scanner holds: files that stay open, each with a window.
+struct ScannerLimits {
+  size_t files_max = 64;
+  size_t window_bytes = size_t{2} << 20;  // about; of all files
+};
+// For compactions. WHY more: a database has few of them at a time.
+inline constexpr ScannerLimits kCompactionScannerLimits{.files_max = 256, .window_bytes = size_t{8} << 20};
+
 class Scanner {
  public:
   // `files` must outlive the scanner.
-  Scanner(Cache& files, bool verify_checksums) : files_(files), verifies_(verify_checksums) {}
+  Scanner(Cache& files, bool verify_checksums, const ScannerLimits& limits = {})
+      : files_(files), verifies_(verify_checksums), limits_(limits) {}
 
   // Stores a view of the value, valid until the next call. REQUIRES: reference.file is meta.number.
   Status Read(const format::BlobFileMeta& meta, const format::BlobIndex& reference, std::string_view key,
               std::string_view* value);
+  // The next value has no neighbour that was read before it.
+  void NoteSeek() { is_first_ = true; }
+  // Bytes of scattered values: they would have come with their neighbours if values were in key order.
+  uint64_t scattered_bytes() const { return scattered_bytes_; }
 
  private:
   // A file that is being scanned, and its read-ahead.
@@ -59,12 +73,15 @@ class Scanner {
 
   Cache& files_;
   const bool verifies_;
+  const ScannerLimits limits_;
   std::vector<Course> courses_;
   std::vector<kv::FileNumber> numbers_;  // of the files of courses_
   size_t current_ = 0;                   // the course that was used last
   uint64_t clock_ = 0;                   // number of uses of all courses
-  std::string single_;                   // a record that is read by itself
-  std::string room_;                     // a decompressed value
+  bool is_first_ = true;                 // no value was read since NoteSeek
+  uint64_t scattered_bytes_ = 0;
+  std::string single_;  // a record that is read by itself
+  std::string room_;    // a decompressed value
 };
 
 }  // namespace mergedb::blob

@@ -87,7 +87,7 @@ class SourceIterator final : public kv::ForwardIterator {
 class BaseValues final : public kv::ValueSource {
  public:
   BaseValues(const CompactionJobContext& context, uint64_t* bytes_read)
-      : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
+      : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true, blob::kCompactionScannerLimits) {}
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
     format::BlobIndex reference;
@@ -173,7 +173,7 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
 Status CompactionJob::StartBlobCollection() {
   if (collected_.empty()) return {};
   ASSERT(context_.values != nullptr, "blob garbage collection needs the blob files");
-  scanner_ = std::make_unique<blob::Scanner>(*context_.values, true);
+  scanner_ = std::make_unique<blob::Scanner>(*context_.values, true, blob::kCompactionScannerLimits);
   uint64_t bytes = 0;
   for (const auto& file : collected_) bytes += file->bytes;
   if (bytes > context_.warm_bytes_max) return {};

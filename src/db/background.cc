@@ -73,6 +73,17 @@ void Background::RequestScanCompaction(format::Bounds bounds) {
   scheduler_->ScheduleLocked();
 }
 
+void Background::NoteScatteredValues(uint64_t bytes) {
+  counters_.scattered_value_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  inputs_.AddScattered(bytes);
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  if (!picker::NeedsBlobOrder(inputs_.For(*super_version->version, {}, picker::Urgency::kWriting))) return;
+  base::Lock lock(mutex_);
+  if (scheduler_->IsStoppingLocked()) return;
+  inputs_.NoteChange();
+  scheduler_->ScheduleLocked();
+}
+
 void Background::Stop(bool finish_jobs) {
   if (finish_jobs) compactions_.StopPicking();
   scheduler_->Stop(finish_jobs);

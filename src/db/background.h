@@ -58,6 +58,8 @@ class Background : private BackgroundScheduler::Host {
   // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys. At most one request per
   // flush is accepted. Ignored while a snapshot exists. THREADS: any.
   void RequestScanCompaction(format::Bounds bounds);
+  // Scans read `bytes` of values one by one, because the values are not in key order. THREADS: any.
+  void NoteScatteredValues(uint64_t bytes);
   // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
   bool switch_is_wanted() const { return switch_is_wanted_.load(std::memory_order_relaxed); }
   void SwitchIsConsidered() { switch_is_wanted_.store(false, std::memory_order_relaxed); }

@@ -94,6 +94,10 @@ void CompactionRunner::Pick() {
     running->job = NewJob(std::move(*pick), version, flushed_sequence);
   }
 
+  const bool orders_blobs = is_added && running->job->pick().reason == picker::CompactionReason::kBlobOrder;
+  if (picker::NeedsBlobOrder(input) && (!pick || orders_blobs)) inputs_.ResetScattered();
+  if (orders_blobs) counters_.blob_order_compactions.fetch_add(1, std::memory_order_relaxed);
+
   lock.Relock();
   is_picking_ = false;
   // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.

@@ -161,6 +161,9 @@ void DbImpl::StartBackground() noexcept {
     if (const auto alive = background.lock())
       alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)});
   });
+  reader_.SetOnScatteredValues([background = std::weak_ptr(background_)](uint64_t bytes) {
+    if (const auto alive = background.lock()) alive->NoteScatteredValues(bytes);
+  });
   background_->Nudge();
 }
 

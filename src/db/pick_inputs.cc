@@ -11,6 +11,7 @@ picker::PickInput PickInputs::For(const version::Version& version, std::span<con
           .flush_bytes = flush_bytes_,
           .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
           .live_bytes_known = live_sample_.BytesAtLeast(),
+          .scattered_bytes = scattered_bytes_.load(std::memory_order_relaxed),
           .order = order_,
           .oldest_snapshot = OldestSnapshot()};
 }

@@ -29,6 +29,11 @@ class PickInputs {
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
   void NoteChange() { generation_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Scans read `bytes` of scattered values.
+  void AddScattered(uint64_t bytes) { scattered_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  // A compaction for them begins, or none can help.
+  void ResetScattered() { scattered_bytes_.store(0, std::memory_order_relaxed); }
+
   compaction::LiveSample::Changes BeginSample() const { return live_sample_.Begin(); }
   // The flush is installed.
   void NoteFlush(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed);
@@ -40,6 +45,7 @@ class PickInputs {
   const Snapshots& snapshots_;
   std::atomic<uint64_t> generation_{1};
   std::atomic<uint64_t> flushed_bytes_{0};  // of the last flush
+  std::atomic<uint64_t> scattered_bytes_{0};
   compaction::LiveSample live_sample_;
 };
 

@@ -69,6 +69,7 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .keep = store_,
                                         .directory = store_->directory,
                                         .on_tombstone_scan = on_tombstone_scan_,
+                                        .on_scattered_values = on_scattered_values_,
                                         .operators = &store_->operators,
                                         .skipped = skipped,
                                         .kept = kept};

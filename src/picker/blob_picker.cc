@@ -17,10 +17,15 @@
 // Small files: programs that flush often make a small blob file each time. If there are many, they are collected
 // together, whatever their garbage, as soon as the tables to pass over are few enough.
 //
+// Order: a flush writes values in key order, but the next values in key order are in the files of other flushes. If scans
+// have read twice the bytes of all blob files value by value, the files whose keys overlap are collected together. A scan
+// then reads many values at once.
+//
 // Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
 // file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "picker/partitions.h"
@@ -65,17 +70,28 @@ bool IsWorthCollecting(const version::BlobFile& file, const SpaceBound& bound) {
   return garbage > 0 && garbage * bound.factor >= (bound.factor - 1) * static_cast<double>(file.file->record_bytes);
 }
 
+// The bytes that the bound of writes leaves free.
+uint64_t FreeBytes(const PickInput& input) {
+  PickInput writing = input;
+  writing.urgency = Urgency::kWriting;
+  const uint64_t allowed = BytesAllowed(writing);
+  return allowed - std::min(allowed, input.version.bytes() + input.version.record_bytes());
+}
+
 // As CollectedBytesMax. Without writes, the space that the bound of writes leaves free is used, too.
 uint64_t MovedBytesMax(const PickInput& input) {
   const uint64_t least = CollectedBytesMax(input.version);
   if (input.urgency == Urgency::kWriting) return least;
-  PickInput writing = input;
-  writing.urgency = Urgency::kWriting;
-  const uint64_t allowed = BytesAllowed(writing);
-  const uint64_t bytes = input.version.bytes() + input.version.record_bytes();
   const uint64_t useful = std::max(kQuietTables * input.version.bytes(), kQuietBytesMin);
-  return std::max(least, std::min(useful, allowed - std::min(allowed, bytes)));
+  return std::max(least, std::min(useful, FreeBytes(input)));
 }
+
+// Scattered values that scans must have read, for each byte in blob files. A scan gains about as much for each value as
+// the compaction pays for it.
+constexpr uint64_t kScatteredShare = 2;
+// A scan reads ahead in several files at once, so a few files with overlapping keys are good enough.
+constexpr size_t kScatteredFilesMin = 4;
+constexpr size_t kScatteredFilesMax = 256;  // blob::kCompactionScannerLimits
 
 bool CollectsBlobs(const PickInput& input) {
   return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });
@@ -151,6 +167,35 @@ Choice ChooseSmallFiles(const PickInput& input) {
     choice.live_bytes += each.live_bytes;
   }
   return choice.files.size() > kSmallFilesMax ? choice : Choice{};
+}
+
+// For each blob file, the bytes of all values to which the tables refer that refer to the file.
+std::map<kv::FileNumber, uint64_t> BytesAround(const version::Version& version) {
+  std::map<kv::FileNumber, uint64_t> around;
+  for (const version::RunPtr& run : version.runs()) {
+    for (const version::VirtualTable& virtual_table : run->virtual_tables()) {
+      const uint64_t bytes = virtual_table.file->value_bytes();
+      for (const format::BlobShare& share : virtual_table.file->values) around[share.file] += bytes;
+    }
+  }
+  return around;
+}
+
+// The oldest files that share their key ranges with several others, up to the space that is free.
+Choice ChooseScatteredFiles(const PickInput& input) {
+  const auto in_use = FilesInUse(input);
+  const auto around = BytesAround(input.version);
+  const uint64_t live_bytes_max = FreeBytes(input);
+  Choice choice;
+  for (const version::BlobFile& each : input.version.blob_files()) {
+    const auto neighbours = around.find(each.file->number);
+    if (in_use.contains(each.file->number) || neighbours == around.end()) continue;
+    if (neighbours->second < kScatteredFilesMin * each.live_bytes) continue;
+    if (choice.files.size() == kScatteredFilesMax || choice.live_bytes + each.live_bytes > live_bytes_max) break;
+    choice.files.push_back(each.file->number);
+    choice.live_bytes += each.live_bytes;
+  }
+  return choice.files.size() >= kScatteredFilesMin ? choice : Choice{};
 }
 
 bool RefersTo(const format::FileMeta& table, const BlobFileNumbers& victims) {
@@ -256,6 +301,19 @@ std::optional<CompactionPick> PickSmallBlobs(const PickInput& input) {
   auto pick = CollectFiles(input, choice, CompactionReason::kSmallBlobs);
   if (!pick || pick->input_bytes > choice.files.size() * kTableBytesPerSmallFile) return std::nullopt;
   pick->input_bytes += choice.live_bytes;
+  return pick;
+}
+
+bool NeedsBlobOrder(const PickInput& input) {
+  const uint64_t record_bytes = input.version.record_bytes();
+  return record_bytes > 0 && input.scattered_bytes / kScatteredShare >= record_bytes;
+}
+
+std::optional<CompactionPick> PickBlobOrder(const PickInput& input) {
+  if (!NeedsBlobOrder(input) || CollectsBlobs(input)) return std::nullopt;
+  const Choice choice = ChooseScatteredFiles(input);
+  auto pick = CollectFiles(input, choice, CompactionReason::kBlobOrder);
+  if (pick) pick->input_bytes += choice.live_bytes;
   return pick;
 }
 

@@ -15,6 +15,7 @@ std::string_view CompactionReasonName(CompactionReason reason) {
     case CompactionReason::kDisjoint: return "disjoint";
     case CompactionReason::kBlobGarbage: return "blob_garbage";
     case CompactionReason::kSmallBlobs: return "small_blobs";
+    case CompactionReason::kBlobOrder: return "blob_order";
   }
   return "unknown";
 }

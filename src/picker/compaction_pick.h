@@ -27,6 +27,7 @@ enum class CompactionReason : uint8_t {
   kDisjoint,       // runs without a common key range: moved, not rewritten
   kBlobGarbage,    // blob files hold too much garbage: bytes that no table refers to
   kSmallBlobs,     // many small blob files: they become one
+  kBlobOrder,      // scans met many values that are not in key order
 };
 std::string_view CompactionReasonName(CompactionReason reason);
 

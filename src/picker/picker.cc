@@ -54,6 +54,7 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
     if (auto pick = PickBlobGarbage(input)) return pick;
   }
   if (auto pick = PickSmallBlobs(input)) return pick;
+  if (auto pick = PickBlobOrder(input)) return pick;
   if (auto pick = PickTombstones(input)) return pick;
   return input.style == Style::kLazy ? PickIdleTier(input) : std::nullopt;
 }

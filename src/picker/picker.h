@@ -47,6 +47,9 @@ struct PickInput {
   uint64_t flushed_bytes = 0;
   // Lower bound of the bytes after a full compaction, from the live sample (tables and values); 0: not known.
   uint64_t live_bytes_known = 0;
+  // Bytes of values that scans read one by one since the last compaction for them, because the values are not in key
+  // order.
+  uint64_t scattered_bytes = 0;
   const kv::Order& order;
   // Of the oldest snapshot: newer tombstones may have to stay. kSequenceMax without snapshots.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
@@ -54,6 +57,9 @@ struct PickInput {
 
 // The most urgent compaction that can start now, or nothing.
 std::optional<CompactionPick> Pick(const PickInput& input);
+
+// True if scans have met so many scattered values that a compaction for them pays.
+bool NeedsBlobOrder(const PickInput& input);
 
 struct ManualPick {
   std::optional<CompactionPick> pick;  // empty: no work is left, or running compactions block all of it

@@ -23,6 +23,8 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input);
 std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
 // Merge small blob files if there are many. Each flush with a few large values makes one.
 std::optional<CompactionPick> PickSmallBlobs(const PickInput& input);
+// Write the values of blob files in key order, if scans would gain from it.
+std::optional<CompactionPick> PickBlobOrder(const PickInput& input);
 // True if the known garbage is at least three times the bytes above the oldest run: then compactions, which would find
 // more garbage, must not delay its collection.
 bool BlobGarbageComesFirst(const PickInput& input);

@@ -1,6 +1,12 @@
 #include "read/blob_values.h"
 
 namespace mergedb::read {
+namespace {
+
+// WHY now and then: an iterator may live long.
+constexpr uint64_t kReportBytes = uint64_t{1} << 20;
+
+}  // namespace
 
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
                                                format::BlobIndex* reference) {
@@ -17,7 +23,13 @@ Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, 
 Status BlobValues::Resolve(const kv::Entry& entry, std::string_view* value) {
   format::BlobIndex reference;
   ASSIGN_OR_RETURN(const auto file, BlobFileOf(version_, entry, &reference));
+  if (scanner_.scattered_bytes() - reported_bytes_ >= kReportBytes) ReportScattered();
   return scanner_.Read(*file, reference, entry.key, value);
+}
+
+void BlobValues::ReportScattered() {
+  const uint64_t bytes = scanner_.scattered_bytes() - std::exchange(reported_bytes_, scanner_.scattered_bytes());
+  if (bytes > 0 && on_scattered_) on_scattered_(bytes);
 }
 
 }  // namespace mergedb::read

@@ -1,7 +1,10 @@
 // Reads the blob values of one version: the iterators ask it for the value of a PUT_REF.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "blob/scanner.h"
 #include "kv/value_source.h"
@@ -11,15 +14,25 @@ namespace mergedb::read {
 
 class BlobValues final : public kv::ValueSource {
  public:
+  // Called with the bytes of scattered values (blob/scanner.h), now and then and at the end; may be empty.
+  using OnScattered = std::function<void(uint64_t bytes)>;
+
   // `version` and `files` outlive the object.
-  BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums)
-      : version_(version), scanner_(files, verify_checksums) {}
+  BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums, OnScattered on_scattered = {})
+      : version_(version), scanner_(files, verify_checksums), on_scattered_(std::move(on_scattered)) {}
+  ~BlobValues() override { ReportScattered(); }
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override;
+  // The iterator moves to another place.
+  void NoteSeek() { scanner_.NoteSeek(); }
 
  private:
+  void ReportScattered();
+
   const version::Version& version_;
   blob::Scanner scanner_;
+  const OnScattered on_scattered_;
+  uint64_t reported_bytes_ = 0;
 };
 
 // The description of the blob file that the PUT_REF `entry` refers to; it lives as long as the version. *reference

@@ -8,7 +8,6 @@
 #include "iterator/masking_iterator.h"
 #include "iterator/snapshot_filter.h"
 #include "iterator/user_iterator.h"
-#include "read/blob_values.h"
 #include "read/next_step.h"
 #include "read/range_tombstones.h"
 #include "read/run_iterator.h"
@@ -70,7 +69,7 @@ class DbIterator final : public InternalAccessIterator {
         keep_(context.keep),
         directory_(context.directory),
         super_version_(std::move(super_version)),
-        values_(*super_version_->version, context.values, options.read.verify_checksums) {
+        values_(*super_version_->version, context.values, options.read.verify_checksums, context.on_scattered_values) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
     auto tree =
@@ -94,15 +93,19 @@ class DbIterator final : public InternalAccessIterator {
 
   bool Valid() const override { return input_->Valid() && IsOpen(); }
   void SeekToFirst() override {
+    values_.NoteSeek();
     if (IsOpen()) input_->SeekToFirst();
   }
   void SeekToLast() override {
+    values_.NoteSeek();
     if (IsOpen()) input_->SeekToLast();
   }
   void Seek(std::string_view target) override {
+    values_.NoteSeek();
     if (IsOpen()) input_->Seek(target, kv::kTagMax);
   }
   void SeekForPrev(std::string_view target) override {
+    values_.NoteSeek();
     if (IsOpen()) input_->SeekForPrev(target);
   }
   void Next() override {

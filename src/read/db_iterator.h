@@ -17,6 +17,7 @@
 #include "kv/program_operators.h"
 #include "kv/skipped_errors.h"
 #include "mergedb/iterator.h"
+#include "read/blob_values.h"
 #include "read/pinned_tables.h"
 #include "read/super_version.h"
 #include "table/cache.h"
@@ -35,6 +36,7 @@ struct DbIteratorContext {
   std::string_view directory = {};
   std::function<void()> on_release = {};                                // the iterator was destroyed, its pins are gone
   std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move
+  BlobValues::OnScattered on_scattered_values = {};
   const kv::ProgramOperators* operators = nullptr;
   // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
   // the iterator ends at such an error.

@@ -71,6 +71,38 @@ TEST_F(ScannerTest, ToAndFroBetweenManyFilesInOrderItReadsAheadInEach) {
   EXPECT_LE(files_.reads, 12 * kFiles) << "each file has 200 kB, and a window has 32 KiB";
 }
 
+TEST_F(ScannerTest, CountsValuesThatAreReadOneByOneButTheFirstOfASeek) {
+  Write(7, 100, 1'000);
+  Write(8, 100, 1'000);
+  Write(9, 4, 200'000);
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 100; ++i) Expect(scanner, 0, i);
+  EXPECT_EQ(scanner.scattered_bytes(), 0u) << "in order";
+  scanner.NoteSeek();
+  Expect(scanner, 1, 50);
+  EXPECT_EQ(scanner.scattered_bytes(), 0u) << "the first of a seek";
+  Expect(scanner, 1, 10);
+  Expect(scanner, 1, 90);
+  EXPECT_EQ(scanner.scattered_bytes(), rows_[1][10].reference.bytes + rows_[1][90].reference.bytes);
+  const uint64_t before = scanner.scattered_bytes();
+  Expect(scanner, 2, 2);
+  Expect(scanner, 2, 0);
+  EXPECT_EQ(scanner.scattered_bytes(), before) << "large values";
+}
+
+TEST_F(ScannerTest, ReadsAreSmallAtFirst) {
+  Write(7, 1'000, 1'000);
+  ASSERT_TRUE(cache_.Open(*metas_[0]));
+  for (const size_t begin : {0, 500}) {
+    Scanner scanner(cache_, true);
+    files_.reads = 0;
+    Expect(scanner, 0, begin);
+    Expect(scanner, 0, begin + 1);
+    Expect(scanner, 0, begin + 7);
+    EXPECT_EQ(files_.reads, 2u) << "one value, then 8 KiB";
+  }
+}
+
 TEST_F(ScannerTest, AnyOrderOverManyFilesIsRight) {
   const uint64_t seed = 3;
   SCOPED_TRACE(seed);

@@ -166,6 +166,62 @@ TEST(CollectedBytes, AreTwoPartitionsOfValuesOrAllTables) {
   EXPECT_EQ(bytes("20MB{90:1MB}", "values 90 1024MB\n"), 64u);
 }
 
+// `count` files of 10 MB, all live, whose keys are in all of four tables.
+std::string Ordered(int count, uint64_t scattered_mb, Urgency urgency = Urgency::kWriting,
+                    const std::string& others = "", std::vector<RunningCompaction> running = {}) {
+  std::string shares, values;
+  for (int number = 100; number < 100 + count; ++number) {
+    shares += (number == 100 ? "" : ",") + std::to_string(number) + ":2560KB";
+    values += "values " + std::to_string(number) + " 10MB\n";
+  }
+  std::string tables;
+  for (const char* range : {"9[a..c]", "10[d..f]", "11[g..i]", "12[j..l]"})
+    tables += std::string(" ") + range + "1MB{" + shares + "}";
+  Tree tree("position 9 level bottom:" + tables + others + "\n" + values);
+  tree.running = std::move(running);
+  PickInput input = tree.Input(urgency);
+  input.scattered_bytes = scattered_mb * kMebibyte;
+  const auto pick = PickBlobOrder(input);
+  if (!pick) return "nothing";
+  EXPECT_EQ(pick->reason, CompactionReason::kBlobOrder);
+  return std::to_string(pick->blob_files_to_collect.size()) + " from " +
+         std::to_string(kv::ToInt(pick->blob_files_to_collect.front()));
+}
+
+TEST(BlobOrder, BeginsWhenScansHaveReadTwiceTheBytes) {
+  EXPECT_EQ(Ordered(8, 159), "nothing");
+  EXPECT_EQ(Ordered(8, 160), "8 from 100");
+  EXPECT_EQ(Ordered(8, 160, Urgency::kIdle), "8 from 100");
+  EXPECT_EQ(Ordered(0, 160), "nothing");
+}
+
+TEST(BlobOrder, LeavesAFewFilesWithTheSameKeys) {
+  EXPECT_EQ(Ordered(3, 1'000), "nothing");
+  EXPECT_EQ(Ordered(4, 1'000), "4 from 100");
+}
+
+TEST(BlobOrder, LeavesFilesThatHaveTheirKeysForThemselves) {
+  EXPECT_EQ(Ordered(4, 1'000, Urgency::kWriting,
+                    " 13[m..o]1MB{90:20MB} 14[p..r]1MB{90:10MB,91:10MB}\nvalues 90 30MB\nvalues 91 10MB"),
+            "4 from 100");
+}
+
+TEST(BlobOrder, TakesAtMost256Files) { EXPECT_EQ(Ordered(300, 10'000), "256 from 100"); }
+
+TEST(BlobOrder, WaitsForARunningCollection) {
+  RunningCompaction other = Running({3});
+  EXPECT_EQ(Ordered(8, 160, Urgency::kWriting, "", {other}), "8 from 100");
+  other.collects_blobs = true;
+  EXPECT_EQ(Ordered(8, 160, Urgency::kWriting, "", {other}), "nothing");
+}
+
+// 84 MiB are live and 100 on disk besides: 84 x 2 + 64 MiB are allowed.
+TEST(BlobOrder, UsesTheSpaceThatTheBoundOfWritesLeaves) {
+  EXPECT_EQ(Ordered(8, 1'000, Urgency::kWriting, " 13[m..o]1KB{90:1KB}\nvalues 90 100MB"), "4 from 100");
+  EXPECT_EQ(Ordered(8, 1'000, Urgency::kWriting, " 13[m..o]1KB{90:1KB}\nvalues 90 120MB"), "nothing")
+      << "fewer than four fit";
+}
+
 // `count` blob files of `kibibytes`, all live, in one table of `table_kibibytes`.
 std::string SmallFiles(size_t count, size_t kibibytes, size_t table_kibibytes = 64) {
   std::string shares, values;

@@ -1,0 +1,163 @@
+// Goal: scans that read many values one by one start a compaction that writes the values in key order. Scans of one
+// value and reads of keys start none. Data and open readers stay right, and the directory comes to rest.
+// Method: files in memory, background work run by the test; the counter of scattered bytes.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/random.h"
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/simulated_env.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kKeys = 3'000;
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "key%06llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+class BlobOrderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+    // Each key once, in an order that is not theirs: 701 and the number of keys have no common divisor.
+    for (uint64_t i = 0; i < kKeys; ++i) Put(i * 701 % kKeys);
+    ASSERT_OK(db_->Flush());
+    ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+    ASSERT_OK(db_->WaitForCompaction());
+    ASSERT_GE(Counter(*db_, "blob_files"), 8u);
+    ASSERT_EQ(Orders(), 0u);
+  }
+  void Put(uint64_t i) {
+    const std::string value = std::string(500 + i % 100, static_cast<char>('a' + i % 26)) + std::to_string(++puts_);
+    ASSERT_OK(db_->Put({}, Key(i), value));
+    expected_[Key(i)] = value;
+  }
+  uint64_t Orders() { return Counter(*db_, "blob_order_compactions"); }
+  uint64_t Scattered() { return Counter(*db_, "scattered_value_bytes"); }
+  // 300 scans of 12 values, each from a random key. Returns the bytes of scattered values.
+  uint64_t Scan(bool is_forward = true) {
+    const uint64_t before = Scattered();
+    for (int i = 0; i < 300; ++i) {
+      auto at = expected_.find(Key(12 + random_.Uniform(kKeys - 24)));
+      auto it = db_->NewIterator({});
+      it->Seek(at->first);
+      for (int step = 0; step < 12; ++step) {
+        EXPECT_TRUE(it->Valid()) << it->status().ToString();
+        EXPECT_EQ(it->key(), at->first);
+        EXPECT_EQ(it->value(), at->second);
+        is_forward ? it->Next() : it->Prev();
+        is_forward ? ++at : --at;
+      }
+    }
+    return Scattered() - before;
+  }
+  void ScanAll() {
+    auto it = db_->NewIterator({});
+    it->SeekToFirst();
+    for (const auto& [key, value] : expected_) {
+      ASSERT_TRUE(it->Valid()) << it->status().ToString();
+      ASSERT_EQ(it->key(), key);
+      ASSERT_EQ(it->value(), value);
+      it->Next();
+    }
+    EXPECT_FALSE(it->Valid());
+  }
+  // Scans until a compaction for the order has run, or 10 times.
+  void ScanUntilOrdered(bool is_forward = true) {
+    for (int round = 0; round < 10 && Orders() == 0; ++round) {
+      Scan(is_forward);
+      ASSERT_OK(db_->WaitForCompaction());
+    }
+  }
+
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
+  std::unique_ptr<DB> db_;
+  std::map<std::string, std::string> expected_;
+  uint64_t puts_ = 0;
+  base::Random random_{3};
+};
+
+TEST_F(BlobOrderTest, ScansBringTheValuesIntoKeyOrder) {
+  const uint64_t live = Counter(*db_, "blob_bytes_live");
+  const uint64_t first = Scan();
+  ASSERT_GT(first, 300u * 12 * 500 / 2) << "most values are scattered";
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_EQ(Orders(), 0u) << "not yet worth it";
+  ScanUntilOrdered();
+  EXPECT_EQ(Orders(), 1u);
+  EXPECT_LT(Scan(), first / 20);
+  EXPECT_LT(Scan(false), first / 20);
+  ScanAll();
+  EXPECT_EQ(Counter(*db_, "blob_bytes_live"), live);
+  EXPECT_EQ(Counter(*db_, "blob_bytes_garbage"), 0u);
+  EXPECT_LE(Counter(*db_, "blob_bytes_on_disk"), live * 5 / 4 + (64 << 10)) << "the old files are gone";
+  for (int round = 0; round < 10; ++round) Scan();
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_EQ(Orders(), 1u) << "values in order stay where they are";
+  EXPECT_OK(db_->CheckIntegrity());
+}
+
+TEST_F(BlobOrderTest, ReverseScansDoSoToo) {
+  ScanUntilOrdered(false);
+  EXPECT_EQ(Orders(), 1u);
+}
+
+TEST_F(BlobOrderTest, SnapshotsAndIteratorsKeepWhatTheySee) {
+  auto snapshot = db_->GetSnapshot();
+  const std::map<std::string, std::string> old = expected_;
+  for (uint64_t i = 0; i < kKeys; i += 5) Put(i);
+  auto it = db_->NewIterator({.read = {.snapshot = snapshot.get()}});
+  it->Seek(Key(700));
+  ASSERT_TRUE(it->Valid());
+  ScanUntilOrdered();
+  EXPECT_GE(Orders(), 1u);
+  for (auto at = old.find(Key(700)); at != old.end(); ++at, it->Next()) {
+    ASSERT_TRUE(it->Valid()) << it->status().ToString();
+    ASSERT_EQ(it->key(), at->first);
+    ASSERT_EQ(it->value(), at->second);
+  }
+  EXPECT_FALSE(it->Valid());
+  it = nullptr;
+  snapshot = nullptr;
+  ASSERT_OK(db_->WaitForCompaction());
+  ScanAll();
+}
+
+TEST_F(BlobOrderTest, ScansOfOneValueAndGetsStartNoCompaction) {
+  for (uint64_t i = 0; i < 4 * kKeys; ++i) {
+    const std::string key = Key(random_.Uniform(kKeys));
+    auto it = db_->NewIterator({});
+    it->Seek(key);
+    ASSERT_TRUE(it->Valid());
+    ASSERT_EQ(it->value(), expected_[key]);
+    std::string value;
+    ASSERT_OK(db_->Get({}, key, &value));
+  }
+  EXPECT_EQ(Scattered(), 0u);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_EQ(Orders(), 0u);
+}
+
+TEST_F(BlobOrderTest, ScansOfKeysStartNoCompaction) {
+  for (int round = 0; round < 10; ++round) {
+    auto it = db_->NewIterator({.keys_only = true});
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {}
+    ASSERT_OK(it->status());
+  }
+  EXPECT_EQ(Scattered(), 0u);
+}
+
+}  // namespace
+}  // namespace mergedb::testing
