@@ -96,6 +96,8 @@ class FaultFileSystem final : public FileSystem {
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   bool is_append_only() const override;
+  uint64_t FreeMemoryBytes() override { return free_memory_bytes_; }
+  void SetFreeMemory(uint64_t bytes) { free_memory_bytes_ = bytes; }
 
   // ---- crashes ----
   // The files that a restart finds if the machine (kKill: the process) stops now. The result has the same options, but
@@ -137,6 +139,7 @@ class FaultFileSystem final : public FileSystem {
   uint64_t Fingerprint() const;
 
  private:
+  std::atomic<uint64_t> free_memory_bytes_{0};
   struct State;
   class Descriptor;
   class OpenFile;

@@ -145,6 +145,9 @@ class MERGEDB_EXPORT FileSystem {
   // only be read: only kRead and kCreate, WriteAt only at the end, no Truncate, no Map. The database obeys
   // these limits at a higher cost: docs/decisions/0020-leveldb-face.md.
   virtual bool is_append_only() const { return false; }
+  // Bytes of memory that nobody uses now and that the page cache may take; 0, the default, if that is not known. The
+  // database reads files that it wrote past the page cache into a part of this memory.
+  virtual uint64_t FreeMemoryBytes() { return 0; }
 };
 
 // A monotonic clock; times are in nanoseconds. THREADS: any.

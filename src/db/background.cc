@@ -21,7 +21,7 @@ Background::Background(Parts parts)
       compactions_(parts_, *scheduler_, requests_, inputs_, controller_, counters_),
       purger_(parts_, *scheduler_, requests_, compactions_, controller_, counters_),
       flushes_(parts_, *scheduler_, requests_, compactions_, inputs_, controller_, counters_),
-      warmer_(parts_, mutex_, requests_, compactions_) {}
+      warmer_(parts_, mutex_, requests_, compactions_, counters_) {}
 
 BackgroundScheduler::Task Background::ChooseLocked() {
   if (controller_.NeedsCommit()) commits_.WantUrgentCommitLocked();

@@ -3,43 +3,86 @@
 #include <algorithm>
 
 namespace mergedb::db {
+namespace {
+
+// Of one Warm. WHY not all at once: a compaction or a Close may wait for the thread.
+constexpr uint64_t kStepBytes = uint64_t{32} << 20;
+
+uint64_t FirstNewNumber(const version::Version& version) {
+  uint64_t next = 0;
+  for (const auto& run : version.runs()) {
+    for (const auto& virtual_table : run->virtual_tables())
+      next = std::max(next, kv::ToInt(virtual_table.file->number) + 1);
+  }
+  for (const auto& each : version.blob_files()) next = std::max(next, kv::ToInt(each.file->number) + 1);
+  return next;
+}
+
+}  // namespace
+
+TableWarmer::TableWarmer(const BackgroundParts& parts, base::Mutex& mutex, const CompactionRequests& requests,
+                         const CompactionRunner& compactions, BackgroundCounters& counters)
+    : parts_(parts),
+      requests_(requests),
+      compactions_(compactions),
+      counters_(counters),
+      first_new_(FirstNewNumber(*parts.version_set.Current()->version)),
+      mutex_(mutex) {}
 
 BackgroundScheduler::Task TableWarmer::NextLocked() {
   const uint64_t generation = compactions_.IdleGenerationLocked();
-  if (compactions_.IsRunningLocked() || requests_.UrgencyLocked() == picker::Urgency::kWriting ||
-      generation_ == generation)
+  if (is_warming_ || compactions_.IsRunningLocked() || requests_.UrgencyLocked() == picker::Urgency::kWriting ||
+      (generation_ == generation && !has_more_))
     return nullptr;
   generation_ = generation;
+  is_warming_ = true;
   return [this] { Warm(); };
+}
+
+bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Budget* budget) {
+  uint64_t* const room = bytes <= budget->of_all || number < first_new_ ? &budget->of_all : &budget->of_new;
+  if (bytes > *room) return false;
+  *room -= bytes;
+  counters_.warmed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  budget->of_step -= std::min(budget->of_step, bytes);
+  return true;
 }
 
 void TableWarmer::Warm() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  const uint64_t warmed_below = warmed_below_.load();
-  uint64_t budget = BytesMax(parts_.options);
-  uint64_t next = warmed_below;
+  Budget budget{.of_all = BytesMax(parts_.options),
+                .of_new = parts_.options.env.file_system->FreeMemoryBytes() / 2,
+                .of_step = kStepBytes};
+  std::unordered_set<uint64_t> considered;
+  bool has_more = false;
+  const auto wants = [&](uint64_t number, uint64_t bytes) {
+    const bool is_warm = warm_.contains(number);
+    if (!is_warm && budget.of_step == 0) {
+      has_more = true;
+      return false;
+    }
+    if (!considered.insert(number).second) return false;
+    if (!is_warm) return Takes(number, bytes, &budget);
+    budget.of_all -= std::min(budget.of_all, bytes);
+    return false;
+  };
   // Tables first, those of the newest runs before others.
   for (const auto& run : super_version->version->runs()) {
     for (const auto& virtual_table : run->virtual_tables()) {
-      const uint64_t number = kv::ToInt(virtual_table.file->number);
-      next = std::max(next, number + 1);
-      if (virtual_table.file->bytes > budget) continue;
-      budget -= virtual_table.file->bytes;
-      if (number < warmed_below) continue;
+      if (!wants(kv::ToInt(virtual_table.file->number), virtual_table.file->bytes)) continue;
       if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
     }
   }
-  // Then blob files, the newest first, until one does not fit the rest of the budget.
+  // Then blob files, the newest first.
   const auto& blob_files = super_version->version->blob_files();
   for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
-    const uint64_t number = kv::ToInt(each->file->number);
-    next = std::max(next, number + 1);
-    if (each->file->bytes > budget) break;
-    budget -= each->file->bytes;
-    if (number < warmed_below) continue;
+    if (!wants(kv::ToInt(each->file->number), each->file->bytes)) continue;
     if (auto reader = parts_.values.Open(*each->file)) (*reader)->Warm();
   }
-  warmed_below_.store(next);
+  warm_ = std::move(considered);
+  base::Lock lock(mutex_);
+  is_warming_ = false;
+  has_more_ = has_more;
 }
 
 }  // namespace mergedb::db

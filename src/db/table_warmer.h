@@ -1,11 +1,14 @@
-// Reads tables and blob files into the page cache, if no writes come and no compaction runs: each file once, up to
-// 4 times memory_bytes. Compactions write large files past the page cache.
+// Reads tables and blob files into the page cache, if no writes come and no compaction runs: each file once. Flushes and
+// compactions write large files past the page cache.
+//
+// The files of the database are read up to 4 times memory_bytes. Files that were written since the open are read beyond
+// that, into half of the memory that nobody uses: an engine that writes through the page cache has them there.
 //
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <unordered_set>
 
 #include "db/background_parts.h"
 #include "db/background_scheduler.h"
@@ -17,8 +20,7 @@ namespace mergedb::db {
 class TableWarmer {
  public:
   TableWarmer(const BackgroundParts& parts, base::Mutex& mutex, const CompactionRequests& requests,
-              const CompactionRunner& compactions)
-      : parts_(parts), requests_(requests), compactions_(compactions), mutex_(mutex) {}
+              const CompactionRunner& compactions, BackgroundCounters& counters);
 
   // Of the page cache, which is shared with other programs.
   static uint64_t BytesMax(const Options& options) { return 4 * options.memory_bytes; }
@@ -26,15 +28,28 @@ class TableWarmer {
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
 
  private:
+  // The room that is left in one Warm.
+  struct Budget {
+    uint64_t of_all;
+    uint64_t of_new;   // for files that were written since the open
+    uint64_t of_step;  // the rest is read by the next Warm
+  };
+
   void Warm();
+  // True if the file, which is not warm, should be read now.
+  bool Takes(uint64_t number, uint64_t bytes, Budget* budget);
 
   const BackgroundParts& parts_;
   const CompactionRequests& requests_;
   const CompactionRunner& compactions_;
-  std::atomic<uint64_t> warmed_below_{0};  // files with smaller numbers need no warming
+  BackgroundCounters& counters_;
+  const uint64_t first_new_;           // number of the first file that is written after the open
+  std::unordered_set<uint64_t> warm_;  // numbers of files that were considered; only Warm uses it
 
   base::Mutex& mutex_;                          // of the scheduler
   uint64_t generation_ GUARDED_BY(mutex_) = 0;  // CompactionRunner::IdleGenerationLocked at the last Warm
+  bool is_warming_ GUARDED_BY(mutex_) = false;
+  bool has_more_ GUARDED_BY(mutex_) = false;  // the last Warm left files for the next one
 };
 
 }  // namespace mergedb::db

@@ -1,0 +1,80 @@
+// Goal: when writes stop, files are read into the page cache: all up to 4 times memory_bytes, those that were written
+// since the open also into half of the free memory, and each once. Method: files in memory with a given free memory,
+// background work run by the test; the counter of the bytes.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/simulated_env.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
+
+class WarmingTest : public ::testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override {
+    options_.memory_bytes = kMebibyte;
+    options_.blob_value_bytes_min = GetParam();
+    Open();
+  }
+  void Open() {
+    db_ = nullptr;
+    auto db = DB::Open(options_, SimulatedEnv::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  // More than 4 MiB and one step.
+  void Fill(uint64_t mebibytes) {
+    for (uint64_t i = 0; i < mebibytes << 9; ++i) {
+      ASSERT_OK(db_->Put({}, "key" + std::to_string(next_++), std::string(2'000, 'v')));
+    }
+    ASSERT_OK(db_->WaitForCompaction());
+    sim_.PassTime(10);
+  }
+  uint64_t Warmed() { return Counter(*db_, "warmed_bytes"); }
+
+  SimulatedEnv sim_;
+  Options options_ = sim_.SmallOptions();
+  std::unique_ptr<DB> db_;
+  uint64_t next_ = 1'000'000;
+};
+
+INSTANTIATE_TEST_SUITE_P(TablesAndBlobFiles, WarmingTest, ::testing::Values(0, 64));
+
+TEST_P(WarmingTest, WithoutFreeMemoryTheLimitIsFourTimesMemoryBytes) {
+  Fill(8);
+  EXPECT_GT(Warmed(), 0u);
+  EXPECT_LE(Warmed(), 4 * kMebibyte);
+}
+
+TEST_P(WarmingTest, NewFilesTakeHalfOfTheFreeMemory) {
+  sim_.files->SetFreeMemory(4 * kMebibyte);
+  Fill(8);
+  EXPECT_GT(Warmed(), 4 * kMebibyte);
+}
+
+TEST_P(WarmingTest, AllNewFilesAreReadStepByStepIfTheyFit) {
+  sim_.files->SetFreeMemory(1'000 * kMebibyte);
+  Fill(48);
+  EXPECT_GE(Warmed(), 47 * kMebibyte);
+  const uint64_t before = Warmed();
+  sim_.PassTime(10);
+  EXPECT_EQ(Warmed(), before) << "each file once";
+}
+
+TEST_P(WarmingTest, OldFilesTakeNoFreeMemory) {
+  Fill(8);
+  sim_.files->SetFreeMemory(1'000 * kMebibyte);
+  Open();
+  sim_.PassTime(10);
+  EXPECT_LE(Warmed(), 4 * kMebibyte);
+}
+
+}  // namespace
+}  // namespace mergedb::testing
