@@ -7,6 +7,7 @@ T3  threads, clocks, files and randomness are used only in env/, bench/, tools/,
 T4  every source is listed in a CMakeLists.txt
 T5  every path and invariant label in the docs exists
 T6  src/c includes only public headers, base and itself
+T7  sources of src/, bench/ and testing/ include the standard headers that they use: scripts/includes.py
 S1  clang-format, and S2 banned words: scripts/style.py
 Advice: long functions and files, a module without its test, a header without a header comment.
 """
@@ -18,6 +19,7 @@ import re
 import sys
 import time
 
+import includes
 import style
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -277,6 +279,7 @@ def main():
     advise_lengths(report)
     advise_mirrors(report)
     advise_stories(report)
+    includes.check(report, ROOT, sources, read, code_only)
     style.check(report, ROOT)
 
     if chosen.advice:

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
+#include "base/sync.h"
 
 namespace mergedb::testing {
 namespace {
@@ -26,22 +28,72 @@ void ForEachChangedChunk(const CowBytes& current, const CowBytes& base, Visit&& 
   }
 }
 
+char* MapTwice(size_t bytes) {
+  const int fd = memfd_create("mergedb_test", MFD_CLOEXEC);
+  ASSERT(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "no memory to mirror");
+  void* reserved = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT(reserved != MAP_FAILED, "no addresses to mirror");
+  char* const base = static_cast<char*>(reserved);
+  for (char* half : {base, base + bytes}) {
+    ASSERT(mmap(half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == half, "cannot mirror");
+  }
+  close(fd);
+  return base;
+}
+
+// Mirrored memory for reuse. A crash test maps files ten thousands of times, and page faults in new memory would be a
+// third of its time. After a fork, parent and child share the memory, so only the process that kept it takes it.
+class MirroredPool {
+ public:
+  // Returns null if there is none of this size.
+  char* Take(size_t bytes) {
+    base::Lock lock(mutex_);
+    const auto found = std::find_if(spare_.begin(), spare_.end(),
+                                    [&](const Spare& each) { return each.bytes == bytes && each.process == getpid(); });
+    if (found == spare_.end()) return nullptr;
+    char* const base = found->base;
+    *found = spare_.back();
+    spare_.pop_back();
+    return base;
+  }
+  // Returns false if there are enough.
+  bool Keep(char* base, size_t bytes) {
+    base::Lock lock(mutex_);
+    if (spare_.size() == kSpareMax || bytes > kSpareBytesMax) return false;
+    spare_.push_back({.base = base, .bytes = bytes, .process = getpid()});
+    return true;
+  }
+
+ private:
+  struct Spare {
+    char* base;
+    size_t bytes;
+    pid_t process;
+  };
+  static constexpr size_t kSpareMax = 16;
+  static constexpr size_t kSpareBytesMax = size_t{1} << 20;
+
+  base::Mutex mutex_;
+  std::vector<Spare> spare_;
+};
+
+// WHY never destroyed: a static object of a test may hold mapped files until the process ends.
+MirroredPool& SpareMemory() {
+  static MirroredPool& pool = *new MirroredPool;
+  return pool;
+}
+
 }  // namespace
 
 MirroredMemory::MirroredMemory(const CowBytes& content) : bytes_(content.size()) {
-  const int fd = memfd_create("mergedb_test", MFD_CLOEXEC);
-  ASSERT(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_)) == 0, "no memory to mirror");
-  void* reserved = mmap(nullptr, 2 * bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT(reserved != MAP_FAILED, "no addresses to mirror");
-  base_ = static_cast<char*>(reserved);
-  for (char* half : {base_, base_ + bytes_}) {
-    ASSERT(mmap(half, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == half, "cannot mirror");
-  }
-  close(fd);
-  content.Read(0, bytes_, base_);
+  base_ = SpareMemory().Take(bytes_);
+  if (base_ == nullptr) base_ = MapTwice(bytes_);
+  content.Read(0, bytes_, base_);  // overwrites all bytes
 }
 
-MirroredMemory::~MirroredMemory() { munmap(base_, 2 * bytes_); }
+MirroredMemory::~MirroredMemory() {
+  if (!SpareMemory().Keep(base_, bytes_)) munmap(base_, 2 * bytes_);
+}
 
 void ApplyChange(const Change& change, CowBytes* content) {
   if (change.bytes) {

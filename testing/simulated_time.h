@@ -38,7 +38,6 @@ class SimulatedTime final : public Clock {
 
  private:
   void Conduct();
-  static bool OthersWait(int own_id);
 
   std::atomic<uint64_t> now_nanos_{1'000'000'000};
   std::atomic<bool> is_over_{false};

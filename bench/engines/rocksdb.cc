@@ -1,4 +1,5 @@
 // RocksDB through its C interface, leveled or universal, with one background job for each core.
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 

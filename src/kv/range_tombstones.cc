@@ -1,6 +1,7 @@
 #include "kv/range_tombstones.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 

@@ -53,6 +53,14 @@ bool IsPlausible(const char* header, const Mark& end) {
   return base::LoadFixed32(header + 8) <= kPayloadBytesMax;
 }
 
+// True if zeros show that no header begins at bytes[i] to bytes[i + 8]. Most bytes of a new segment are zeros.
+// WHY the whole header in an epoch without records: its frames may have the sequence 0.
+bool HoldZeros(std::string_view bytes, size_t i, const Mark& end) {
+  if (i + kFrameHeaderBytes + 8 > bytes.size()) return false;
+  const auto word = [&](size_t at) { return base::LoadFixed64(bytes.data() + i + at); };
+  return (word(16) | word(24)) == 0 && (end.sequence > 0 || (word(0) | word(8)) == 0);
+}
+
 // True if the header at bytes[i] was written for position `found`: the next frame, moved by the same
 // distance, or the chain confirms it.
 // WHY: a check has 32 bits, and a ring holds millions of words that look like a sequence.
@@ -72,6 +80,10 @@ bool IsConfirmed(std::string_view bytes, size_t i, uint64_t found, const Mark& e
 bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc) {
   for (size_t i = 0; i + kFrameHeaderBytes <= bytes.size(); ++i) {
     const char* const header = bytes.data() + i;
+    if (HoldZeros(bytes, i, end)) {
+      i += 8;
+      continue;
+    }
     if (!IsPlausible(header, end)) continue;
     const uint64_t lowest = std::max(end.position, position + i - std::min(position + i, kDisplacedBytesMax));
     const uint64_t highest = position + i + kDisplacedBytesMax;

@@ -71,6 +71,17 @@ class TidyTest(unittest.TestCase):
     def test_a_path_in_a_document_must_exist(self):
         self.expect_one({"README.md": "# A tree\n\nSee `src/kv/value.h`.\n"}, "README.md:3", "T5", "src/kv/value.h")
 
+    # ---- standard headers
+
+    def test_refuses_a_source_without_a_standard_header_that_it_uses(self):
+        def using(include):
+            return TREE["src/c/c.cc"].replace("int Two() { return 2; }", "std::vector<int> Two() { return {2}; }").replace(
+                '#include "base/bytes.h"\n', include)
+        self.expect_one({"src/c/c.cc": using('#include "base/bytes.h"\n')}, "src/c/c.cc:5", "T7", "std::vector", "<vector>")
+        self.assertEqual(self.tidy({"src/c/c.cc": using('#include <vector>\n\n#include "base/bytes.h"\n')}), (0, []))
+        header = TREE["src/base/bytes.h"] + "\n#include <vector>\n"
+        self.assertEqual(self.tidy({"src/c/c.cc": using('#include "base/bytes.h"\n'), "src/base/bytes.h": header}), (0, []))
+
     # ---- clang-format
 
     def test_refuses_a_source_that_is_not_formatted(self):

@@ -85,6 +85,20 @@ TEST(DisplacedFrame, IsNoneInFewOrRandomBytes) {
   }
 }
 
+// The search skips zeros by several bytes at a time.
+TEST(DisplacedFrame, IsFoundAfterAnyNumberOfZeros) {
+  for (const kv::Sequence first : {kv::Sequence{0}, kEnd.sequence, kv::Sequence{1} << 55}) {
+    Mark end = kEnd;
+    end.sequence = first;
+    FrameStream stream(end);
+    const std::string frames = stream.AddFrames(2, 1);
+    for (size_t zeros = 1; zeros <= 80; ++zeros) {
+      EXPECT_TRUE(HoldsDisplacedFrame(std::string(zeros, '\0') + frames, end.position, end, kSaltCrc))
+          << zeros << " zeros before a frame of sequence " << first;
+    }
+  }
+}
+
 // The header of the frame at the end of the chain, with `put_in` bytes inserted behind its first `front` bytes.
 bool FindsSplitHeader(size_t front, size_t put_in, const Mark& end = kEnd, uint32_t salt_crc = kSaltCrc) {
   FrameStream stream(kEnd);
