@@ -45,8 +45,9 @@ class CompactionRunner {
  private:
   struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
-    uint64_t output_bytes = 0;                       // not released at the end of the last step
-    uint64_t output_bytes_max = 0;                   // that it may write until its inputs are released
+    uint64_t start_nanos = 0;
+    uint64_t output_bytes = 0;      // not released at the end of the last step
+    uint64_t output_bytes_max = 0;  // that it may write until its inputs are released
     bool is_stepping = false;
   };
   struct PickKey {  // the picker finds nothing again if this is the same

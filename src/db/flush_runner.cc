@@ -52,7 +52,9 @@ Status FlushRunner::Flush() {
   inputs_.NoteFlush(sampled, flushed);
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
-  counters_.flush_nanos.fetch_add(clock->NowNanos() - start, std::memory_order_relaxed);
+  const uint64_t nanos = clock->NowNanos() - start;
+  counters_.flush_nanos.fetch_add(nanos, std::memory_order_relaxed);
+  parts_.latencies.Record(env::Operation::kFlush, nanos);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
   return {};
