@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/perf.h"
 #include "env/file_reads.h"
 #include "format/compression.h"
 
@@ -136,7 +137,11 @@ Status Reader::OpenValue(std::string_view record, const format::BlobIndex& refer
 Status Reader::Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                    Found* found) const {
   RETURN_IF_ERROR(CheckBlobIndex(reference));
-  if (cache_ != nullptr) found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
+  if (cache_ != nullptr) {
+    found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+      ++(found->pin ? perf->block_cache_hits : perf->block_cache_misses);
+  }
   if (!found->pin) return Load(reference, key, control, found);
   format::BlobRecord record;
   Status status = format::OpenRecord(found->pin.bytes(), {}, false, &record);

@@ -8,6 +8,7 @@
 
 #include "blob/cache.h"
 #include "compaction/outputs.h"
+#include "db/events.h"
 #include "db/manifest_committer.h"
 #include "db/obsolete_files.h"
 #include "db/options_check.h"
@@ -31,6 +32,8 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   table::Cache& tables;
   blob::Cache& values;
   env::Latencies& latencies;
+  Events& events;
+  Stalls& stalls;
   ObsoleteFiles& obsolete;
   RecycledFiles& recycled_files;
   write::WriteDelay& write_delay;

@@ -3,61 +3,14 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/json_text.h"
+
 namespace mergedb::db {
 namespace {
 
-// The length of the UTF-8 character at the beginning of `bytes`; 0 if there is no valid one. Overlong forms, surrogates
-// and code points above U+10FFFF are invalid.
-size_t Utf8Bytes(std::string_view bytes) {
-  const auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
-  const uint8_t first = at(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || bytes.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) return 0;
-  }
-  const uint8_t second = at(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  return length;
-}
-
-// Copies `text`; `append` adds an ASCII character in its escaped form.
-template <typename Append>
-std::string Escape(std::string_view text, Append append) {
-  std::string out;
-  while (!text.empty()) {
-    size_t length = Utf8Bytes(text);
-    if (length == 1) {
-      append(text.front(), &out);
-    } else if (length == 0) {
-      out += "\xef\xbf\xbd";  // U+FFFD
-      length = 1;
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length);
-  }
-  return out;
-}
-
-std::string EscapeJson(std::string_view text) {
-  return Escape(text, [](char c, std::string* out) {
-    constexpr char kHex[] = "0123456789abcdef";
-    if (c == '"' || c == '\\') {
-      *out += {'\\', c};
-    } else if (static_cast<uint8_t>(c) < 0x20) {
-      *out += {'\\', 'u', '0', '0', kHex[c >> 4], kHex[c & 15]};
-    } else {
-      *out += c;
-    }
-  });
-}
-
 // Escapes a label value, or a HELP text, in which a quote stays as it is.
 std::string EscapePrometheus(std::string_view text, bool is_label) {
-  return Escape(text, [is_label](char c, std::string* out) {
+  return base::EscapeText(text, [is_label](char c, std::string* out) {
     if (c == '\n') {
       *out += "\\n";
     } else if (c == '\\' || (c == '"' && is_label)) {
@@ -111,7 +64,7 @@ std::string CountersText(std::span<const Metric> metrics) {
 
 std::string StatsJson(std::string_view directory, std::span<const Metric> metrics,
                       std::span<const ReadHistogram> histograms) {
-  std::string text = "{\"database\":\"" + EscapeJson(directory) + "\"";
+  std::string text = "{\"database\":\"" + base::EscapeJson(directory) + "\"";
   for (const Metric& metric : metrics)
     text.append(",\"").append(metric.name).append("\":").append(std::to_string(metric.value));
   for (const ReadHistogram& each : histograms) {

@@ -54,7 +54,7 @@ Status ReadMeasured(Latencies* latencies, File* file, uint64_t offset, size_t by
   if (latencies == nullptr) return ReadExactly(file, offset, bytes, out);
   const uint64_t start = latencies->NowNanos();
   Status status = ReadExactly(file, offset, bytes, out);
-  latencies->RecordDeviceRead(latencies->NowNanos() - start);
+  latencies->RecordDeviceRead(latencies->NowNanos() - start, bytes);
   return status;
 }
 

@@ -26,6 +26,7 @@
 
 #include "base/current.h"
 #include "base/histogram.h"
+#include "base/perf.h"
 #include "base/thread_waits.h"
 #include "mergedb/env.h"
 
@@ -62,7 +63,12 @@ class Latencies {
     HistogramOf(operation).Record(nanos, weight, base::ThreadNumber());
   }
   // Counts a read of the device, which is a wait of the calling thread.
-  void RecordDeviceRead(uint64_t nanos) {
+  void RecordDeviceRead(uint64_t nanos, uint64_t bytes) {
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]] {
+      ++perf->device_reads;
+      perf->device_read_bytes += bytes;
+      perf->device_read_nanos += nanos;
+    }
     base::thread_waited_nanos += nanos;
     Record(Operation::kDeviceRead, nanos);
   }

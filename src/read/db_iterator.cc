@@ -70,6 +70,7 @@ class DbIterator final : public InternalAccessIterator {
         keep_(context.keep),
         directory_(context.directory),
         latencies_(context.latencies),
+        slow_calls_(context.slow_calls),
         moves_until_measured_(latencies_ == nullptr ? 0 : latencies_->DrawNextInterval()),
         super_version_(std::move(super_version)),
         values_(*super_version_->version, context.values, options.read.verify_checksums) {
@@ -144,6 +145,7 @@ class DbIterator final : public InternalAccessIterator {
   void MeasureSeek(const Act& seek) {
     if (!IsOpen()) return;
     if (latencies_ == nullptr) return seek();
+    const env::SlowCall slow(*slow_calls_, "seek");
     const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
     seek();
   }
@@ -163,6 +165,7 @@ class DbIterator final : public InternalAccessIterator {
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;
   env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
+  const env::SlowCalls* const slow_calls_;
   uint32_t moves_until_measured_;
   mutable Status damage_;  // the input's Corruption, with the next step added
   SuperVersionPtr super_version_;

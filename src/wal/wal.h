@@ -83,8 +83,9 @@ struct Options {
   // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
   size_t recycled_bytes = 0;
   bool use_mapping = true;
-  std::function<kv::FileNumber()> allocate_number;  // for a new segment file; any thread calls it
-  std::vector<kv::FileNumber> reusable_segments;    // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
+  std::function<void(uint64_t nanos)> on_wait = {};  // a writer has waited for room or disk space; may be null
+  std::function<kv::FileNumber()> allocate_number;   // for a new segment file; any thread calls it
+  std::vector<kv::FileNumber> reusable_segments;     // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
 };
 
 class Wal {

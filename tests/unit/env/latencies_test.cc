@@ -101,7 +101,7 @@ TEST_F(LatenciesTest, ReadIsAWait) {
   EXPECT_EQ(latencies_.Read(Operation::kDeviceRead).count(), 2u);
 
   const uint64_t before = base::thread_waited_nanos;
-  latencies_.RecordDeviceRead(77);
+  latencies_.RecordDeviceRead(77, 1);
   EXPECT_EQ(base::thread_waited_nanos, before + 77);
 }
 
