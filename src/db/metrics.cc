@@ -255,7 +255,7 @@ constexpr HistogramRow kHistogramRows[] = {
     {"iterator_seek_latency_nanos", env::Operation::kIteratorSeek, kEveryOpen,
      "Latency of the seeks of iterators; one of 64 is measured, and each that waits for 50 us."},
     {"iterator_next_latency_nanos", env::Operation::kIteratorNext, kEveryOpen,
-     "Latency of Next and Prev of iterators; one of 256 is measured."},
+     "Latency of Next and Prev of iterators; one of 1024 is measured."},
     {"flush_latency_nanos", env::Operation::kFlush, kOpenForWrites, "Time that the flush of a memtable takes."},
     {"compaction_latency_nanos", env::Operation::kCompaction, kOpenForWrites,
      "Time from the begin of a compaction to its end, with its pauses; moves do not count."},

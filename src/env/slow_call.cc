@@ -5,20 +5,22 @@
 namespace mergedb::env {
 
 void SlowCall::Begin() {
-  start_nanos_ = calls_.clock->NowNanos();
-  scope_.emplace(&perf_);
+  measured_.emplace();
+  measured_->start_nanos = calls_.clock->NowNanos();
+  measured_->scope.emplace(&measured_->perf);
 }
 
 void SlowCall::End() {
-  scope_.reset();
-  const uint64_t nanos = calls_.clock->NowNanos() - start_nanos_;
+  measured_->scope.reset();
+  const PerfContext& perf = measured_->perf;
+  const uint64_t nanos = calls_.clock->NowNanos() - measured_->start_nanos;
   if (PerfContext* const outer = base::thread_perf) {
     for (const base::PerfField& field : base::kPerfFields) {
       // The outer scope counts the waits itself.
-      if (field.member != &PerfContext::wait_nanos) outer->*field.member += perf_.*field.member;
+      if (field.member != &PerfContext::wait_nanos) outer->*field.member += perf.*field.member;
     }
   }
-  if (nanos >= calls_.threshold_nanos) calls_.tell(call_, nanos, perf_);
+  if (nanos >= calls_.threshold_nanos) calls_.tell(call_, nanos, perf);
 }
 
 }  // namespace mergedb::env

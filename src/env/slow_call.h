@@ -34,19 +34,24 @@ class SlowCall {
   SlowCall(const SlowCall&) = delete;
   SlowCall& operator=(const SlowCall&) = delete;
   ~SlowCall() {
-    if (scope_) [[unlikely]]
+    if (measured_) [[unlikely]]
       End();
   }
 
  private:
+  // WHY optional: an unmeasured call must not clear the counters.
+  struct Measured {
+    PerfContext perf = {};
+    uint64_t start_nanos = 0;
+    std::optional<PerfScope> scope = {};
+  };
+
   void Begin();
   void End();
 
   const SlowCalls& calls_;
   const std::string_view call_;
-  uint64_t start_nanos_ = 0;
-  PerfContext perf_;
-  std::optional<PerfScope> scope_;
+  std::optional<Measured> measured_;
 };
 
 }  // namespace mergedb::env

@@ -137,7 +137,7 @@ TEST_F(MetricsTest, HistogramsCountEachOperation) {
     std::vector<std::string> values;
     ASSERT_OK(db_->MultiGet({}, {"key1"}, &values)[0]);
   }
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     const auto it = db_->NewIterator();
     it->Seek("key");
     for (int moves = 0; moves < 8 && it->Valid(); ++moves) it->Next();
