@@ -181,6 +181,53 @@ typedef struct mergedb_merge_operator {
   void* state;
 } mergedb_merge_operator;
 
+/* A field of an event. `text` is NULL for a number. */
+typedef struct mergedb_event_field {
+  const char* name;
+  uint64_t number;
+  const char* text; /* followed by a NUL */
+  size_t text_size;
+} mergedb_event_field;
+
+/* What a database did: docs/EVENTS.md. Everything in it lives for one call of `on_event`. */
+typedef struct mergedb_event {
+  size_t struct_size; /* set by the library; a field beyond it does not exist */
+  int32_t kind;       /* MERGEDB_EVENT_... */
+  const char* name;   /* "flush_begin", ... */
+  uint64_t time_us;   /* microseconds since 1970 */
+  const mergedb_event_field* fields;
+  size_t field_count;
+  const char* json; /* the event as a line of JSON, as LOG has it, followed by a NUL */
+} mergedb_event;
+
+enum {
+  MERGEDB_EVENT_OPEN = 1,
+  MERGEDB_EVENT_RECOVERY = 2,
+  MERGEDB_EVENT_FLUSH_BEGIN = 3,
+  MERGEDB_EVENT_FLUSH_END = 4,
+  MERGEDB_EVENT_COMPACTION_BEGIN = 5,
+  MERGEDB_EVENT_COMPACTION_END = 6,
+  MERGEDB_EVENT_STALL_BEGIN = 7,
+  MERGEDB_EVENT_STALL_END = 8,
+  MERGEDB_EVENT_ERROR = 9,
+  MERGEDB_EVENT_FILE_MADE = 10,
+  MERGEDB_EVENT_FILE_REMOVED = 11,
+  MERGEDB_EVENT_CHECKPOINT = 12,
+  MERGEDB_EVENT_IMPORT = 13,
+  MERGEDB_EVENT_SLOW_CALL = 14,
+  MERGEDB_EVENT_CLOSE = 15
+};
+
+/* Gets the events of a database: include/mergedb/event_listener.h. One thread calls `on_event`, for one event at a time.
+ * It holds no lock of the database, so `on_event` may block and may call the database. `destroy` (may be NULL) is called
+ * once with `state`, after the last event. */
+typedef struct mergedb_event_listener {
+  size_t struct_size;
+  void (*on_event)(void* state, const mergedb_event* event);
+  void (*destroy)(void* state);
+  void* state;
+} mergedb_event_listener;
+
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
   size_t struct_size;
@@ -203,6 +250,9 @@ typedef struct mergedb_options {
   size_t merge_operator_count;
   int64_t blob_value_bytes_min; /* bytes from which a value goes to a blob file; default 768; -1: no blob files */
   int64_t wal_sync_interval_ms; /* default 5,000 milliseconds; -1: no limit in time */
+  const mergedb_event_listener* listener; /* NULL: no listener */
+  uint64_t log_bytes_max;                 /* of the files LOG and LOG.old; default: no LOG */
+  uint64_t slow_call_us;                  /* calls that take so long become events; default: none */
 } mergedb_options;
 
 typedef struct mergedb_write_options {
@@ -633,6 +683,56 @@ typedef struct mergedb_metric {
  * "mergedb.prometheus". */
 MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
                                               void* state, mergedb_error* error);
+
+/* The latencies of one operation since the open, in nanoseconds. The texts are static. */
+typedef struct mergedb_histogram {
+  size_t struct_size;       /* set by the library; a field beyond it does not exist */
+  const char* name;         /* lower-case letters, digits and "_" */
+  const char* help;         /* one sentence: what is measured */
+  uint64_t sample_interval; /* one of so many calls is measured, and counts as so many; 1: each call */
+  uint64_t count;           /* of calls */
+  uint64_t sum;             /* of their times */
+  uint64_t p50;
+  uint64_t p99;
+  uint64_t p99_9;
+  uint64_t max; /* of the measured calls */
+  /* The buckets that are not empty, ascending: bucket_counts[i] calls took at most bucket_uppers[i], and longer than the
+   * bucket before. The last bucket also holds all longer calls. */
+  const uint64_t* bucket_uppers;
+  const uint64_t* bucket_counts;
+  size_t buckets;
+} mergedb_histogram;
+
+/* Calls `take` for each latency histogram of the database; rules and errors as for mergedb_metrics. The arrays live for
+ * one call of `take`. docs/METRICS.md says what is measured, and the errors of the values. */
+MERGEDB_C_EXPORT mergedb_code mergedb_histograms(mergedb_db db,
+                                                 int32_t (*take)(void* state, const mergedb_histogram* histogram),
+                                                 void* state, mergedb_error* error);
+
+/* Where the time of calls goes: include/mergedb/perf_context.h. */
+typedef struct mergedb_perf {
+  size_t struct_size;
+  uint64_t queue_wait_nanos;
+  uint64_t wal_nanos;
+  uint64_t memtable_nanos;
+  uint64_t wait_nanos;
+  uint64_t memtables_searched;
+  uint64_t runs_visited;
+  uint64_t filters_checked;
+  uint64_t filters_useful;
+  uint64_t block_cache_hits;
+  uint64_t block_cache_misses;
+  uint64_t device_reads;
+  uint64_t device_read_bytes;
+  uint64_t device_read_nanos;
+  uint64_t tombstones_skipped;
+} mergedb_perf;
+
+/* From now on the calls of this thread are counted, from 0. BUSY: they are counted already. */
+MERGEDB_C_EXPORT mergedb_code mergedb_perf_begin(mergedb_error* error);
+/* Ends the counting and fills *perf, whose struct_size the caller has set. INVALID_ARGUMENT: it has not begun, or the
+ * struct is too small; in that case the counting goes on. */
+MERGEDB_C_EXPORT mergedb_code mergedb_perf_end(mergedb_perf* perf, mergedb_error* error);
 
 /* ---- checkpoints: include/mergedb/checkpoint.h --------------------------------------------------------------------
  *

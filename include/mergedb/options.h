@@ -9,6 +9,7 @@
 
 #include "mergedb/comparator.h"
 #include "mergedb/env.h"
+#include "mergedb/event_listener.h"
 #include "mergedb/merge_operator.h"
 
 namespace mergedb {
@@ -100,6 +101,16 @@ struct Options {
 
   // The program's own merge operators, by name (include/mergedb/merge_operator.h). Built-in operators need no entry.
   std::vector<std::shared_ptr<const MergeOperator>> merge_operators = {};
+
+  // Gets the events of this database (include/mergedb/event_listener.h); null: no listener.
+  std::shared_ptr<EventListener> listener = nullptr;
+  // The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes together.
+  // 0: no LOG is written. Otherwise at least 16 KiB, at most 1 GiB. docs/EVENTS.md.
+  uint64_t log_bytes_max = 0;
+  // A call that takes at least this many microseconds becomes an event with its breakdown. 0: calls are not measured;
+  // otherwise each call costs two readings of the clock. At most one hour.
+  uint64_t slow_call_us = 0;
+
   Env env = {};  // null members are replaced by those of DefaultEnv(); a null logger stays silent
 };
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "c/interface.h"
 #include "c/options.h"
+#include "mergedb/perf_context.h"
 
 using namespace mergedb;
 using namespace mergedb::c;
@@ -44,6 +46,13 @@ Outcome GetString(Database& database, const mergedb_read_options* options, const
   if (!decoded.status.ok()) return decoded;
   return database.db().Get(read, keyspace, ToStringView(key, key_size), value);
 }
+
+// Of mergedb_perf_begin.
+struct ThreadPerf {
+  PerfContext context;
+  std::optional<PerfScope> scope;
+};
+thread_local ThreadPerf thread_perf;
 
 Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string_view>* views) {
   views->reserve(count);
@@ -287,6 +296,73 @@ mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const m
                                     .value = metric.value};
       if (take(state, &given) == 0) return Status::Aborted("the callback ended mergedb_metrics");
     }
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, const mergedb_histogram* histogram),
+                                void* state, mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
+    ASSIGN_OR_RETURN(const std::vector<LatencyHistogram> histograms, database.db().Histograms());
+    for (const LatencyHistogram& histogram : histograms) {
+      std::vector<uint64_t> uppers, counts;
+      for (const LatencyHistogram::Bucket& bucket : histogram.buckets) {
+        uppers.push_back(bucket.upper);
+        counts.push_back(bucket.count);
+      }
+      // The texts are string literals (db/metrics.cc), so a NUL follows each.
+      const mergedb_histogram given = {.struct_size = sizeof given,
+                                       .name = histogram.name.data(),
+                                       .help = histogram.help.data(),
+                                       .sample_interval = histogram.sample_interval,
+                                       .count = histogram.count,
+                                       .sum = histogram.sum,
+                                       .p50 = histogram.p50,
+                                       .p99 = histogram.p99,
+                                       .p99_9 = histogram.p99_9,
+                                       .max = histogram.max,
+                                       .bucket_uppers = uppers.data(),
+                                       .bucket_counts = counts.data(),
+                                       .buckets = counts.size()};
+      if (take(state, &given) == 0) return Status::Aborted("the callback ended mergedb_histograms");
+    }
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_perf_begin(mergedb_error* error) {
+  return Call(error, []() -> Outcome {
+    if (thread_perf.scope) return Status::Busy("mergedb_perf_begin: the calls of this thread are counted already");
+    thread_perf.context = {};
+    thread_perf.scope.emplace(&thread_perf.context);
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_perf_end(mergedb_perf* perf, mergedb_error* error) {
+  return Call(error, [&]() -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(perf, "perf"));
+    RETURN_IF_ERROR(CheckRoom(perf->struct_size, sizeof *perf, "mergedb_perf"));
+    if (!thread_perf.scope)
+      return Status::InvalidArgument("mergedb_perf_end: the calls of this thread are not counted");
+    thread_perf.scope.reset();
+    const PerfContext& counted = thread_perf.context;
+    *perf = {.struct_size = perf->struct_size,
+             .queue_wait_nanos = counted.queue_wait_nanos,
+             .wal_nanos = counted.wal_nanos,
+             .memtable_nanos = counted.memtable_nanos,
+             .wait_nanos = counted.wait_nanos,
+             .memtables_searched = counted.memtables_searched,
+             .runs_visited = counted.runs_visited,
+             .filters_checked = counted.filters_checked,
+             .filters_useful = counted.filters_useful,
+             .block_cache_hits = counted.block_cache_hits,
+             .block_cache_misses = counted.block_cache_misses,
+             .device_reads = counted.device_reads,
+             .device_read_bytes = counted.device_read_bytes,
+             .device_read_nanos = counted.device_read_nanos,
+             .tombstones_skipped = counted.tombstones_skipped};
     return Status::Ok();
   });
 }

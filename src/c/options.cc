@@ -131,6 +131,8 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
   }
   if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
   if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
+  options->log_bytes_max = c.log_bytes_max;
+  options->slow_call_us = c.slow_call_us;
   return Status::Ok();
 }
 
@@ -185,6 +187,45 @@ Status ReadLogger(const mergedb_logger* given, mergedb_logger* logger) {
   return logger->log == nullptr ? Status::InvalidArgument("mergedb_logger: log is needed") : Status::Ok();
 }
 
+class ForeignListener final : public EventListener {
+ public:
+  explicit ForeignListener(const mergedb_event_listener& given) : given_(given) {}
+  ~ForeignListener() override {
+    if (given_.destroy != nullptr) given_.destroy(given_.state);
+  }
+  ForeignListener(const ForeignListener&) = delete;
+  ForeignListener& operator=(const ForeignListener&) = delete;
+
+  void OnEvent(const Event& event) override {
+    std::vector<mergedb_event_field> fields;
+    for (const EventField& each : event.fields) {
+      fields.push_back({.name = each.name.data(),
+                        .number = each.number,
+                        .text = each.is_text ? each.text.c_str() : nullptr,
+                        .text_size = each.text.size()});
+    }
+    const std::string json = event.ToJson();
+    const mergedb_event shown = {.struct_size = sizeof shown,
+                                 .kind = static_cast<int32_t>(event.kind),
+                                 .name = event.name().data(),
+                                 .time_us = event.time_us,
+                                 .fields = fields.data(),
+                                 .field_count = fields.size(),
+                                 .json = json.c_str()};
+    given_.on_event(given_.state, &shown);
+  }
+
+ private:
+  const mergedb_event_listener given_;
+};
+
+Status ReadListener(const mergedb_event_listener* given, mergedb_event_listener* listener) {
+  if (given == nullptr) return Status::Ok();
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_event_listener", listener));
+  return listener->on_event == nullptr ? Status::InvalidArgument("mergedb_event_listener: on_event is needed")
+                                       : Status::Ok();
+}
+
 Status ReadOperators(const mergedb_options& c, std::vector<mergedb_merge_operator>* operators) {
   if (c.merge_operator_count == 0) return Status::Ok();
   RETURN_IF_ERROR(CheckPointer(c.merge_operators, "merge_operators"));
@@ -222,12 +263,15 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
       DecodeFlag("mergedb_options", "use_mapped_wal_buffer", c.use_mapped_wal_buffer, &options->use_mapped_wal_buffer));
   mergedb_logger logger = {};
   RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // WHY first: its error must come before anything is borrowed
+  mergedb_event_listener listener = {};
+  RETURN_IF_ERROR(ReadListener(c.listener, &listener));
   std::vector<mergedb_merge_operator> operators;
   RETURN_IF_ERROR(ReadOperators(c, &operators));
   RETURN_IF_ERROR(DecodeComparator(c.comparator, &borrowed->comparator));
   if (borrowed->comparator != nullptr) options->comparator = borrowed->comparator.get();
   if (c.logger != nullptr) borrowed->logger = std::make_unique<ForeignLogger>(logger);
   options->env.logger = borrowed->logger.get();
+  if (c.listener != nullptr) options->listener = std::make_shared<ForeignListener>(listener);
   for (const mergedb_merge_operator& each : operators) options->merge_operators.push_back(NewForeignOperator(each));
   return Status::Ok();
 }

@@ -15,7 +15,8 @@ Background::Background(Parts parts)
       controller_(parts_.options, parts_.memory,
                   {.wal_backlog = parts_.wal_backlog,
                    .uncommitted_wal_bytes = [this] { return parts_.version_set.UncommittedWalBytes(); },
-                   .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); }},
+                   .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); },
+                   .on_delay = [this](uint64_t rate, std::string_view cause) { parts_.stalls.NoteDelay(rate, cause); }},
                   parts_.write_delay),
       commits_(parts_, *scheduler_, controller_),
       compactions_(parts_, *scheduler_, requests_, inputs_, controller_, counters_),
@@ -47,6 +48,13 @@ bool Background::TickLocked() {
          parts_.snapshots.oldest().count > 0 ||
          parts_.obsolete.bytes_on_disk() > parts_.version_set.Current()->version->bytes_on_disk() ||
          !NeedsNoCompactionLocked(picker::Urgency::kIdle);
+}
+
+void Background::NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) {
+  constexpr std::string_view kWorks[] = {"flush", "commit", "compaction", "recycling", "removal"};
+  parts_.events.Emit(EventKind::kError, [&] {
+    return EventFields{TextField("work", kWorks[static_cast<size_t>(work)]), StatusField(status)};
+  });
 }
 
 void Background::WantStandby() {

@@ -93,6 +93,8 @@ class Background : private BackgroundScheduler::Host {
   void RunFlush() override { flushes_.Run(); }
   bool HasJobsLocked() const override { return compactions_.HasJobsLocked(); }
   bool TickLocked() override;
+  void NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) override;
+  void AfterWork() override { parts_.events.WriteLog(); }
   void NoteWrite();
   bool NeedsNoCompactionLocked(picker::Urgency urgency) const;
 

@@ -8,12 +8,14 @@
 
 #include "blob/cache.h"
 #include "compaction/outputs.h"
+#include "db/events.h"
 #include "db/manifest_committer.h"
 #include "db/obsolete_files.h"
 #include "db/options_check.h"
 #include "db/recycled_files.h"
 #include "db/snapshots.h"
 #include "db/version_set.h"
+#include "env/latencies.h"
 #include "table/cache.h"
 #include "write/write_delay.h"
 
@@ -29,6 +31,9 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   Snapshots& snapshots;
   table::Cache& tables;
   blob::Cache& values;
+  env::Latencies& latencies;
+  Events& events;
+  Stalls& stalls;
   ObsoleteFiles& obsolete;
   RecycledFiles& recycled_files;
   write::WriteDelay& write_delay;

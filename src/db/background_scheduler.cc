@@ -42,6 +42,7 @@ void BackgroundScheduler::RunFlush() noexcept {
   if (!is_stopping_) {
     lock.Unlock();
     host_.RunFlush();
+    host_.AfterWork();
     lock.Relock();
   }
   is_flushing_ = false;
@@ -67,6 +68,7 @@ void BackgroundScheduler::RunTask() noexcept {
     ScheduleLocked();
     lock.Unlock();
     task();
+    host_.AfterWork();
     task = nullptr;  // Destroy the task and its job before `--workers_`: once the count is 0, Stop() may have returned.
     lock.Relock();
   }
@@ -107,6 +109,7 @@ void BackgroundScheduler::NoteOutcomeLocked(Work work, uint64_t began_nanos, con
   }
   retry.NoteFailure(status, began_nanos, env_.clock->NowNanos());
   if (env_.logger != nullptr) env_.logger->Log("background: " + status.ToString());
+  host_.NoteErrorLocked(work, status);
   ArmTimerLocked();
 }
 

@@ -40,6 +40,8 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
     virtual void RunFlush() = 0;
     virtual bool HasJobsLocked() const = 0;  // compaction jobs that have not ended
     virtual bool TickLocked() = 0;           // called by the timer; true: call again after a second
+    virtual void NoteErrorLocked(Work, const Status&) {}
+    virtual void AfterWork() {}  // after each task and each flush, without the mutex
   };
   BackgroundScheduler(const Env& env, Host& host) : env_(env), host_(host) {}
 

@@ -296,7 +296,16 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
     take();
     source.sync_files = [&] { return tree_->committer.SyncFiles(*source.super_version->version); };
   }
-  return MakeCheckpoint(source, target, options);
+  const uint64_t start = store_->options.env.clock->NowNanos();
+  auto report = MakeCheckpoint(source, target, options);
+  store_->events.Emit(EventKind::kCheckpoint, [&] {
+    return EventFields{TextField("target", target), NumberField("files", report ? report->files : 0),
+                       NumberField("bytes", report ? report->bytes : 0),
+                       NumberField("micros", (store_->options.env.clock->NowNanos() - start) / 1000),
+                       StatusField(report.status())};
+  });
+  store_->events.WriteLog();
+  return report;
 }
 
 }  // namespace mergedb::db

@@ -90,8 +90,11 @@ void CompactionRunner::Pick() {
   if (is_added) {
     SCHEDULE_POINT("start a claimed job");
     running = std::make_shared<Running>();
+    running->start_nanos = clock_->NowNanos();
     running->output_bytes_max = OutputBytesMax(*pick);
     running->job = NewJob(std::move(*pick), version, flushed_sequence);
+    running->id = 1 + jobs_begun_.fetch_add(1, std::memory_order_relaxed);
+    TellBegin(*running, input);
   }
 
   const bool orders_blobs = is_added && running->job->pick().reason == picker::CompactionReason::kBlobOrder;
@@ -170,6 +173,9 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
 
 void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status) {
   Count(*running->job, status.ok());
+  TellEnd(*running, status);
+  if (status.ok() && !running->job->pick().is_move)
+    parts_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
   running_compactions_.Release(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
@@ -186,6 +192,48 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   inputs_.NoteChange();
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
+}
+
+void CompactionRunner::TellBegin(const Running& running, const picker::PickInput& input) const {
+  parts_.events.Emit(EventKind::kCompactionBegin, [&] {
+    constexpr std::string_view kUrgencies[] = {"writing", "quiet", "idle"};
+    const picker::CompactionPick& pick = running.job->pick();
+    std::string runs;
+    for (const auto& run : input.version.runs()) {
+      if (!runs.empty()) runs += ' ';
+      runs += std::to_string(kv::ToInt(run->position())) + ":" + std::to_string(run->level()) + ":" +
+              std::to_string(run->virtual_tables().size()) + ":" + std::to_string(run->bytes());
+    }
+    EventFields fields = {NumberField("job", running.id),
+                          TextField("reason", picker::CompactionReasonName(pick.reason)),
+                          NumberField("is_move", pick.is_move),
+                          NumberField("is_bottom", pick.is_bottom),
+                          NumberField("sources", pick.sources.size()),
+                          NumberField("target_level", pick.target_level),
+                          NumberField("input_bytes", pick.input_bytes),
+                          NumberField("blob_files", pick.blob_files_to_collect.size()),
+                          TextField("urgency", kUrgencies[static_cast<size_t>(input.urgency)]),
+                          TextField("runs", runs),
+                          NumberField("running", input.running.size())};
+    if (input.oldest_snapshot != kv::kSequenceMax)
+      fields.push_back(NumberField("oldest_snapshot", input.oldest_snapshot));
+    return fields;
+  });
+}
+
+void CompactionRunner::TellEnd(const Running& running, const Status& status) const {
+  parts_.events.Emit(EventKind::kCompactionEnd, [&] {
+    const compaction::CompactionJob::Counts& counts = running.job->counts();
+    return EventFields{NumberField("job", running.id),
+                       TextField("reason", picker::CompactionReasonName(running.job->pick().reason)),
+                       NumberField("bytes_read", counts.bytes_read),
+                       NumberField("bytes_written", counts.bytes_written),
+                       NumberField("bytes_unread", counts.bytes_unread),
+                       NumberField("entries_in", counts.input.entries_in),
+                       NumberField("entries_out", counts.input.entries_out),
+                       NumberField("micros", (clock_->NowNanos() - running.start_nanos) / 1000),
+                       StatusField(status)};
+  });
 }
 
 void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done) {

@@ -45,8 +45,10 @@ class CompactionRunner {
  private:
   struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
-    uint64_t output_bytes = 0;                       // not released at the end of the last step
-    uint64_t output_bytes_max = 0;                   // that it may write until its inputs are released
+    uint64_t start_nanos = 0;
+    uint64_t id = 0;                // of the job, for events
+    uint64_t output_bytes = 0;      // not released at the end of the last step
+    uint64_t output_bytes_max = 0;  // that it may write until its inputs are released
     bool is_stepping = false;
   };
   struct PickKey {  // the picker finds nothing again if this is the same
@@ -64,6 +66,8 @@ class CompactionRunner {
   void Step(const std::shared_ptr<Running>& running);
   void EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status);
   void Count(const compaction::CompactionJob& job, bool is_done);
+  void TellBegin(const Running& running, const picker::PickInput& input) const;
+  void TellEnd(const Running& running, const Status& status) const;
 
   const BackgroundParts& parts_;
   Clock* const clock_;
@@ -73,6 +77,7 @@ class CompactionRunner {
   WriteController& controller_;
   BackgroundCounters& counters_;
   compaction::RunningCompactions running_compactions_;
+  std::atomic<uint64_t> jobs_begun_{0};
 
   base::Mutex& mutex_;  // of the scheduler
   bool picks_jobs_ GUARDED_BY(mutex_) = true;

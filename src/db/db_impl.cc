@@ -48,6 +48,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock
 // ---- Writing ----------------------------------------------------------------------------------------------
 
 Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
+  const env::SlowCall slow(store_->slow_calls, "put");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -56,6 +57,7 @@ Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_v
 }
 
 Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
+  const env::SlowCall slow(store_->slow_calls, "delete");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   return access_.Commit(keyspace,
@@ -64,6 +66,7 @@ Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::strin
 
 Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
                            std::string_view end) {
+  const env::SlowCall slow(store_->slow_calls, "delete_range");
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   RETURN_IF_ERROR(keyspaces_.CheckMade(keyspace));
@@ -82,6 +85,7 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
 }
 
 Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
+  const env::SlowCall slow(store_->slow_calls, "merge");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(operand));
   RETURN_IF_ERROR(CheckMerge(operand));
@@ -92,6 +96,7 @@ Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string
 }
 
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
+  const env::SlowCall slow(store_->slow_calls, "write");
   bool has_keyspaces = false;
   RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names, &has_keyspaces));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -104,11 +109,15 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 // ---- Reading ----------------------------------------------------------------------------------------------
 
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
+  const env::SlowCall slow(store_->slow_calls, "get");
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kGet);
   return access_.Get(options, keyspace, key, value);
 }
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
                                      const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
+  const env::SlowCall slow(store_->slow_calls, "multi_get");
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet);
   return access_.MultiGet(options, keyspace, keys, values);
 }
 
@@ -134,6 +143,8 @@ PropertySources DbImpl::Sources() const {
 bool DbImpl::GetProperty(std::string_view name, std::string* value) { return PrintProperty(Sources(), name, value); }
 
 Result<std::vector<Metric>> DbImpl::Metrics() { return ListMetrics(Sources()); }
+
+Result<std::vector<LatencyHistogram>> DbImpl::Histograms() { return ListHistograms(Sources()); }
 
 Status DbImpl::CheckIntegrity() {
   RETURN_IF_ERROR(store_->CheckOpen());
@@ -191,6 +202,8 @@ Status DbImpl::WaitForCompaction() noexcept {
 
 Status DbImpl::Close() noexcept {
   if (is_stopped_.exchange(true)) return {};
+  store_->events.Emit(EventKind::kClose, [] { return EventFields(); });
+  store_->events.StopListener();  // while the database is open, since the listener may call it
   SCHEDULE_POINT("publish that the database is closed");
   store_->is_closed->store(true, std::memory_order_release);
   if (background_ == nullptr) return {};
@@ -203,6 +216,7 @@ Status DbImpl::Close() noexcept {
   Status status = epochs_.Finish();
   (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
   epochs_.wal().Stop();
+  store_->events.StopLog();
   file_lock_ = nullptr;
   return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);
 }

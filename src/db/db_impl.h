@@ -74,6 +74,7 @@ class DbImpl final : public DB {
   }
   bool GetProperty(std::string_view name, std::string* value) override;
   Result<std::vector<Metric>> Metrics() override;
+  Result<std::vector<LatencyHistogram>> Histograms() override;
   Status CheckIntegrity() override;
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);
@@ -117,6 +118,7 @@ class DbImpl final : public DB {
   // As Start, if a part of the MANIFEST was dropped.
   Status StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
   void StartBackground() noexcept;
+  void TellOpen();  // the events of the open; LOG begins
   PropertySources Sources() const;
 
   const std::shared_ptr<Store> store_;

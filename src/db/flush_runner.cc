@@ -45,14 +45,27 @@ Status FlushRunner::Flush() {
     return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
   auto sampled = inputs_.BeginSample();
-  ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *immutable, parts_.snapshots.Live(),
-                                                   parts_.options.compression.upper, &counts, masked_bytes,
-                                                   parts_.order.is_bytewise() ? &sampled : nullptr));
-  RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
+  parts_.events.Emit(EventKind::kFlushBegin, [&] {
+    return EventFields{NumberField("bytes", immutable->bytes_used()), NumberField("entries", immutable->entries())};
+  });
+  auto made = compaction::Flush(parts_.factory, *immutable, parts_.snapshots.Live(), parts_.options.compression.upper,
+                                &counts, masked_bytes, parts_.order.is_bytewise() ? &sampled : nullptr);
+  Status status = made.status();
+  if (status.ok()) status = parts_.version_set.InstallFlush(made->table, made->blob_files);
+  parts_.events.Emit(EventKind::kFlushEnd, [&] {
+    const bool has_table = made && made->table != nullptr;
+    return EventFields{NumberField("bytes", made ? made->bytes() : 0),
+                       NumberField("table", has_table ? kv::ToInt(made->table->number) : 0),
+                       NumberField("micros", (clock->NowNanos() - start) / 1000), StatusField(status)};
+  });
+  RETURN_IF_ERROR(status);
+  const compaction::Flushed flushed = std::move(*made);
   inputs_.NoteFlush(sampled, flushed);
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
-  counters_.flush_nanos.fetch_add(clock->NowNanos() - start, std::memory_order_relaxed);
+  const uint64_t nanos = clock->NowNanos() - start;
+  counters_.flush_nanos.fetch_add(nanos, std::memory_order_relaxed);
+  parts_.latencies.Record(env::Operation::kFlush, nanos);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
   return {};

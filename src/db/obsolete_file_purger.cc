@@ -10,6 +10,14 @@ namespace {
 
 using Work = BackgroundScheduler::Work;
 
+void TellRemoved(Events& events, const ObsoleteFiles::ObsoleteFile& file, bool is_recycled) {
+  events.Emit(EventKind::kFileRemoved, [&] {
+    return EventFields{TextField("kind", file.kind == format::FileKind::kTable ? "table" : "blob"),
+                       NumberField("number", kv::ToInt(file.number)), NumberField("bytes", file.bytes),
+                       NumberField("recycled", is_recycled)};
+  });
+}
+
 }  // namespace
 
 ObsoleteFilePurger::ObsoleteFilePurger(const BackgroundParts& parts, BackgroundScheduler& scheduler,
@@ -49,10 +57,14 @@ void ObsoleteFilePurger::Recycle() {
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
     file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
-    if (!parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
+    if (!parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) {
+      TellRemoved(parts_.events, file, true);
+      continue;
+    }
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
+      TellRemoved(parts_.events, file, false);
       counters_.files_removed.fetch_add(1, std::memory_order_relaxed);
     } else {
       parts_.obsolete.PutBack(file);

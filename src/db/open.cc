@@ -44,6 +44,7 @@ Status ImportInto(const Store& store, Result<manifest::Loaded>* loaded) {
   if (!is_imported) return {};
   *loaded = LoadManifest(store);
   if (*loaded) (*loaded)->report += report;
+  store.events.Emit(EventKind::kImport, [&] { return EventFields{TextField("report", report)}; });
   return {};
 }
 
@@ -66,6 +67,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
                                              const Supplies& supplies) {
   auto opened = OpenOrFail(options, path, supplies);
   if (!opened) return read::WithNextStep(opened.error(), path);
+  (*opened)->TellOpen();
   return opened;
 }
 
@@ -135,6 +137,26 @@ Status DbImpl::StartWithDroppedFiles(const VersionSet::WalStart& start, const In
   return {};
 }
 
+void DbImpl::TellOpen() {
+  Events& events = store_->events;
+  if (!recovery_report_.empty())
+    events.Emit(EventKind::kRecovery, [&] { return EventFields{TextField("report", recovery_report_)}; });
+  events.Emit(EventKind::kOpen, [&] {
+    const read::SuperVersionPtr super_version = reader_.Current();
+    const version::Version& version = *super_version->version;
+    return EventFields{NumberField("micros", (store_->options.env.clock->NowNanos() - store_->opened_nanos) / 1000),
+                       NumberField("runs", version.runs().size()),
+                       NumberField("tables", version.file_count()),
+                       NumberField("blob_files", version.blob_files().size()),
+                       NumberField("bytes", version.bytes_on_disk()),
+                       NumberField("sequence", store_->snapshots->published()),
+                       NumberField("memory_bytes", store_->options.memory_bytes),
+                       NumberField("read_only", background_ == nullptr)};
+  });
+  events.StartLog();
+  events.WriteLog();
+}
+
 void DbImpl::StartBackground() noexcept {
   background_ = std::make_shared<Background>(
       Background::Parts{.options = store_->options,
@@ -146,6 +168,9 @@ void DbImpl::StartBackground() noexcept {
                         .snapshots = *store_->snapshots,
                         .tables = *store_->tables,
                         .values = store_->values,
+                        .latencies = store_->latencies,
+                        .events = store_->events,
+                        .stalls = store_->stalls,
                         .obsolete = *store_->obsolete,
                         .recycled_files = tree_->recycled_files,
                         .write_delay = writers_.write_delay(),
@@ -194,6 +219,10 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;
     RETURN_IF_ERROR(files->Remove(format::JoinPath(path, name)));
+  }
+  for (const std::string_view name : {EventLog::kName, EventLog::kOldName}) {
+    Status status = files->Remove(format::JoinPath(path, name));
+    if (!status.ok() && !status.IsNotFound()) return status;
   }
   RETURN_IF_ERROR(files->Remove(current));
   RETURN_IF_ERROR(files->Remove(lock_path));

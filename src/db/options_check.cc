@@ -14,6 +14,8 @@ constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a mem
 constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
 constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
 constexpr uint64_t kSyncIntervalMsMax = uint64_t{3600} * 1000;
+constexpr uint64_t kLogBytesMin = uint64_t{16} << 10;
+constexpr uint64_t kLogBytesMax = uint64_t{1} << 30;
 constexpr size_t kWalBufferBytesMin = size_t{32} << 10;
 constexpr size_t kWalBufferBytesMax = size_t{256} << 20;
 // The WAL buffer is as large as all unflushed writes, and a memtable takes a quarter of these. So three memtables and
@@ -65,6 +67,12 @@ Status CheckOptions(Options* options) {
   if (options->write_delay_us_max > kPauseUsMax) {
     return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max),
                   "the maximum is 3600000000, an hour");
+  }
+  if (options->log_bytes_max != 0 && (options->log_bytes_max < kLogBytesMin || options->log_bytes_max > kLogBytesMax)) {
+    return Refuse("log_bytes_max", std::to_string(options->log_bytes_max), "0, or between 16384 and 1073741824");
+  }
+  if (options->slow_call_us > kPauseUsMax) {
+    return Refuse("slow_call_us", std::to_string(options->slow_call_us), "the maximum is 3600000000, an hour");
   }
   if (options->wal_sync_interval_ms > kSyncIntervalMsMax) {
     return Refuse("wal_sync_interval_ms", std::to_string(options->wal_sync_interval_ms),

@@ -94,9 +94,11 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
   } else if (name == "counters") {
     *value = CountersText(ReadMetrics(MetricsOf(sources)));
   } else if (name == "stats.json") {
-    *value = StatsJson(sources.store.directory, ReadMetrics(MetricsOf(sources)));
+    const MetricSources read = MetricsOf(sources);
+    *value = StatsJson(sources.store.directory, ReadMetrics(read), ReadHistograms(read));
   } else if (name == "prometheus") {
-    *value = PrometheusText(sources.store.directory, ReadMetrics(MetricsOf(sources)));
+    const MetricSources read = MetricsOf(sources);
+    *value = PrometheusText(sources.store.directory, ReadMetrics(read), ReadHistograms(read));
   } else {
     const std::optional<uint64_t> metric = ReadMetric(MetricsOf(sources), name);
     if (!metric) return false;
@@ -108,6 +110,13 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources) {
   RETURN_IF_ERROR(sources.store.CheckOpen());
   return ReadMetrics(MetricsOf(sources));
+}
+
+Result<std::vector<LatencyHistogram>> ListHistograms(const PropertySources& sources) {
+  RETURN_IF_ERROR(sources.store.CheckOpen());
+  std::vector<LatencyHistogram> histograms;
+  for (const ReadHistogram& each : ReadHistograms(MetricsOf(sources))) histograms.push_back(PublicHistogram(each));
+  return histograms;
 }
 
 }  // namespace mergedb::db

@@ -10,14 +10,18 @@
 
 #include "base/assert.h"
 #include "base/block_cache.h"
+#include "base/perf.h"
 #include "base/schedule_point.h"
 #include "blob/cache.h"
+#include "db/events.h"
 #include "db/obsolete_files.h"
 #include "db/open_transactions.h"
 #include "db/operator_names.h"
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "env/descriptors.h"
+#include "env/latencies.h"
+#include "env/slow_call.h"
 #include "format/filter_block.h"
 #include "kv/key_map.h"
 #include "kv/order.h"
@@ -48,10 +52,14 @@ struct Store {
         memory(PlanMemory(checked)),
         order(checked.comparator),
         operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
+        latencies(checked.env.clock),
+        events(checked, directory),
+        slow_calls(SlowCallsToTell()),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
-                                 {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given)})),
-        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2),
+        tables(table::Cache::New(
+            checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
+            {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given), .latencies = &latencies})),
+        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2, &latencies),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         transactions(std::make_shared<OpenTransactions>()),
@@ -75,6 +83,23 @@ struct Store {
   // that this process maps.
   static bool MapsTables(const Options& options, const Supplies& given) {
     return given.maps_tables && options.mode != OpenMode::kReadOnly;
+  }
+
+  // The slow calls become events. They outlive the database, as iterators do.
+  env::SlowCalls SlowCallsToTell() const {
+    return {.threshold_nanos = events.is_wanted() ? options.slow_call_us * 1000 : 0,
+            .clock = options.env.clock,
+            .tell = [this](std::string_view call, uint64_t nanos, const PerfContext& perf) {
+              TellSlowCall(call, nanos, perf);
+            }};
+  }
+  void TellSlowCall(std::string_view call, uint64_t nanos, const PerfContext& perf) const {
+    events.Emit(EventKind::kSlowCall, [&] {
+      EventFields fields = {TextField("call", call), NumberField("micros", nanos / 1000)};
+      for (const base::PerfField& each : base::kPerfFields) fields.push_back(NumberField(each.name, perf.*each.member));
+      return fields;
+    });
+    events.WriteLog();
   }
 
   Status CheckOpen() const {
@@ -107,6 +132,11 @@ struct Store {
   const MemoryPlan memory;
   const kv::Order order;
   const kv::ProgramOperators operators;
+  mutable env::Latencies latencies;
+  mutable Events events;
+  mutable Stalls stalls{events};
+  const env::SlowCalls slow_calls;
+  const uint64_t opened_nanos = options.env.clock->NowNanos();
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
   blob::Cache values;

@@ -33,6 +33,14 @@ ManifestCommitter::Options CommitterOptions(Store& store, VersionSet& version_se
           .key_marker = store.key_map() == nullptr ? std::nullopt : std::optional(store.key_map()->reserved_prefix())};
 }
 
+template <class Meta>
+void TellFile(Store& store, EventKind event, std::string_view kind, const Meta& meta) {
+  store.events.Emit(event, [&] {
+    return EventFields{TextField("kind", kind), NumberField("number", kv::ToInt(meta.number)),
+                       NumberField("bytes", meta.bytes)};
+  });
+}
+
 compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, RecycledFiles& recycled_files) {
   return {.file_system = store.options.env.file_system,
           .directory = store.directory,
@@ -45,8 +53,16 @@ compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, Recycl
           .entropy = store.options.env.entropy,
           .reuse = [&recycled_files](format::FileKind kind, kv::FileNumber number,
                                      uint64_t bytes) { return recycled_files.Reuse(kind, number, bytes); },
-          .track = [&store](const format::FileMetaPtr& meta) { return store.obsolete->Track(meta); },
-          .track_values = [&store](const format::BlobFilePtr& meta) { return store.obsolete->Track(meta); },
+          .track =
+              [&store](const format::FileMetaPtr& meta) {
+                TellFile(store, EventKind::kFileMade, "table", *meta);
+                return store.obsolete->Track(meta);
+              },
+          .track_values =
+              [&store](const format::BlobFilePtr& meta) {
+                TellFile(store, EventKind::kFileMade, "blob", *meta);
+                return store.obsolete->Track(meta);
+              },
           .blob_value_bytes_min = store.options.blob_value_bytes_min,
           .has_readers = [&store] { return store.TakeReadersSeen(); },
           .operators = &store.operators};

@@ -71,6 +71,8 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .on_tombstone_scan = on_tombstone_scan_,
                                         .on_scattered_values = on_scattered_values_,
                                         .operators = &store_->operators,
+                                        .latencies = &store_->latencies,
+                                        .slow_calls = &store_->slow_calls,
                                         .skipped = skipped,
                                         .kept = kept};
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));

@@ -49,6 +49,7 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
   const Env& env = store_.options.env;
   const wal::Options options{.file_system = env.file_system,
                              .clock = env.clock,
+                             .latencies = &store_.latencies,
                              .executor = env.executor,
                              .directory = store_.directory,
                              .database_id = tree_.database_id,
@@ -61,6 +62,7 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
                              .segment_bytes = store_.memory.segment_bytes,
                              .recycled_bytes = store_.memory.wal_quota_bytes,
                              .use_mapping = store_.options.use_mapped_wal_buffer,
+                             .on_wait = [this](uint64_t nanos) { store_.stalls.NoteWal(nanos); },
                              .allocate_number = [this] { return tree_.version_set.AllocateNumber(); },
                              .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));

@@ -48,7 +48,9 @@ void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
                                 .runs_max = kRunsMax,
                                 .upper_bytes = UpperBytes(),
                                 .upper_bytes_max = upper_bytes_max_.load(std::memory_order_relaxed)};
-  write_delay_.SetRate(picker::DelayNanos(backlog, 1024, options_.write_delay_us_max));
+  const uint64_t rate = picker::DelayNanos(backlog, 1024, options_.write_delay_us_max);
+  write_delay_.SetRate(rate);
+  if (gauges_.on_delay) gauges_.on_delay(rate, picker::WorstBacklog(backlog));
 }
 
 // The delay reaches its maximum where the memtables that are full still have room below the limit.

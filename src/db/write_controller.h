@@ -25,6 +25,8 @@ class WriteController {
     std::function<uint64_t()> wal_backlog;            // wal::Wal::backlog()
     std::function<uint64_t()> uncommitted_wal_bytes;  // of the WAL, in tables that the MANIFEST does not name yet
     std::function<uint64_t()> unreleased_bytes;       // of files that no version shows, until a commit releases them
+    // Told of each rate and of the backlog behind it (picker::WorstBacklog); may be null.
+    std::function<void(uint64_t nanos_per_kib, std::string_view backlog)> on_delay = {};
   };
   WriteController(const Options& options, const MemoryPlan& memory, Gauges gauges, write::WriteDelay& write_delay);
 

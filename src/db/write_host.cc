@@ -98,9 +98,12 @@ Status WriteHost::WaitForImmutableSlot() {
   const size_t immutable_max = store_.memory.memtables_max - 2;
   if (tree_.version_set.immutable_count() <= immutable_max) return {};
   const uint64_t start = store_.options.env.clock->NowNanos();
+  const bool is_told = store_.stalls.BeginMemory();
   Status status = background_->WaitUntil(Background::Needs::kFlushes,
                                          [&] { return tree_.version_set.immutable_count() <= immutable_max; });
-  counters_.memory_waits.Add(store_.options.env.clock->NowNanos() - start);
+  const uint64_t waited = store_.options.env.clock->NowNanos() - start;
+  counters_.memory_waits.Add(waited);
+  if (is_told) store_.stalls.EndMemory(waited);
   return status;
 }
 
@@ -197,6 +200,7 @@ Status WriteHost::FlushForClose() {
 
 void WriteHost::WalFailed(const Status& status) {
   counters_.errors.fetch_add(1, std::memory_order_relaxed);
+  store_.events.Emit(EventKind::kError, [&] { return EventFields{TextField("work", "wal"), StatusField(status)}; });
   if (status.IsNoSpace()) (void)tree_.recycled_files.RemoveAll();  // the WAL needs their space more
   epochs_.NoteFailure(status);
 }

@@ -13,6 +13,7 @@
 //   REPAIR              a repair is running or was interrupted; Open refuses the database until a repair finishes
 //   IMPORT              an import is running or was interrupted (src/db/import.h)
 //   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.h)
+//   LOG, LOG.old        events (src/db/event_log.h), no data; ParseFileName does not know them
 //   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once
 

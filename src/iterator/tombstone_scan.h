@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/perf.h"
+
 namespace mergedb::iterator {
 
 struct TombstoneScan {
@@ -36,6 +38,8 @@ class TombstoneScanMeter {
 
   void Begin() { hidden_ = 0; }
   void Pass(std::string_view key) {
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+      ++perf->tombstones_skipped;
     if (++hidden_ == kUnmeasured) [[unlikely]]
       from_ = key;
   }

@@ -24,15 +24,26 @@ constexpr double kUpperStart = 0.25;
 // every speed of compactions there is a backlog at which writes have that speed.
 constexpr double kNanosPerByte = 8.0;
 
+struct NamedProgress {
+  double progress;
+  std::string_view name;
+};
+NamedProgress Worst(const Backlog& backlog) {
+  const NamedProgress all[] = {
+      {Progress(backlog.wal_bytes, backlog.wal_bytes_max, kStagedStart), "wal"},
+      {Progress(backlog.uncommitted_wal_bytes, backlog.uncommitted_wal_bytes_max, kStagedStart), "commit"},
+      {Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart), "flush"},
+      {Progress(backlog.runs, backlog.runs_max, kRunsStart), "runs"},
+      {Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart), "space"}};
+  return *std::ranges::max_element(all, {}, &NamedProgress::progress);
+}
+
 }  // namespace
 
+std::string_view WorstBacklog(const Backlog& backlog) { return Worst(backlog).name; }
+
 uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t write_delay_us_max) {
-  const double worst =
-      std::max({Progress(backlog.wal_bytes, backlog.wal_bytes_max, kStagedStart),
-                Progress(backlog.uncommitted_wal_bytes, backlog.uncommitted_wal_bytes_max, kStagedStart),
-                Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart),
-                Progress(backlog.runs, backlog.runs_max, kRunsStart),
-                Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart)});
+  const double worst = Worst(backlog).progress;
   const double nanos_max = static_cast<double>(write_delay_us_max) * 1000.0;
   if (worst <= 0.0) return 0;
   if (worst >= 1.0) return static_cast<uint64_t>(nanos_max);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace mergedb::picker {
 
@@ -31,6 +32,9 @@ struct Backlog {
 // Nanoseconds that a write of `bytes` waits: 0 without a backlog, at most `write_delay_us_max`. Continuous and
 // monotonic: a larger backlog or more `bytes` never shortens the delay.
 uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t write_delay_us_max);
+
+// The backlog with the largest p, which alone decides the delay: "wal", "commit", "flush", "runs" or "space".
+std::string_view WorstBacklog(const Backlog& backlog);
 
 // Nanoseconds to pause after the removal of an obsolete file that took `took_nanos`, with `backlog_bytes`
 // left to remove.

@@ -68,6 +68,8 @@ class DbIterator final : public InternalAccessIterator {
         on_release_(context.on_release),
         keep_(context.keep),
         directory_(context.directory),
+        latencies_(context.latencies),
+        slow_calls_(context.slow_calls),
         super_version_(std::move(super_version)),
         values_(*super_version_->version, context.values, options.read.verify_checksums, context.on_scattered_values) {
     format::Bounds bounds = BoundsOf(options);
@@ -93,20 +95,16 @@ class DbIterator final : public InternalAccessIterator {
 
   bool Valid() const override { return input_->Valid() && IsOpen(); }
   void SeekToFirst() override {
-    values_.NoteSeek();
-    if (IsOpen()) input_->SeekToFirst();
+    MeasureSeek([&] { input_->SeekToFirst(); });
   }
   void SeekToLast() override {
-    values_.NoteSeek();
-    if (IsOpen()) input_->SeekToLast();
+    MeasureSeek([&] { input_->SeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    values_.NoteSeek();
-    if (IsOpen()) input_->Seek(target, kv::kTagMax);
+    MeasureSeek([&] { input_->Seek(target, kv::kTagMax); });
   }
   void SeekForPrev(std::string_view target) override {
-    values_.NoteSeek();
-    if (IsOpen()) input_->SeekForPrev(target);
+    MeasureSeek([&] { input_->SeekForPrev(target); });
   }
   void Next() override {
     if (Valid()) [[likely]]
@@ -131,11 +129,22 @@ class DbIterator final : public InternalAccessIterator {
   }
 
  private:
+  template <class Act>
+  void MeasureSeek(const Act& seek) {
+    if (!IsOpen()) return;
+    values_.NoteSeek();
+    if (latencies_ == nullptr) return seek();
+    const env::SlowCall slow(*slow_calls_, "seek");
+    const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
+    seek();
+  }
   const kv::Order order_;
   const std::function<void()> on_release_;
   // The members are destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;
+  env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
+  const env::SlowCalls* const slow_calls_;
   mutable Status damage_;  // the input's Corruption, with the next step added
   SuperVersionPtr super_version_;
   BlobValues values_;

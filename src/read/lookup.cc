@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/hash.h"
+#include "base/perf.h"
 #include "read/blob_values.h"
 
 namespace mergedb::read {
@@ -114,6 +115,8 @@ constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
                      kv::Sequence sequence, Answer* answer) {
   const auto finds = [&](const memtable::Memtable& table) {
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+      ++perf->memtables_searched;
     const auto& range_deletes = table.range_deletes();
     const kv::Sequence masking_sequence = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
     memtable::Memtable::Found found;
@@ -159,6 +162,13 @@ struct Candidates {
   size_t count = 0;
 };
 
+void CountRun(const table::Reader& reader, bool is_hashed, uint64_t hash, PerfContext* perf) {
+  ++perf->runs_visited;
+  if (!is_hashed) return;
+  ++perf->filters_checked;
+  if (!reader.MayContain(hash)) ++perf->filters_useful;
+}
+
 }  // namespace
 
 Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
@@ -185,6 +195,8 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
+      if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+        CountRun(reader, is_hashed, hash, perf);
       if (!is_hashed || reader.MayContain(hash)) {
         ASSIGN_OR_RETURN(const bool is_decided,
                          FindInTable(reader, key, {.newest = sequence, .oldest = masking_sequence}, control, &answer));

@@ -17,7 +17,9 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "base/perf.h"
 #include "env/buffer_pool.h"
+#include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/index.h"
 #include "format/table_layout.h"
@@ -34,6 +36,7 @@ struct BlockSource {
   std::string path;
   kv::Order order;
   base::BlockCache* cache;               // may be null
+  env::Latencies* latencies = nullptr;   // may be null
   std::unique_ptr<File> file = nullptr;  // buffered
   uint64_t number = 0;
   uint64_t unique_id = 0;
@@ -49,7 +52,11 @@ struct BlockSource {
   }
   // An empty Pin if the cache does not hold the block.
   base::BlockCache::Pin FindCached(uint32_t block) const {
-    return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));
+    if (cache == nullptr) return {};
+    base::BlockCache::Pin pin = cache->Find(number, index.offset(block));
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+      ++(pin ? perf->block_cache_hits : perf->block_cache_misses);
+    return pin;
   }
   // The raw bytes of a block. They are valid as long as *pin, or, if *pin is empty, as long as this object.
   // Load does not look into the cache.

@@ -37,7 +37,10 @@ class WalImpl final : public Wal {
   Status WriteThrough() override;
   Status MakeDurable() override {
     limit_ = 0;  // fewer bytes may be buffered after a sync
-    return writer_->MakeDurable();
+    const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
+    Status status = writer_->MakeDurable();
+    if (clock_ != nullptr) base::thread_waited_nanos += clock_->NowNanos() - start;
+    return status;
   }
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
@@ -91,6 +94,7 @@ class WalImpl final : public Wal {
         directory_(options.directory),
         salt_crc_(SaltCrc(options.salt)),
         clock_(options.clock),
+        on_wait_(options.on_wait),
         chain_(salt_crc_),
         next_sequence_(options.first_sequence) {
     direct_bytes_max_ = direct_bytes_max;
@@ -102,6 +106,7 @@ class WalImpl final : public Wal {
   const std::string directory_;
   const uint32_t salt_crc_;
   Clock* const clock_;
+  const std::function<void(uint64_t)> on_wait_;
   std::shared_ptr<WalWriter> writer_;
   char* buffer_ = nullptr;
   uint64_t ring_mask_ = 0;
@@ -185,6 +190,7 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
     const Status status = writer_->MakeRoom(wanted);
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
     (needs_space ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
+    if (on_wait_) on_wait_(waited);
     RETURN_IF_ERROR(status);
   }
 }

@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "base/wait_counter.h"
+#include "env/latencies.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "mergedb/env.h"
@@ -64,8 +65,9 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;        // to count waits; may be null
-  Executor* executor = nullptr;  // runs the WAL writer in the background
+  Clock* clock = nullptr;               // to count waits; may be null
+  env::Latencies* latencies = nullptr;  // of syncs; outlives the WAL; may be null
+  Executor* executor = nullptr;         // runs the WAL writer in the background
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;
@@ -81,8 +83,9 @@ struct Options {
   // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
   size_t recycled_bytes = 0;
   bool use_mapping = true;
-  std::function<kv::FileNumber()> allocate_number;  // for a new segment file; any thread calls it
-  std::vector<kv::FileNumber> reusable_segments;    // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
+  std::function<void(uint64_t nanos)> on_wait = {};  // a writer has waited for room or disk space; may be null
+  std::function<kv::FileNumber()> allocate_number;   // for a new segment file; any thread calls it
+  std::vector<kv::FileNumber> reusable_segments;     // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
 };
 
 class Wal {

@@ -169,7 +169,10 @@ Status WalWriter::StepTo(uint64_t target) {
 Status WalWriter::SyncHeld() {
   const uint64_t point = boundary_;
   if (point <= durable()) return {};
+  env::Latencies* const latencies = options_.latencies;
+  const uint64_t start = latencies == nullptr ? 0 : latencies->NowNanos();
   Status status = segments_.Sync();
+  if (latencies != nullptr) latencies->Record(env::Operation::kWalSync, latencies->NowNanos() - start);
   if (!status.ok()) return Fail(status);
   SCHEDULE_POINT("publish the durable position");
   durable_.store(point, std::memory_order_release);

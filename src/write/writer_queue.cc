@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/perf.h"
 #include "base/schedule_point.h"
 #include "format/batch.h"
 
@@ -61,7 +62,12 @@ Status WriterQueue::Commit(const Change& change) noexcept {
     ExitAlone(change.durability);
     return std::move(waiter.status);
   }
+  const uint64_t start = host_.NowNanos();
   Join(waiter);
+  const uint64_t waited = host_.NowNanos() - start;
+  counters_.queue_waits.Add(waited);
+  if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+    perf->queue_wait_nanos += waited;
   if (waiter.is_done) return std::move(waiter.status);
   Lead(waiter);
   Leave(*waiter.group_last);
@@ -260,6 +266,8 @@ void WriterQueue::Lead(Waiter& leader) {
   if (status.ok()) status = host_.MakeMemtableRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
 
+  PerfContext* const perf = base::thread_perf;
+  const uint64_t wal_start = perf == nullptr ? 0 : host_.NowNanos();
   // Of a frame whose outcome is unknown: no later frame may follow it.
   Status failed;
   for_each([&](Waiter& waiter) {
@@ -287,12 +295,17 @@ void WriterQueue::Lead(Waiter& leader) {
     }
   }
 
+  const uint64_t memtable_start = perf == nullptr ? 0 : host_.NowNanos();
   kv::Sequence last = 0;
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;
     waiter.status = Apply(waiter);
     last = waiter.first_sequence + waiter.change->records - 1;
   });
+  if (perf != nullptr) [[unlikely]] {
+    perf->wal_nanos += memtable_start - wal_start;
+    perf->memtable_nanos += host_.NowNanos() - memtable_start;
+  }
   if (last != 0) host_.Publish(last);
   Count(&counters_.groups, 1);
 }

@@ -305,6 +305,71 @@ static void verifies_and_repairs(void) {
   EXPECT_CODE(mergedb_destroy(path, &error), MERGEDB_NOT_FOUND);
 }
 
+struct seen_events {
+  int count, destroyed;
+  int has_flush;
+};
+
+static void see_event(void* state, const mergedb_event* event) {
+  struct seen_events* seen = state;
+  EXPECT(event->struct_size == sizeof *event);
+  EXPECT(event->kind >= MERGEDB_EVENT_OPEN && event->kind <= MERGEDB_EVENT_CLOSE && event->time_us > 0);
+  EXPECT(strlen(event->name) > 0 && strstr(event->json, event->name) != NULL && event->json[0] == '{');
+  for (size_t i = 0; i < event->field_count; ++i) {
+    const mergedb_event_field* field = &event->fields[i];
+    EXPECT(strlen(field->name) > 0 && strstr(event->json, field->name) != NULL);
+    if (field->text != NULL) EXPECT(strlen(field->text) == field->text_size);
+    if (event->kind == MERGEDB_EVENT_FLUSH_END && strcmp(field->name, "status") == 0)
+      seen->has_flush |= strcmp(field->text, "OK") == 0;
+  }
+  ++seen->count;
+}
+
+static void end_events(void* state) { ++((struct seen_events*)state)->destroyed; }
+
+static void tells_events(void) {
+  struct seen_events seen = {0};
+  mergedb_event_listener listener = {
+      .struct_size = sizeof listener, .on_event = see_event, .destroy = end_events, .state = &seen};
+  mergedb_options options = {
+      .struct_size = sizeof options, .listener = &listener, .log_bytes_max = 1 << 20, .slow_call_us = 1};
+  mergedb_db db = 0;
+  EXPECT_OK(mergedb_open(path, &options, &db, &error));
+  EXPECT_OK(put(db, "k", "v"));
+  EXPECT_OK(mergedb_flush(db, &error));
+  for (int i = 0; i < 20; ++i) {
+    void* value = NULL;
+    size_t size = 0;
+    EXPECT_OK(mergedb_get(db, NULL, "k", 1, &value, &size, &error));
+    mergedb_free(value);
+  }
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT(seen.count > 3 && seen.has_flush && seen.destroyed == 1);
+  EXPECT_OK(mergedb_destroy(path, &error));
+  listener.on_event = NULL;
+  EXPECT_CODE(mergedb_open(path, &options, &db, &error), MERGEDB_INVALID_ARGUMENT);
+  listener.on_event = see_event;
+  options.log_bytes_max = 100;
+  EXPECT_CODE(mergedb_open(path, &options, &db, &error), MERGEDB_INVALID_ARGUMENT);
+}
+
+static void counts_where_time_goes(void) {
+  mergedb_db db = open_fresh();
+  mergedb_perf perf = {.struct_size = sizeof perf};
+  EXPECT_CODE(mergedb_perf_end(&perf, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_perf_begin(&error));
+  EXPECT_CODE(mergedb_perf_begin(&error), MERGEDB_BUSY);
+  EXPECT_OK(put(db, "k", "v"));
+  EXPECT_CODE(mergedb_perf_end(NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  mergedb_perf small = {.struct_size = 8};
+  EXPECT_CODE(mergedb_perf_end(&small, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_perf_end(&perf, &error));
+  EXPECT(perf.struct_size == sizeof perf && perf.wal_nanos > 0 && perf.memtable_nanos > 0);
+  EXPECT(perf.device_reads == 0);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_OK(mergedb_destroy(path, &error));
+}
+
 struct seen_metrics {
   int count, count_max;
   uint64_t writes;
@@ -323,6 +388,19 @@ static int32_t see_metric(void* state, const mergedb_metric* metric) {
   return ++seen->count < seen->count_max;
 }
 
+static int32_t see_histogram(void* state, const mergedb_histogram* histogram) {
+  struct seen_metrics* seen = state;
+  EXPECT(histogram->struct_size == sizeof *histogram);
+  EXPECT(strlen(histogram->name) > 0 && strlen(histogram->help) > 0 && histogram->sample_interval > 0);
+  uint64_t count = 0;
+  for (size_t i = 0; i < histogram->buckets; ++i) count += histogram->bucket_counts[i];
+  EXPECT(count == histogram->count);
+  EXPECT(histogram->p50 <= histogram->p99 && histogram->p99 <= histogram->p99_9);
+  EXPECT(histogram->p99_9 <= histogram->max && histogram->max <= histogram->sum);
+  if (strcmp(histogram->name, "wal_sync_latency_nanos") == 0) seen->writes = histogram->count;
+  return ++seen->count < seen->count_max;
+}
+
 static void lists_metrics(void) {
   mergedb_db db = open_fresh();
   for (int i = 0; i < 3; ++i) EXPECT_OK(put(db, "k", "v"));
@@ -333,6 +411,14 @@ static void lists_metrics(void) {
   EXPECT_CODE(mergedb_metrics(db, see_metric, &few, &error), MERGEDB_ABORTED);
   EXPECT(few.count == 2);
   EXPECT_CODE(mergedb_metrics(db, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_sync_wal(db, &error));
+  struct seen_metrics histograms = {.count_max = 1000};
+  EXPECT_OK(mergedb_histograms(db, see_histogram, &histograms, &error));
+  EXPECT(histograms.count == 9 && histograms.writes >= 1);
+  struct seen_metrics one = {.count_max = 1};
+  EXPECT_CODE(mergedb_histograms(db, see_histogram, &one, &error), MERGEDB_ABORTED);
+  EXPECT(one.count == 1);
+  EXPECT_CODE(mergedb_histograms(db, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
   char* text = NULL;
   EXPECT_OK(mergedb_get_property(db, "mergedb.prometheus", &text, &error));
   EXPECT(strstr(text, "\n# TYPE mergedb_writes_total counter\n") != NULL);
@@ -1026,6 +1112,8 @@ int main(int argc, char** argv) {
   reads_as_of_a_snapshot();
   verifies_and_repairs();
   lists_metrics();
+  tells_events();
+  counts_where_time_goes();
   keeps_a_callers_order();
   tells_a_callers_logger();
   merges_without_reading();

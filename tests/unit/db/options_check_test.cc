@@ -41,6 +41,9 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 50) + 1; });
   refuses("write_delay_us_max", [](Options& o) { o.write_delay_us_max = 3'600'000'001; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = 1 << 20, o.write_buffer_bytes = 1 << 20; });
+  refuses("log_bytes_max", [](Options& o) { o.log_bytes_max = (16 << 10) - 1; });
+  refuses("log_bytes_max", [](Options& o) { o.log_bytes_max = (1 << 30) + 1; });
+  refuses("slow_call_us", [](Options& o) { o.slow_call_us = 3'600'000'001; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = 255; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = (4 << 20) + 1; });
   refuses("bloom_bits_per_key", [](Options& o) { o.bloom_bits_per_key = -1; });

@@ -52,6 +52,16 @@ TEST(WriteDelayRate, IsFullAtTheMaximumOfPendingBytes) {
   }
 }
 
+TEST(WriteDelayRate, NamesTheBacklogThatDecides) {
+  const std::string_view names[] = {"wal", "flush", "runs", "space", "commit"};  // in the order of FieldOf
+  for (int which = 0; which < kFields; ++which) {
+    Backlog backlog = LowBacklog();
+    *FieldOf(backlog, which) = MaxOf(backlog, which) / 10 * 9;
+    EXPECT_GT(DelayNanos(backlog, 1024, kPauseMicros), 0u) << which;
+    EXPECT_EQ(WorstBacklog(backlog), names[which]);
+  }
+}
+
 TEST(WriteDelayRate, NeverFallsAndNeverJumpsAsPendingBytesGrow) {
   for (int which = 0; which < kFields; ++which) {
     Backlog backlog = LowBacklog();
