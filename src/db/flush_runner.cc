@@ -51,6 +51,10 @@ Status FlushRunner::Flush() {
   RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
   inputs_.NoteFlush(sampled, flushed);
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
+  counters_.flush_entries_in.fetch_add(counts.entries_in, std::memory_order_relaxed);
+  counters_.flush_entries_out.fetch_add(counts.entries_out, std::memory_order_relaxed);
+  counters_.flush_hot_key_entries.fetch_add(flushed.hot_key_versions, std::memory_order_relaxed);
+  hot_key_.Set(std::move(flushed.hot_key));
   counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
   counters_.flush_nanos.fetch_add(clock->NowNanos() - start, std::memory_order_relaxed);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/bytes.h"
+
 #include "db/metrics.h"
 #include "db/metrics_text.h"
 
@@ -103,6 +105,34 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
     *value = std::to_string(*metric);
   }
   return true;
+}
+
+format::LiveState DescribeLive(const PropertySources& sources) {
+  const MetricSources metrics = MetricsOf(sources);
+  format::LiveState state;
+  for (const Metric& metric : ReadMetrics(metrics)) {
+    state.metrics.push_back(
+        {.kind = metric.type == MetricType::kCounter ? format::LiveKind::kCounter : format::LiveKind::kGauge,
+         .name = std::string(metric.name),
+         .unit = std::string(metric.unit),
+         .value = metric.value,
+         .buckets = {}});
+  }
+  state.texts.push_back({"directory", sources.store.directory});
+  if (const std::string key = sources.background->hot_key().Get(); !key.empty())
+    state.texts.push_back({"hot_key", base::Escape(key, 128)});
+  if (const Status error = sources.background->error(); !error.ok()) state.texts.push_back({"error", error.ToString()});
+  state.compactions = sources.background->ListJobs();
+  for (const version::RunPtr& run : metrics.super_version->version->runs()) {
+    state.runs.push_back({.position = kv::ToInt(run->position()),
+                          .level = run->level(),
+                          .tables = run->virtual_tables().size(),
+                          .bytes = run->bytes(),
+                          .value_bytes = run->value_bytes(),
+                          .entries = run->entries(),
+                          .tombstones = run->tombstones()});
+  }
+  return state;
 }
 
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources) {

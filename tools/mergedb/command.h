@@ -13,6 +13,7 @@
 //   table_command.cc      sst                           blob_command.cc       blob
 //   wal_command.cc        wal                           manifest_command.cc   manifest
 //   metrics_commands.cc   metrics, serve-metrics        http_server.cc        the server of serve-metrics
+//   top_command.cc        top                           why_command.cc        why
 //
 // Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
 #pragma once
@@ -59,6 +60,8 @@ struct Arguments {
   bool is_skipping = false;
   bool is_default_alone = false;
   bool is_prometheus = false;
+  bool is_once = false;
+  double interval_seconds = 1;
   std::string listen;  // address and port of serve-metrics
   int timeout_seconds = 5;
   std::optional<std::string> from, to, prefix, property;
@@ -132,6 +135,8 @@ void AddBlobCommand(CLI::App& app, Context& context);
 void AddWalCommand(CLI::App& app, Context& context);
 void AddManifestCommand(CLI::App& app, Context& context);
 void AddMetricsCommands(CLI::App& app, Context& context);
+void AddTopCommand(CLI::App& app, Context& context);
+void AddWhyCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);
