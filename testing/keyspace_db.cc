@@ -73,6 +73,7 @@ class KeyspaceDb final : public DB {
   }
   bool GetProperty(std::string_view name, std::string* value) override { return whole_->GetProperty(name, value); }
   Result<std::vector<Metric>> Metrics() override { return whole_->Metrics(); }
+  Result<std::vector<LatencyHistogram>> Histograms() override { return whole_->Histograms(); }
   Status CheckIntegrity() override { return whole_->CheckIntegrity(); }
   Status Close() override { return whole_->Close(); }
 

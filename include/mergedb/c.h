@@ -634,6 +634,31 @@ typedef struct mergedb_metric {
 MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
                                               void* state, mergedb_error* error);
 
+/* The latencies of one operation since the open, in nanoseconds. The texts are static. */
+typedef struct mergedb_histogram {
+  size_t struct_size;       /* set by the library; a field beyond it does not exist */
+  const char* name;         /* lower-case letters, digits and "_" */
+  const char* help;         /* one sentence: what is measured */
+  uint64_t sample_interval; /* one of so many calls is measured, and counts as so many; 1: each call */
+  uint64_t count;           /* of calls */
+  uint64_t sum;             /* of their times */
+  uint64_t p50;
+  uint64_t p99;
+  uint64_t p99_9;
+  uint64_t max; /* of the measured calls */
+  /* The buckets that are not empty, ascending: bucket_counts[i] calls took at most bucket_uppers[i], and longer than the
+   * bucket before. The last bucket also holds all longer calls. */
+  const uint64_t* bucket_uppers;
+  const uint64_t* bucket_counts;
+  size_t buckets;
+} mergedb_histogram;
+
+/* Calls `take` for each latency histogram of the database; rules and errors as for mergedb_metrics. The arrays live for
+ * one call of `take`. docs/METRICS.md says what is measured, and the errors of the values. */
+MERGEDB_C_EXPORT mergedb_code mergedb_histograms(mergedb_db db,
+                                                 int32_t (*take)(void* state, const mergedb_histogram* histogram),
+                                                 void* state, mergedb_error* error);
+
 /* ---- checkpoints: include/mergedb/checkpoint.h --------------------------------------------------------------------
  *
  *     mergedb_checkpoint_report report = {.struct_size = sizeof report};

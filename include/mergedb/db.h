@@ -142,6 +142,8 @@ class MERGEDB_EXPORT DB {
   // read one after the other while other threads go on. Errors: ShuttingDown, and NotSupported from another
   // implementation of DB.
   virtual Result<std::vector<Metric>> Metrics();
+  // The latency histograms of this process's operations, in a fixed order. Errors: as Metrics.
+  virtual Result<std::vector<LatencyHistogram>> Histograms();
 
   // Reads and checks every byte of every live table and blob file. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;

@@ -1,4 +1,5 @@
-// Statistics of the waits for one resource: their count, their total time and the longest one.
+// Statistics of the waits for one resource: their count, their total time and the longest one. Each wait also counts for
+// the thread that waited (thread_waits.h).
 //
 // THREADS: any.
 #pragma once
@@ -6,11 +7,14 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/thread_waits.h"
+
 namespace mergedb::base {
 
 class WaitCounter {
  public:
   void Add(uint64_t nanos) {
+    thread_waited_nanos += nanos;
     count_.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed, in all methods: only statistics
     nanos_.fetch_add(nanos, std::memory_order_relaxed);
     uint64_t longest = nanos_max_.load(std::memory_order_relaxed);

@@ -37,9 +37,9 @@ Result<BlockCache::Pin> Decompressed(const format::BlobRecord& record) {
 
 Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
                                              const format::BlobFileMeta& meta, const kv::Order& order,
-                                             base::BlockCache* cache) {
+                                             base::BlockCache* cache, env::Latencies* latencies) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
-  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache));
+  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache, latencies));
   RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
   reader->around_ = env::ReadAround(meta.record_bytes);
   return reader;
@@ -51,14 +51,19 @@ Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, c
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
   format::BlobFileMeta known = meta;
   known.record_bytes = std::min(meta.record_bytes, file_bytes);  // since this size limits allocations
-  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr));
+  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr, nullptr));
   reader->around_ = env::ReadAround(known.record_bytes);
   return reader;
 }
 
 Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
-               BlockCache* cache)
-    : file_(std::move(file)), path_(std::move(path)), meta_(meta), order_(order), cache_(cache) {}
+               BlockCache* cache, env::Latencies* latencies)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      meta_(meta),
+      order_(order),
+      cache_(cache),
+      latencies_(latencies) {}
 
 // WHY not memcmp: a comparator may take different bytes for the same key, and the reader may use either of them.
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
@@ -143,7 +148,9 @@ Status Reader::Get(const format::BlobIndex& reference, std::string_view key, con
 Status Reader::Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                     Found* found) const {
   BlockCache::Pin stored(BlockCache::Allocate(reference.bytes));
-  RETURN_IF_ERROR(ReadAt(reference.offset, reference.bytes, true, stored.block()->data()));
+  around_.Before(file_.get(), reference.offset);
+  RETURN_IF_ERROR(At(reference.offset, env::ReadMeasured(latencies_, file_.get(), reference.offset, reference.bytes,
+                                                         stored.block()->data())));
   format::BlobRecord record;
   const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
   // The cache holds only verified values, also if this read does not verify checksums.

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/blob_file.h"
 #include "kv/order.h"
@@ -41,9 +42,10 @@ struct Found {
 class Reader {
  public:
   // Reads the footer and checks it against `meta`. `order` decides whether two keys are equal. `cache` may be null.
+  // `latencies`: of reads by Get; outlives the reader; may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               const format::BlobFileMeta& meta, const kv::Order& order,
-                                              base::BlockCache* cache);
+                                              base::BlockCache* cache, env::Latencies* latencies = nullptr);
 
   // As Open, for a file that may be damaged: without a check of the footer. `meta.record_bytes` is cut to the
   // file's size. Values are not cached.
@@ -70,7 +72,7 @@ class Reader {
 
  private:
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
-         base::BlockCache* cache);
+         base::BlockCache* cache, env::Latencies* latencies);
   Status CheckKey(std::string_view expected, std::string_view found) const;
   Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
   Status CheckFooter() const;
@@ -83,6 +85,7 @@ class Reader {
   const format::BlobFileMeta meta_;
   const kv::Order order_;
   base::BlockCache* const cache_;
+  env::Latencies* const latencies_;
   env::ReadAround around_;  // constant after Open
 };
 

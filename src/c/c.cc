@@ -291,6 +291,37 @@ mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const m
   });
 }
 
+mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, const mergedb_histogram* histogram),
+                                void* state, mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
+    ASSIGN_OR_RETURN(const std::vector<LatencyHistogram> histograms, database.db().Histograms());
+    for (const LatencyHistogram& histogram : histograms) {
+      std::vector<uint64_t> uppers, counts;
+      for (const LatencyHistogram::Bucket& bucket : histogram.buckets) {
+        uppers.push_back(bucket.upper);
+        counts.push_back(bucket.count);
+      }
+      // The texts are string literals (db/metrics.cc), so a NUL follows each.
+      const mergedb_histogram given = {.struct_size = sizeof given,
+                                       .name = histogram.name.data(),
+                                       .help = histogram.help.data(),
+                                       .sample_interval = histogram.sample_interval,
+                                       .count = histogram.count,
+                                       .sum = histogram.sum,
+                                       .p50 = histogram.p50,
+                                       .p99 = histogram.p99,
+                                       .p99_9 = histogram.p99_9,
+                                       .max = histogram.max,
+                                       .bucket_uppers = uppers.data(),
+                                       .bucket_counts = counts.data(),
+                                       .buckets = counts.size()};
+      if (take(state, &given) == 0) return Status::Aborted("the callback ended mergedb_histograms");
+    }
+    return Status::Ok();
+  });
+}
+
 mergedb_code mergedb_check(mergedb_db db, mergedb_error* error) {
   return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().CheckIntegrity(); });
 }

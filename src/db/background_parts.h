@@ -16,6 +16,7 @@
 #include "db/recycled_files.h"
 #include "db/snapshots.h"
 #include "db/version_set.h"
+#include "env/latencies.h"
 #include "table/cache.h"
 #include "write/write_delay.h"
 
@@ -31,6 +32,7 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   Snapshots& snapshots;
   table::Cache& tables;
   blob::Cache& values;
+  env::Latencies& latencies;
   ObsoleteFiles& obsolete;
   RecycledFiles& recycled_files;
   write::WriteDelay& write_delay;

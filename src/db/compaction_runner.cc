@@ -90,8 +90,8 @@ void CompactionRunner::Pick() {
   if (is_added) {
     SCHEDULE_POINT("start a claimed job");
     running = std::make_shared<Running>();
+    running->start_nanos = clock_->NowNanos();
     running->output_bytes_max = OutputBytesMax(*pick);
-    running->began_nanos = clock_->NowNanos();
     running->job = NewJob(std::move(*pick), version, flushed_sequence);
   }
 
@@ -171,6 +171,8 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
 
 void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status) {
   Count(*running->job, status.ok());
+  if (status.ok() && !running->job->pick().is_move)
+    parts_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
   running_compactions_.Release(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
@@ -245,7 +247,7 @@ std::vector<format::LiveCompaction> CompactionRunner::List() const {
                     .level = pick.target_level,
                     .input_bytes = pick.input_bytes,
                     .written_bytes = running->written_bytes,
-                    .age_nanos = now - std::min(now, running->began_nanos),
+                    .age_nanos = now - std::min(now, running->start_nanos),
                     .entries = running->entries,
                     .entries_read = running->entries_read});
   }

@@ -46,5 +46,8 @@ std::vector<uint64_t> DB::ApproximateSizes(Keyspace keyspace, const std::vector<
 }
 
 Result<std::vector<Metric>> DB::Metrics() { return Status::NotSupported("this database has no metrics"); }
+Result<std::vector<LatencyHistogram>> DB::Histograms() {
+  return Status::NotSupported("this database has no histograms");
+}
 
 }  // namespace mergedb

@@ -104,11 +104,13 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 // ---- Reading ----------------------------------------------------------------------------------------------
 
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kGet);
   return access_.Get(options, keyspace, key, value);
 }
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
                                      const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet);
   return access_.MultiGet(options, keyspace, keys, values);
 }
 
@@ -134,6 +136,8 @@ PropertySources DbImpl::Sources() const {
 bool DbImpl::GetProperty(std::string_view name, std::string* value) { return PrintProperty(Sources(), name, value); }
 
 Result<std::vector<Metric>> DbImpl::Metrics() { return ListMetrics(Sources()); }
+
+Result<std::vector<LatencyHistogram>> DbImpl::Histograms() { return ListHistograms(Sources()); }
 
 Status DbImpl::CheckIntegrity() {
   RETURN_IF_ERROR(store_->CheckOpen());

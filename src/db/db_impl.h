@@ -75,6 +75,7 @@ class DbImpl final : public DB {
   }
   bool GetProperty(std::string_view name, std::string* value) override;
   Result<std::vector<Metric>> Metrics() override;
+  Result<std::vector<LatencyHistogram>> Histograms() override;
   Status CheckIntegrity() override;
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);

@@ -11,20 +11,20 @@ namespace {
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 // Limits of the rules.
-constexpr double kWaitShareMin = 0.05;         // of the window, in which writers wait
-constexpr double kSyncShareMin = 0.10;         // of the window, in syncs of the WAL
-constexpr double kDeviceShareMin = 0.5;        // of the time of background work, in writes and syncs
-constexpr uint64_t kMissesMin = 1'000;         // in the window
-constexpr double kMissShareMin = 0.2;          // of the blocks that readers asked for
-constexpr double kFullCacheShareMin = 0.75;    // of the block cache's bytes
-constexpr uint64_t kStaleRecordsMin = 1'000;   // since the oldest snapshot
-constexpr double kStaleShareMin = 0.2;         // of the entries in tables
-constexpr double kTombstoneShareMin = 0.5;     // of the entries in tables
+constexpr double kWaitShareMin = 0.05;        // of the window, in which writers wait
+constexpr double kSyncShareMin = 0.10;        // of the window, in syncs of the WAL
+constexpr double kDeviceShareMin = 0.5;       // of the time of background work, in writes and syncs
+constexpr uint64_t kMissesMin = 1'000;        // in the window
+constexpr double kMissShareMin = 0.2;         // of the blocks that readers asked for
+constexpr double kFullCacheShareMin = 0.75;   // of the block cache's bytes
+constexpr uint64_t kStaleRecordsMin = 1'000;  // since the oldest snapshot
+constexpr double kStaleShareMin = 0.2;        // of the entries in tables
+constexpr double kTombstoneShareMin = 0.5;    // of the entries in tables
 constexpr uint64_t kTombstonesMin = 10'000;
-constexpr double kGarbageShareMin = 0.5;       // of the records in blob files
+constexpr double kGarbageShareMin = 0.5;  // of the records in blob files
 constexpr uint64_t kGarbageBytesMin = kMebibyte;
-constexpr uint64_t kHotEntriesMin = 1'000;     // in the window
-constexpr double kHotShareMin = 0.5;           // of the entries of flushed memtables
+constexpr uint64_t kHotEntriesMin = 1'000;  // in the window
+constexpr double kHotShareMin = 0.5;        // of the entries of flushed memtables
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -58,7 +58,8 @@ std::string Duration(uint64_t nanos) {
 // The state with the sums that several rules use.
 class Facts {
  public:
-  explicit Facts(const format::LiveState& state) : state_(state), window_(std::max<uint64_t>(1, state.times.window_nanos)) {}
+  explicit Facts(const format::LiveState& state)
+      : state_(state), window_(std::max<uint64_t>(1, state.times.window_nanos)) {}
 
   uint64_t Value(std::string_view name) const { return state_.Value(name); }
   uint64_t Growth(std::string_view name) const { return state_.Growth(name); }
@@ -72,9 +73,7 @@ class Facts {
            Growth("memory_wait_nanos");
   }
   uint64_t SyncNanos() const { return Growth("wal_sync_nanos") + Growth("wal_write_nanos"); }
-  uint64_t DeviceNanos() const {
-    return Growth("table_write_nanos") + Growth("manifest_commit_nanos") + SyncNanos();
-  }
+  uint64_t DeviceNanos() const { return Growth("table_write_nanos") + Growth("manifest_commit_nanos") + SyncNanos(); }
   uint64_t BackgroundNanos() const {
     return Growth("flush_nanos") + Growth("compaction_nanos") + Growth("manifest_commit_nanos") + SyncNanos();
   }
@@ -110,26 +109,27 @@ int Urgency(int from, int to, double share) {
 void FindFailures(const Facts& facts, Findings* findings) {
   const uint64_t refused = facts.Growth("errors_no_space");
   const std::string error = facts.Text("error");
+  std::vector<Figure> figures;
+  if (!error.empty()) figures.push_back({"error", error});
   if (facts.Value("disk_is_full") != 0 || refused > 0) {
+    figures.push_back({"disk_is_full", std::to_string(facts.Value("disk_is_full"))});
+    figures.push_back({"errors_no_space in " + facts.Window(), std::to_string(refused)});
+    for (const char* name : {"table_bytes_on_disk", "blob_bytes_on_disk", "wal_bytes_on_disk"})
+      figures.push_back({name, Bytes(facts.Value(name))});
     findings->Add({.cause = Cause::kFullDisk,
                    .urgency = 100,
-                   .text = "The disk is full. Writes fail, or will fail when the WAL needs space; reads work." +
-                           (error.empty() ? "" : " The failed work: " + error),
-                   .advice = "Free disk space, or delete keys with DeleteRange after that. The database tries again by "
-                             "itself; a restart is not needed.",
-                   .figures = {{"disk_is_full", std::to_string(facts.Value("disk_is_full"))},
-                               {"errors_no_space in " + facts.Window(), std::to_string(refused)},
-                               {"table_bytes_on_disk", Bytes(facts.Value("table_bytes_on_disk"))},
-                               {"blob_bytes_on_disk", Bytes(facts.Value("blob_bytes_on_disk"))},
-                               {"wal_bytes_on_disk", Bytes(facts.Value("wal_bytes_on_disk"))}}});
+                   .text = "The disk is full. Writes fail, or will fail when the WAL needs space; reads work.",
+                   .advice = "Free disk space, then delete what is not needed. The database tries again by itself; a "
+                             "restart is not needed.",
+                   .figures = std::move(figures)});
   } else if (!error.empty() || facts.Growth("errors") > 0) {
+    figures.push_back({"errors", std::to_string(facts.Value("errors"))});
+    figures.push_back({"compactions_failed", std::to_string(facts.Value("compactions_failed"))});
     findings->Add({.cause = Cause::kFailedDisk,
                    .urgency = 99,
-                   .text = "Work on files fails, and the database tries again." +
-                           (error.empty() ? "" : " The reason: " + error),
+                   .text = "Work on files fails, and the database tries again.",
                    .advice = "Look at the disk and at the system's log. Then run `mergedb verify` on the directory.",
-                   .figures = {{"errors", std::to_string(facts.Value("errors"))},
-                               {"compactions_failed", std::to_string(facts.Value("compactions_failed"))}}});
+                   .figures = std::move(figures)});
   }
 }
 
@@ -156,23 +156,22 @@ void FindWaits(const Facts& facts, Findings* findings) {
   const double device_share = Ratio(facts.DeviceNanos(), facts.BackgroundNanos());
   if (share < kWaitShareMin) return;
   const bool is_device = device_share >= kDeviceShareMin;
-  std::vector<Figure> figures = {
-      {"wait of writers in " + facts.Window(), Duration(facts.WaitNanos())},
-      {"write_delay_wait_nanos", Duration(facts.Growth("write_delay_wait_nanos"))},
-      {"wal_buffer_wait_nanos", Duration(facts.Growth("wal_buffer_wait_nanos"))},
-      {"segment_wait_nanos", Duration(facts.Growth("segment_wait_nanos"))},
-      {"memory_wait_nanos", Duration(facts.Growth("memory_wait_nanos"))},
-      {"share of background time in writes and syncs", Percent(device_share)},
-      {"bytes written to the device", Bytes(facts.DeviceBytes())},
-      {"time of these writes and syncs", Duration(facts.DeviceNanos())},
-      {"runs", std::to_string(facts.Value("runs"))}};
+  std::vector<Figure> figures = {{"wait of writers in " + facts.Window(), Duration(facts.WaitNanos())},
+                                 {"write_delay_wait_nanos", Duration(facts.Growth("write_delay_wait_nanos"))},
+                                 {"wal_buffer_wait_nanos", Duration(facts.Growth("wal_buffer_wait_nanos"))},
+                                 {"segment_wait_nanos", Duration(facts.Growth("segment_wait_nanos"))},
+                                 {"memory_wait_nanos", Duration(facts.Growth("memory_wait_nanos"))},
+                                 {"share of background time in writes and syncs", Percent(device_share)},
+                                 {"bytes written to the device", Bytes(facts.DeviceBytes())},
+                                 {"time of these writes and syncs", Duration(facts.DeviceNanos())},
+                                 {"runs", std::to_string(facts.Value("runs"))}};
   const std::string waits = "Writers waited for " + Percent(share) + " of " + facts.Window();
   if (is_device) {
     const uint64_t mebibytes = std::max<uint64_t>(1, facts.DeviceBytes() / kMebibyte);
     findings->Add({.cause = Cause::kSlowDisk,
                    .urgency = Urgency(50, 94, share),
-                   .text = waits + ", because the disk is slow: writes and syncs took " +
-                           Percent(device_share) + " of the time of flushes, compactions and commits, " +
+                   .text = waits + ", because the disk is slow: writes and syncs took " + Percent(device_share) +
+                           " of the time of flushes, compactions and commits, " +
                            Duration(facts.DeviceNanos() / mebibytes) + " for each MiB.",
                    .advice = "Use a faster disk, or write less to it: a larger write_buffer_bytes makes fewer "
                              "compactions, and compression makes smaller tables.",
@@ -180,8 +179,9 @@ void FindWaits(const Facts& facts, Findings* findings) {
   } else {
     findings->Add({.cause = Cause::kCompactions,
                    .urgency = Urgency(50, 94, share),
-                   .text = waits + ", because flushes and compactions are behind; the disk is not the reason, since it "
-                                   "took " +
+                   .text = waits +
+                           ", because flushes and compactions are behind; the disk is not the reason, since it "
+                           "took " +
                            Percent(device_share) + " of their time.",
                    .advice = "Give the process more processor time or the Executor more threads, choose a faster "
                              "compression, or raise write_buffer_bytes. Style::kLazy rewrites less than kCascade.",
@@ -199,8 +199,9 @@ void FindSmallCache(const Facts& facts, Findings* findings) {
                  .urgency = Urgency(40, 90, share),
                  .text = "The block cache is too small for what is read: " + Percent(share) +
                          " of the blocks were not in it and came from files, and it is full.",
-                 .advice = "Raise memory_bytes; the block cache gets what the memtables do not need. If only scans miss, "
-                           "read them with fill_cache = false.",
+                 .advice =
+                     "Raise memory_bytes; the block cache gets what the memtables do not need. If only scans miss, "
+                     "read them with fill_cache = false.",
                  .figures = {{"block_cache_misses in " + facts.Window(), std::to_string(misses)},
                              {"block_cache_hits", std::to_string(asked - misses)},
                              {"block_cache_bytes", Bytes(facts.Value("block_cache_bytes"))},
@@ -219,8 +220,9 @@ void FindTombstones(const Facts& facts, Findings* findings) {
                                 : "Scans pass over deleted keys: " + std::to_string(scans) + " moves of iterators in " +
                                       facts.Window() + " passed over " + std::to_string(passed / scans) +
                                       " entries each before they found a key.";
-  std::string advice = "Delete ranges of keys with DeleteRange or DeletePrefix, which leaves one tombstone. Begin scans "
-                       "behind the keys that are deleted.";
+  std::string advice =
+      "Delete ranges of keys with DeleteRange or DeletePrefix, which leaves one tombstone. Begin scans "
+      "behind the keys that are deleted.";
   if (facts.Value("snapshots_open") > 0)
     advice += " Release the open snapshot: it keeps compactions from dropping the tombstones.";
   findings->Add({.cause = Cause::kTombstones,
@@ -239,8 +241,8 @@ void FindHeldSnapshot(const Facts& facts, Findings* findings) {
   if (facts.Value("snapshots_open") == 0 || records < kStaleRecordsMin || share < kStaleShareMin) return;
   findings->Add({.cause = Cause::kHeldSnapshot,
                  .urgency = Urgency(45, 85, share),
-                 .text = "A snapshot is held open for " + Duration(facts.Value("snapshot_oldest_age_nanos")) + ". Since then " +
-                         std::to_string(records) +
+                 .text = "A snapshot is held open for " + Duration(facts.Value("snapshot_oldest_age_nanos")) +
+                         ". Since then " + std::to_string(records) +
                          " records were written, and compactions keep every version that the snapshot needs.",
                  .advice = "Release the snapshot, the iterator or the transaction that holds it. The property "
                            "mergedb.snapshots shows the oldest one.",
@@ -273,17 +275,17 @@ void FindHotKey(const Facts& facts, Findings* findings) {
   const double share = Ratio(hot, entries);
   if (hot < kHotEntriesMin || share < kHotShareMin) return;
   const std::string key = facts.Text("hot_key");
-  findings->Add({.cause = Cause::kHotKey,
-                 .urgency = Urgency(40, 70, share),
-                 .text = "One key gets most of the writes: " + Percent(share) +
-                         " of the records that were flushed in " + facts.Window() + " were versions of \"" + key +
-                         "\" that newer ones had replaced.",
-                 .advice = "Write the key less often: gather its changes in the program, or split it into several keys. "
-                           "For a counter or a list use DB::Merge, which reads nothing.",
-                 .figures = {{"flush_hot_key_entries in " + facts.Window(), std::to_string(hot)},
-                             {"flush_entries_in", std::to_string(entries)},
-                             {"flush_entries_out", std::to_string(facts.Growth("flush_entries_out"))},
-                             {"hot key", key}}});
+  findings->Add(
+      {.cause = Cause::kHotKey,
+       .urgency = Urgency(40, 70, share),
+       .text = "One key gets most of the writes: " + Percent(share) + " of the records that were flushed in " +
+               facts.Window() + " were versions of \"" + key + "\" that newer ones had replaced.",
+       .advice = "Write the key less often: gather its changes in the program, or split it into several keys. "
+                 "For a counter or a list use DB::Merge, which reads nothing.",
+       .figures = {{"flush_hot_key_entries in " + facts.Window(), std::to_string(hot)},
+                   {"flush_entries_in", std::to_string(entries)},
+                   {"flush_entries_out", std::to_string(facts.Growth("flush_entries_out"))},
+                   {"hot key", key}}});
 }
 
 }  // namespace

@@ -16,16 +16,16 @@
 namespace mergedb::db {
 
 enum class Cause {
-  kFullDisk,       // writes or background work fail for lack of space
-  kFailedDisk,     // they fail for another reason
-  kSyncs,          // writers wait for a sync of each write
-  kSlowDisk,       // flushes and compactions wait for the device, and writers for them
-  kCompactions,    // flushes and compactions are behind, and the device is not the reason
-  kSmallCache,     // readers find few blocks in the block cache, which is full
-  kTombstones,     // scans pass over deleted keys
-  kHeldSnapshot,   // a snapshot keeps old versions
-  kBlobGarbage,    // most bytes of blob files are garbage
-  kHotKey,         // most records of the memtables are versions of one key
+  kFullDisk,      // writes or background work fail for lack of space
+  kFailedDisk,    // they fail for another reason
+  kSyncs,         // writers wait for a sync of each write
+  kSlowDisk,      // flushes and compactions wait for the device, and writers for them
+  kCompactions,   // flushes and compactions are behind, and the device is not the reason
+  kSmallCache,    // readers find few blocks in the block cache, which is full
+  kTombstones,    // scans pass over deleted keys
+  kHeldSnapshot,  // a snapshot keeps old versions
+  kBlobGarbage,   // most bytes of blob files are garbage
+  kHotKey,        // most records of the memtables are versions of one key
 };
 std::string_view CauseName(Cause cause);  // for programs: "full_disk"
 
@@ -36,7 +36,7 @@ struct Figure {
 
 struct Finding {
   Cause cause;
-  int urgency = 0;  // 0 to 100
+  int urgency = 0;     // 0 to 100
   std::string text;    // what limits the database now, one or two sentences
   std::string advice;  // what would change it
   std::vector<Figure> figures;

@@ -56,7 +56,9 @@ Status FlushRunner::Flush() {
   counters_.flush_hot_key_entries.fetch_add(flushed.hot_key_versions, std::memory_order_relaxed);
   hot_key_.Set(std::move(flushed.hot_key));
   counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
-  counters_.flush_nanos.fetch_add(clock->NowNanos() - start, std::memory_order_relaxed);
+  const uint64_t nanos = clock->NowNanos() - start;
+  counters_.flush_nanos.fetch_add(nanos, std::memory_order_relaxed);
+  parts_.latencies.Record(env::Operation::kFlush, nanos);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
   return {};

@@ -9,7 +9,8 @@
 // An error of the file changes nothing else: the next update tries again. The file is written and not mapped. WHY: a
 // store to a mapping kills the process if another program has shortened the file (docs/decisions/0054-live-state.md).
 //
-// THREADS: any. Lock order: mutex_ is the first of all locks. Shared, because the executor may hold work after Stop.
+// THREADS: any. Lock order: mutex_ comes before the mutex of BackgroundScheduler (docs/INTERNALS.md). Shared, because the
+// executor may hold work after Stop.
 // Tests: tests/db/live_state_test.cc.
 #pragma once
 

@@ -41,6 +41,7 @@ uint64_t RecordsSinceOldestSnapshot(Sources s) {
 const base::WaitCounter& WriteDelayWaits(Sources s) { return s.writers.write_delay().waits(); }
 const base::WaitCounter& WalBufferWaits(Sources s) { return s.log->counters().wal_buffer_waits; }
 const base::WaitCounter& SegmentWaits(Sources s) { return s.log->counters().segment_waits; }
+const base::WaitCounter& QueueWaits(Sources s) { return s.writers.queue().counters().queue_waits; }
 const base::WaitCounter& MemoryWaits(Sources s) { return s.writers.counters().memory_waits; }
 
 constexpr MetricRow kRows[] = {
@@ -156,6 +157,14 @@ constexpr MetricRow kRows[] = {
     {"write_groups", kCount, kCounter, kOpenForWrites,
      "Groups in which queued writes were committed; writes per group show how well group commit works.",
      [](Sources s) -> uint64_t { return s.writers.queue().counters().groups; }},
+    {"queue_waits", kCount, kCounter, kOpenForWrites,
+     "Waits of writers for other writers, for a single-writer transaction, or for a call such as Flush or Checkpoint.",
+     [](Sources s) -> uint64_t { return QueueWaits(s).count(); }},
+    {"queue_wait_nanos", kNanoseconds, kCounter, kOpenForWrites,
+     "Total time of queue_waits; a writer that another one commits waits for the whole commit.",
+     [](Sources s) -> uint64_t { return QueueWaits(s).nanos(); }},
+    {"queue_wait_nanos_max", kNanoseconds, kGauge, kOpenForWrites, "Longest of queue_waits since the open.",
+     [](Sources s) -> uint64_t { return QueueWaits(s).nanos_max(); }},
     {"write_delay_nanos_per_kib", kNanosecondsPerKib, kGauge, kOpenForWrites,
      "Pause that the write delay now asks of writers for each KiB; 0 if flushes, compactions and the WAL keep up.",
      [](Sources s) -> uint64_t { return s.writers.write_delay().rate(); }},
@@ -289,13 +298,38 @@ constexpr MetricRow kRows[] = {
      [](Sources s) -> uint64_t { return s.writers.counters().errors; }},
 };
 
-bool Has(const MetricSources& sources, const MetricRow& row) {
+constexpr HistogramRow kHistogramRows[] = {
+    {"write_latency_nanos", env::Operation::kWrite, kOpenForWrites,
+     "Latency of puts, deletes, merges and batches, with their waits; one of 64 is measured, and each that waits for "
+     "50 "
+     "us."},
+    {"get_latency_nanos", env::Operation::kGet, kEveryOpen,
+     "Latency of Get; one of 64 is measured, and each that waits for 50 us for reads of files."},
+    {"multi_get_latency_nanos", env::Operation::kMultiGet, kEveryOpen,
+     "Latency of MultiGet for all of its keys together; one of 64 is measured, and each that waits for 50 us."},
+    {"iterator_seek_latency_nanos", env::Operation::kIteratorSeek, kEveryOpen,
+     "Latency of the seeks of iterators; one of 64 is measured, and each that waits for 50 us."},
+    {"iterator_next_latency_nanos", env::Operation::kIteratorNext, kEveryOpen,
+     "Latency of Next and Prev of iterators; one of 256 is measured."},
+    {"flush_latency_nanos", env::Operation::kFlush, kOpenForWrites, "Time that the flush of a memtable takes."},
+    {"compaction_latency_nanos", env::Operation::kCompaction, kOpenForWrites,
+     "Time from the begin of a compaction to its end, with its pauses; moves do not count."},
+    {"wal_sync_latency_nanos", env::Operation::kWalSync, kOpenForWrites, "Time that a sync of the WAL takes."},
+    {"device_read_latency_nanos", env::Operation::kDeviceRead, kEveryOpen,
+     "Time of each read of a block or a blob value from a file, also if the page cache of the system has it; not of "
+     "compactions, nor of mapped tables."},
+};
+
+template <class Row>
+bool Has(const MetricSources& sources, const Row& row) {
   return row.scope == kEveryOpen || sources.background != nullptr;
 }
 
 }  // namespace
 
 std::span<const MetricRow> MetricRows() { return kRows; }
+
+std::span<const HistogramRow> HistogramRows() { return kHistogramRows; }
 
 std::string_view UnitName(MetricUnit unit) {
   switch (unit) {
@@ -322,6 +356,33 @@ std::optional<uint64_t> ReadMetric(const MetricSources& sources, std::string_vie
   const auto row = std::ranges::find(kRows, name, &MetricRow::name);
   if (row == std::end(kRows) || !Has(sources, *row)) return std::nullopt;
   return row->read(sources);
+}
+
+std::vector<ReadHistogram> ReadHistograms(const MetricSources& sources) {
+  std::vector<ReadHistogram> histograms;
+  for (const HistogramRow& row : kHistogramRows) {
+    if (Has(sources, row)) histograms.push_back({&row, sources.store.latencies.Read(row.operation)});
+  }
+  return histograms;
+}
+
+LatencyHistogram PublicHistogram(const ReadHistogram& histogram) {
+  const base::HistogramCounts& counts = histogram.counts;
+  LatencyHistogram result{.name = histogram.row->name,
+                          .help = histogram.row->help,
+                          .sample_interval = env::Latencies::SampleIntervalOf(histogram.row->operation),
+                          .count = counts.count(),
+                          .sum = counts.sum(),
+                          .p50 = counts.Quantile(0.5),
+                          .p99 = counts.Quantile(0.99),
+                          .p99_9 = counts.Quantile(0.999),
+                          .max = counts.max(),
+                          .buckets = {}};
+  for (size_t i = 0; i < base::HistogramCounts::kBuckets; ++i) {
+    if (counts.buckets()[i] > 0)
+      result.buckets.push_back({.upper = base::HistogramCounts::UpperBound(i), .count = counts.buckets()[i]});
+  }
+  return result;
 }
 
 }  // namespace mergedb::db

@@ -1,6 +1,6 @@
 // The registry of metrics: one table that names each counter and gauge once, with its unit, its type, its help and
-// the function that reads it. DB::Metrics, the properties with counters (db/metrics_text.h) and docs/METRICS.md come
-// from this table.
+// the function that reads it, and one table of the latency histograms. DB::Metrics, DB::Histograms, the properties with
+// counters (db/metrics_text.h) and docs/METRICS.md come from these tables.
 //
 // Tests: tests/unit/db/metrics_test.cc.
 #pragma once
@@ -17,6 +17,7 @@
 #include "db/tree.h"
 #include "db/wal_epochs.h"
 #include "db/write_host.h"
+#include "env/latencies.h"
 #include "mergedb/metrics.h"
 
 namespace mergedb::db {
@@ -50,8 +51,18 @@ struct MetricRow {
   uint64_t (*read)(const MetricSources& sources);
 };
 
+struct HistogramRow {
+  std::string_view name;  // ends in _latency_nanos
+  env::Operation operation;
+  MetricScope scope;
+  std::string_view help;  // as in MetricRow
+};
+
 // All metrics, in the order of "mergedb.counters". The table is static.
 std::span<const MetricRow> MetricRows();
+
+// All histograms, in the order of the operations. The table is static.
+std::span<const HistogramRow> HistogramRows();
 
 std::string_view UnitName(MetricUnit unit);
 
@@ -59,5 +70,15 @@ std::string_view UnitName(MetricUnit unit);
 std::vector<Metric> ReadMetrics(const MetricSources& sources);
 // The value of one metric; nullopt if this database has no metric of that name. THREADS: any.
 std::optional<uint64_t> ReadMetric(const MetricSources& sources, std::string_view name);
+
+// The counts of a histogram, with its row.
+struct ReadHistogram {
+  const HistogramRow* row;
+  base::HistogramCounts counts;
+};
+// All histograms that this database has, in the order of the table. THREADS: any.
+std::vector<ReadHistogram> ReadHistograms(const MetricSources& sources);
+// The same as values of the public interface.
+LatencyHistogram PublicHistogram(const ReadHistogram& histogram);
 
 }  // namespace mergedb::db

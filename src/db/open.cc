@@ -148,6 +148,7 @@ void DbImpl::StartBackground() noexcept {
                         .snapshots = *store_->snapshots,
                         .tables = *store_->tables,
                         .values = store_->values,
+                        .latencies = store_->latencies,
                         .obsolete = *store_->obsolete,
                         .recycled_files = tree_->recycled_files,
                         .write_delay = writers_.write_delay(),

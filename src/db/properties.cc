@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/bytes.h"
-
 #include "db/metrics.h"
 #include "db/metrics_text.h"
 
@@ -65,6 +64,23 @@ std::string StatsText(const PropertySources& sources) {
   return text;
 }
 
+// Two buckets become one: a file LIVE has room for about a thousand.
+format::LiveMetric LiveHistogram(const ReadHistogram& histogram) {
+  format::LiveMetric metric{.kind = format::LiveKind::kHistogram,
+                            .name = std::string(histogram.row->name),
+                            .unit = std::string(UnitName(MetricUnit::kNanoseconds)),
+                            .value = histogram.counts.sum(),
+                            .value_before = 0,
+                            .buckets = {}};
+  const std::vector<uint64_t>& counts = histogram.counts.buckets();
+  for (size_t i = 0; i + 1 < counts.size(); i += 2) {
+    const uint64_t count = counts[i] + counts[i + 1];
+    if (count > 0)
+      metric.buckets.push_back({.upper = base::HistogramCounts::UpperBound(i + 1), .count = count, .count_before = 0});
+  }
+  return metric;
+}
+
 }  // namespace
 
 bool PrintProperty(const PropertySources& sources, std::string_view name, std::string* value) {
@@ -96,9 +112,11 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
   } else if (name == "counters") {
     *value = CountersText(ReadMetrics(MetricsOf(sources)));
   } else if (name == "stats.json") {
-    *value = StatsJson(sources.store.directory, ReadMetrics(MetricsOf(sources)));
+    const MetricSources read = MetricsOf(sources);
+    *value = StatsJson(sources.store.directory, ReadMetrics(read), ReadHistograms(read));
   } else if (name == "prometheus") {
-    *value = PrometheusText(sources.store.directory, ReadMetrics(MetricsOf(sources)));
+    const MetricSources read = MetricsOf(sources);
+    *value = PrometheusText(sources.store.directory, ReadMetrics(read), ReadHistograms(read));
   } else {
     const std::optional<uint64_t> metric = ReadMetric(MetricsOf(sources), name);
     if (!metric) return false;
@@ -118,6 +136,7 @@ format::LiveState DescribeLive(const PropertySources& sources) {
          .value = metric.value,
          .buckets = {}});
   }
+  for (const ReadHistogram& histogram : ReadHistograms(metrics)) state.metrics.push_back(LiveHistogram(histogram));
   state.texts.push_back({"directory", sources.store.directory});
   if (const std::string key = sources.background->hot_key().Get(); !key.empty())
     state.texts.push_back({"hot_key", base::Escape(key, 128)});
@@ -138,6 +157,13 @@ format::LiveState DescribeLive(const PropertySources& sources) {
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources) {
   RETURN_IF_ERROR(sources.store.CheckOpen());
   return ReadMetrics(MetricsOf(sources));
+}
+
+Result<std::vector<LatencyHistogram>> ListHistograms(const PropertySources& sources) {
+  RETURN_IF_ERROR(sources.store.CheckOpen());
+  std::vector<LatencyHistogram> histograms;
+  for (const ReadHistogram& each : ReadHistograms(MetricsOf(sources))) histograms.push_back(PublicHistogram(each));
+  return histograms;
 }
 
 }  // namespace mergedb::db

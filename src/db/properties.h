@@ -29,6 +29,7 @@ struct PropertySources {
 bool PrintProperty(const PropertySources& sources, std::string_view name, std::string* value);
 // ShuttingDown if the database is closed. THREADS: any.
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources);
+Result<std::vector<LatencyHistogram>> ListHistograms(const PropertySources& sources);
 // What a LivePublisher publishes. REQUIRES: open for writes. THREADS: any.
 format::LiveState DescribeLive(const PropertySources& sources);
 

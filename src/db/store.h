@@ -18,6 +18,7 @@
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "env/descriptors.h"
+#include "env/latencies.h"
 #include "format/filter_block.h"
 #include "kv/key_map.h"
 #include "kv/order.h"
@@ -48,10 +49,12 @@ struct Store {
         memory(PlanMemory(checked)),
         order(checked.comparator),
         operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
+        latencies(checked.env.clock),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
-                                 {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given)})),
-        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2),
+        tables(table::Cache::New(
+            checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
+            {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given), .latencies = &latencies})),
+        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2, &latencies),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         transactions(std::make_shared<OpenTransactions>()),
@@ -107,6 +110,7 @@ struct Store {
   const MemoryPlan memory;
   const kv::Order order;
   const kv::ProgramOperators operators;
+  mutable env::Latencies latencies;
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
   blob::Cache values;

@@ -70,6 +70,7 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .directory = store_->directory,
                                         .on_tombstone_scan = on_tombstone_scan_,
                                         .operators = &store_->operators,
+                                        .latencies = &store_->latencies,
                                         .skipped = skipped,
                                         .kept = kept};
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));

@@ -49,6 +49,7 @@ Status WalEpochs::Create(const VersionSet::WalStart& start, std::vector<kv::File
   const Env& env = store_.options.env;
   const wal::Options options{.file_system = env.file_system,
                              .clock = env.clock,
+                             .latencies = &store_.latencies,
                              .executor = env.executor,
                              .directory = store_.directory,
                              .database_id = tree_.database_id,

@@ -21,6 +21,7 @@
 #include "db/store.h"
 #include "db/tree.h"
 #include "db/wal_epochs.h"
+#include "env/latencies.h"
 #include "read/next_step.h"
 #include "write/write_delay.h"
 #include "write/writer_queue.h"
@@ -50,6 +51,7 @@ class WriteHost final : private write::Host {
     return {};
   }
   Status Commit(const write::Change& change) {
+    const env::LatencyTimer timer(store_.latencies, env::Operation::kWrite);
     Status status = queue_.Commit(change);
     if (status.ok()) [[likely]]
       return status;
@@ -92,6 +94,7 @@ class WriteHost final : private write::Host {
   Status FlushForClose();
 
  private:
+  uint64_t NowNanos() override { return store_.options.env.clock->NowNanos(); }
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override { return checks_.Check(change); }
   void Withdraw(const write::Change& change) override { checks_.Withdraw(change); }

@@ -36,7 +36,7 @@ uint64_t StartTicks(uint64_t pid) {
   const std::string text = ReadProc("/proc/" + std::to_string(pid) + "/stat");
   std::string_view rest = text;
   rest.remove_prefix(std::min(rest.size(), rest.rfind(')') + 1));  // the space before field 3 is next
-  if (rest.starts_with(" Z") || rest.starts_with(" X")) return 0;   // it has ended, and its parent has not noticed
+  if (rest.starts_with(" Z") || rest.starts_with(" X")) return 0;  // it has ended, and its parent has not noticed
   for (int field = 2; field < 22; ++field) {
     const size_t space = rest.find(' ');
     if (space == std::string_view::npos) return 0;

@@ -72,8 +72,7 @@ std::string ContentOf(const LiveText& text) {
 
 std::string ContentOf(const LiveRun& run) {
   std::string out;
-  AppendNumbers(&out,
-                {run.position, run.level, run.tables, run.bytes, run.value_bytes, run.entries, run.tombstones});
+  AppendNumbers(&out, {run.position, run.level, run.tables, run.bytes, run.value_bytes, run.entries, run.tombstones});
   return out;
 }
 

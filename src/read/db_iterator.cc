@@ -69,6 +69,8 @@ class DbIterator final : public InternalAccessIterator {
         on_release_(context.on_release),
         keep_(context.keep),
         directory_(context.directory),
+        latencies_(context.latencies),
+        moves_until_measured_(latencies_ == nullptr ? 0 : latencies_->DrawNextInterval()),
         super_version_(std::move(super_version)),
         values_(*super_version_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
@@ -94,26 +96,26 @@ class DbIterator final : public InternalAccessIterator {
 
   bool Valid() const override { return input_->Valid() && IsOpen(); }
   void SeekToFirst() override {
-    if (IsOpen()) input_->SeekToFirst();
+    MeasureSeek([&] { input_->SeekToFirst(); });
   }
   void SeekToLast() override {
-    if (IsOpen()) input_->SeekToLast();
+    MeasureSeek([&] { input_->SeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    if (IsOpen()) input_->Seek(target, kv::kTagMax);
+    MeasureSeek([&] { input_->Seek(target, kv::kTagMax); });
   }
   void SeekForPrev(std::string_view target) override {
-    if (IsOpen()) input_->SeekForPrev(target);
+    MeasureSeek([&] { input_->SeekForPrev(target); });
   }
   void Next() override {
-    if (Valid()) [[likely]]
-      return input_->Next();
-    if (failed_key()) input_->NextFromFailed();
+    if (--moves_until_measured_ == 0) [[unlikely]]
+      return MeasureMove([&] { NextUnmeasured(); });
+    NextUnmeasured();
   }
   void Prev() override {
-    if (Valid()) [[likely]]
-      return input_->Prev();
-    if (failed_key()) input_->PrevFromFailed();
+    if (--moves_until_measured_ == 0) [[unlikely]]
+      return MeasureMove([&] { PrevUnmeasured(); });
+    PrevUnmeasured();
   }
   std::optional<std::string_view> failed_key() const override { return IsOpen() ? input_->failed_key() : std::nullopt; }
   kv::Iterator& internal() override { return *input_; }
@@ -128,11 +130,40 @@ class DbIterator final : public InternalAccessIterator {
   }
 
  private:
+  void NextUnmeasured() {
+    if (Valid()) [[likely]]
+      return input_->Next();
+    if (failed_key()) input_->NextFromFailed();
+  }
+  void PrevUnmeasured() {
+    if (Valid()) [[likely]]
+      return input_->Prev();
+    if (failed_key()) input_->PrevFromFailed();
+  }
+  template <class Act>
+  void MeasureSeek(const Act& seek) {
+    if (!IsOpen()) return;
+    if (latencies_ == nullptr) return seek();
+    const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
+    seek();
+  }
+  template <class Act>
+  void MeasureMove(const Act& move) {
+    if (latencies_ == nullptr) return move();
+    moves_until_measured_ = latencies_->DrawNextInterval();
+    const uint64_t start = latencies_->NowNanos();
+    move();
+    latencies_->Record(env::Operation::kIteratorNext, latencies_->NowNanos() - start,
+                       env::Latencies::kNextSampleInterval);
+  }
+
   const kv::Order order_;
   const std::function<void()> on_release_;
   // The members are destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;
+  env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
+  uint32_t moves_until_measured_;
   mutable Status damage_;  // the input's Corruption, with the next step added
   SuperVersionPtr super_version_;
   BlobValues values_;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "blob/cache.h"
+#include "env/latencies.h"
 #include "iterator/masking_iterator.h"
 #include "iterator/tombstone_scan.h"
 #include "kv/iterator.h"
@@ -36,6 +37,7 @@ struct DbIteratorContext {
   std::function<void()> on_release = {};                                // the iterator was destroyed, its pins are gone
   std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move
   const kv::ProgramOperators* operators = nullptr;
+  env::Latencies* latencies = nullptr;  // of moves; `keep` keeps it alive; may be null
   // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
   // the iterator ends at such an error.
   kv::SkippedErrors* skipped = nullptr;

@@ -88,7 +88,7 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   const size_t bytes = index.stored_bytes(block);
   around.Before(file.get(), offset);
   BlockCache::Pin stored(BlockCache::Allocate(bytes));
-  if (Status status = env::ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
+  if (Status status = env::ReadMeasured(latencies, file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
     return InContext(block, status);
   }
   const bool may_cache = MayCache(stored.bytes(), offset, control);

@@ -18,6 +18,7 @@
 
 #include "base/block_cache.h"
 #include "env/buffer_pool.h"
+#include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/index.h"
 #include "format/table_layout.h"
@@ -34,6 +35,7 @@ struct BlockSource {
   std::string path;
   kv::Order order;
   base::BlockCache* cache;               // may be null
+  env::Latencies* latencies = nullptr;   // may be null
   std::unique_ptr<File> file = nullptr;  // buffered
   uint64_t number = 0;
   uint64_t unique_id = 0;

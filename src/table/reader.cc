@@ -102,7 +102,11 @@ class ReaderImpl final : public Reader {
  public:
   ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
              const ReaderOptions& options)
-      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache},
+      : source_{.file_system = file_system,
+                .path = path,
+                .order = order,
+                .cache = cache,
+                .latencies = options.latencies},
         filter_policy_(options.filter_policy),
         is_mapped_(options.is_mapped) {}
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/block_cache.h"
+#include "env/latencies.h"
 #include "format/filter_block.h"
 #include "format/version_edit.h"
 #include "kv/iterator.h"
@@ -41,6 +42,7 @@ struct ReaderOptions {
   const format::FilterPolicy* filter_policy = nullptr;
   // Map the file if the file system can; else read it.
   bool is_mapped = false;
+  env::Latencies* latencies = nullptr;  // of reads of blocks; outlives the reader; may be null
 };
 
 // The result of a point read. `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and

@@ -37,7 +37,10 @@ class WalImpl final : public Wal {
   Status WriteThrough() override;
   Status MakeDurable() override {
     limit_ = 0;  // fewer bytes may be buffered after a sync
-    return writer_->MakeDurable();
+    const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
+    Status status = writer_->MakeDurable();
+    if (clock_ != nullptr) base::thread_waited_nanos += clock_->NowNanos() - start;
+    return status;
   }
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }

@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "base/wait_counter.h"
+#include "env/latencies.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "mergedb/env.h"
@@ -64,8 +65,9 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;        // to count waits; may be null
-  Executor* executor = nullptr;  // runs the WAL writer in the background
+  Clock* clock = nullptr;               // to count waits; may be null
+  env::Latencies* latencies = nullptr;  // of syncs; outlives the WAL; may be null
+  Executor* executor = nullptr;         // runs the WAL writer in the background
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;

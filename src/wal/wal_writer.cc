@@ -173,7 +173,9 @@ Status WalWriter::SyncHeld() {
   if (point <= durable()) return {};
   const uint64_t start = NowNanos();
   Status status = segments_.Sync();
-  counters_->sync_nanos.fetch_add(NowNanos() - start, std::memory_order_relaxed);
+  const uint64_t nanos = NowNanos() - start;
+  counters_->sync_nanos.fetch_add(nanos, std::memory_order_relaxed);
+  if (options_.latencies != nullptr) options_.latencies->Record(env::Operation::kWalSync, nanos);
   if (!status.ok()) return Fail(status);
   SCHEDULE_POINT("publish the durable position");
   durable_.store(point, std::memory_order_release);

@@ -14,10 +14,12 @@ struct Room {
   size_t bytes = 0;  // of keys and values
 };
 
-// REQUIRES, for every method: the exclusive section.
+// REQUIRES, for every method but NowNanos: the exclusive section.
 class Host {
  public:
   virtual ~Host() = default;
+  // The clock by which waits are measured; 0: they are not. THREADS: any, also outside of the exclusive section.
+  virtual uint64_t NowNanos() { return 0; }
   // OK if writes are possible now. May wait for the write delay.
   virtual Status BeforeGroup(size_t bytes) = 0;
   // Called for each member, after the group is formed and before sequences are assigned. A member that fails

@@ -61,7 +61,9 @@ Status WriterQueue::Commit(const Change& change) noexcept {
     ExitAlone(change.durability);
     return std::move(waiter.status);
   }
+  const uint64_t start = host_.NowNanos();
   Join(waiter);
+  counters_.queue_waits.Add(host_.NowNanos() - start);
   if (waiter.is_done) return std::move(waiter.status);
   Lead(waiter);
   Leave(*waiter.group_last);

@@ -35,6 +35,7 @@
 #include <mutex>
 
 #include "base/sync.h"
+#include "base/wait_counter.h"
 #include "mergedb/status.h"
 #include "write/change.h"
 #include "write/host.h"
@@ -85,6 +86,7 @@ class WriterQueue {
     std::atomic<uint64_t> records{0};
     std::atomic<uint64_t> groups{0};
     std::atomic<uint64_t> syncs{0};
+    base::WaitCounter queue_waits;  // of writers for other writers, for the writers' lock and for the exclusive section
   };
   const Counters& counters() const { return counters_; }
 

@@ -9,6 +9,7 @@
 
 #include "db/db_impl.h"
 #include "db/live_publisher.h"
+#include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
@@ -37,7 +38,16 @@ TEST(LiveState, ShowsTheCountersOfTheWriter) {
   EXPECT_EQ(state.Growth("writes"), 100u) << "the window begins at the open";
   EXPECT_EQ(state.Text("directory"), SimulatedEnv::kPath);
   ASSERT_OK_AND_ASSIGN(const auto metrics, db->Metrics());
-  EXPECT_EQ(state.metrics.size(), metrics.size());
+  ASSERT_OK_AND_ASSIGN(const auto histograms, db->Histograms());
+  ASSERT_EQ(state.metrics.size(), metrics.size() + histograms.size());
+  for (size_t i = 0; i < histograms.size(); ++i) {
+    const format::LiveMetric& metric = state.metrics[metrics.size() + i];
+    EXPECT_EQ(metric.name, histograms[i].name);
+    EXPECT_EQ(metric.kind, format::LiveKind::kHistogram);
+    uint64_t count = 0;
+    for (const format::LiveBucket& bucket : metric.buckets) count += bucket.count;
+    EXPECT_EQ(count, histograms[i].count);
+  }
   for (size_t i = 0; i < metrics.size(); ++i) {
     EXPECT_EQ(state.metrics[i].name, metrics[i].name);
     EXPECT_EQ(state.metrics[i].unit, metrics[i].unit);
@@ -56,15 +66,19 @@ TEST(LiveState, ShowsTheCountersOfTheWriter) {
 TEST(LiveState, ShowsRunsAndRunningCompactions) {
   SimulatedEnv sim;
   ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
-  bool has_compaction = false;
-  for (int round = 0; round < 200 && !has_compaction; ++round) {
-    for (int i = 0; i < 500; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i * 7 % 3'000), std::string(50, 'v')));
-    sim.executor.RunTimers();
-    for (int i = 0; i < 20; ++i) sim.executor.RunOne();
+  const auto shows_compaction = [&sim] {
     const auto state = Read(sim);
-    has_compaction = state && !state->compactions.empty() && state->compactions[0].entries > 0 && !state->runs.empty();
+    return state && !state->compactions.empty() && state->compactions[0].entries > 0 && !state->runs.empty();
+  };
+  bool is_shown = false;
+  for (int i = 0; i < 100'000 && !is_shown; ++i) {
+    ASSERT_OK(db->Put({}, "key" + std::to_string(i * 7 % 30'000), std::string(50, 'v')));
+    const bool runs = Property(*db, "stats").find("running compactions") != std::string::npos;
+    if (runs) sim.executor.RunTimers();
+    if (runs || i % 50 == 0) sim.executor.RunOne();
+    is_shown = runs && shows_compaction();
   }
-  ASSERT_TRUE(has_compaction);
+  ASSERT_TRUE(is_shown);
   const format::LiveState state = *Read(sim);
   const format::LiveCompaction& compaction = state.compactions[0];
   EXPECT_FALSE(compaction.reason.empty());

@@ -26,7 +26,9 @@ class LiveView {
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
   std::vector<Metric> Metrics() const;
-  uint64_t Sum(std::string_view first, std::string_view second) const { return state_.Value(first) + state_.Value(second); }
+  uint64_t Sum(std::string_view first, std::string_view second) const {
+    return state_.Value(first) + state_.Value(second);
+  }
   // The growth of a counter for each second of the window.
   double Rate(std::string_view name) const;
 

@@ -38,9 +38,9 @@ void PrintTable(const std::vector<Metric>& metrics) {
 int PrintLive(const Arguments& arguments, const LiveView& view) {
   const std::vector<Metric> metrics = view.Metrics();
   if (arguments.is_json) {
-    Print(db::StatsJson(arguments.directory, metrics) + "\n");
+    Print(db::StatsJson(arguments.directory, metrics, {}) + "\n");
   } else if (arguments.is_prometheus) {
-    Print(db::PrometheusText(arguments.directory, metrics));
+    Print(db::PrometheusText(arguments.directory, metrics, {}));
   } else {
     PrintTable(metrics);
   }
@@ -68,7 +68,7 @@ int RunMetrics(Arguments& arguments) {
 HttpAnswer ReadPage(const std::string& directory) {
   if (const auto view = ReadLive(directory)) {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = db::PrometheusText(directory, view->Metrics())};
+            .body = db::PrometheusText(directory, view->Metrics(), {})};
   }
   const auto db = OpenDatabase(directory, OpenMode::kReadOnly);
   if (db == nullptr) return {.code = 503, .body = "the database cannot be opened; the server's stderr says why\n"};
@@ -98,7 +98,8 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
   CLI::App* metrics = AddVerb(
       app, context,
       {"metrics", "metrics DIR [--json | --prometheus]", "Print counters and gauges with their units",
-       "If a process has the database open for writes, these are its metrics, which it publishes in the file LIVE about\n"
+       "If a process has the database open for writes, these are its metrics, which it publishes in the file LIVE "
+       "about\n"
        "once a second; live_age_nanos is their age. Otherwise the database is opened read-only: then there are the "
        "metrics\n"
        "of the tree, of its files and of the reads of that open.\n"
@@ -115,9 +116,12 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
       app, context,
       {"serve-metrics", "serve-metrics --listen ADDRESS:PORT DIR [--timeout SECONDS]",
        "Serve the metrics over HTTP for Prometheus",
-       "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. While a process\n"
-       "has the database open for writes, these are the metrics that it publishes, and a request reads one small file.\n"
-       "Otherwise a request opens the database read-only, which reads its WAL. One request is answered at a time. There is no TLS and no authentication: listen "
+       "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. While a "
+       "process\n"
+       "has the database open for writes, these are the metrics that it publishes, and a request reads one small "
+       "file.\n"
+       "Otherwise a request opens the database read-only, which reads its WAL. One request is answered at a time. "
+       "There is no TLS and no authentication: listen "
        "on\n"
        "a loopback address. SIGINT or SIGTERM ends the server with exit code 0. Port 0: the system chooses one; the "
        "first\n"

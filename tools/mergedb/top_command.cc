@@ -98,24 +98,24 @@ std::vector<std::string> SummaryLines(const LiveView& view) {
   lines.push_back("stalls      write delay " + WaitOf(view, "write_delay_wait_nanos") + ", memory " +
                   WaitOf(view, "memory_wait_nanos") + ", WAL buffer " + WaitOf(view, "wal_buffer_wait_nanos") +
                   ", WAL space " + WaitOf(view, "segment_wait_nanos"));
-  lines.push_back(Line("background  flushes %s, compactions %s, write amplification %.1f",
-                       PerSecond(view.Rate("flush_bytes")).c_str(),
-                       PerSecond(view.Rate("compaction_bytes_written")).c_str(),
-                       appended > 0 ? written / appended : 0.0));
-  lines.push_back(Line("memory      %llu memtables of %s, tables %s",
-                       static_cast<unsigned long long>(state.Value("memtables")),
+  lines.push_back(Line(
+      "background  flushes %s, compactions %s, write amplification %.1f", PerSecond(view.Rate("flush_bytes")).c_str(),
+      PerSecond(view.Rate("compaction_bytes_written")).c_str(), appended > 0 ? written / appended : 0.0));
+  lines.push_back(Line("memory      memtables %s (%llu of them), open tables %s",
                        PrintBytes(state.Value("memtable_bytes")).c_str(),
+                       static_cast<unsigned long long>(state.Value("memtables")),
                        PrintBytes(state.Value("table_memory_bytes")).c_str()));
   lines.push_back("space       tables " + PrintBytes(state.Value("table_bytes_on_disk")) + " (live " +
                   PrintBytes(state.Value("table_bytes_live")) + "), blobs " +
                   PrintBytes(state.Value("blob_bytes_on_disk")) + " (live " +
-                  PrintBytes(state.Value("blob_bytes_live")) + "), WAL " + PrintBytes(state.Value("wal_bytes_on_disk")));
-  lines.push_back(Line("readers     %llu snapshots%s, %llu transactions",
-                       static_cast<unsigned long long>(state.Value("snapshots_open")),
-                       state.Value("snapshots_open") == 0
-                           ? ""
-                           : (", the oldest " + PrintDuration(state.Value("snapshot_oldest_age_nanos")) + " old").c_str(),
-                       static_cast<unsigned long long>(state.Value("transactions_open"))));
+                  PrintBytes(state.Value("blob_bytes_live")) + "), WAL " +
+                  PrintBytes(state.Value("wal_bytes_on_disk")));
+  lines.push_back(Line(
+      "readers     %llu snapshots%s, %llu transactions", static_cast<unsigned long long>(state.Value("snapshots_open")),
+      state.Value("snapshots_open") == 0
+          ? ""
+          : (", the oldest " + PrintDuration(state.Value("snapshot_oldest_age_nanos")) + " old").c_str(),
+      static_cast<unsigned long long>(state.Value("transactions_open"))));
   return lines;
 }
 
@@ -188,7 +188,8 @@ std::vector<std::string> Screen(const std::string& directory, const Result<LiveV
   for (const std::string& line : SummaryLines(*view)) AppendWrapped(line, &lines);
   for (const std::string& line : LimitLines(*view)) AppendWrapped(line, &lines);
   lines.emplace_back();
-  for (const auto& list : {CompactionLines(*view), {""}, RunLines(*view)}) lines.insert(lines.end(), list.begin(), list.end());
+  for (const auto& list : {CompactionLines(*view), {""}, RunLines(*view)})
+    lines.insert(lines.end(), list.begin(), list.end());
   return lines;
 }
 
@@ -196,8 +197,9 @@ std::vector<std::string> Screen(const std::string& directory, const Result<LiveV
 
 nlohmann::ordered_json ToJson(const std::string& directory, const LiveView& view) {
   const format::LiveState& state = view.state();
-  nlohmann::ordered_json metrics = nlohmann::ordered_json::object(), rates = metrics, runs = nlohmann::ordered_json::array(),
-                         compactions = runs, latencies = nlohmann::ordered_json::object();
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object(), rates = metrics,
+                         runs = nlohmann::ordered_json::array(), compactions = runs,
+                         latencies = nlohmann::ordered_json::object();
   for (const format::LiveMetric& metric : state.metrics) {
     if (metric.kind == format::LiveKind::kHistogram) {
       latencies[metric.name] = {{"unit", metric.unit},
@@ -328,8 +330,8 @@ class Top {
       clock_gettime(CLOCK_MONOTONIC, &began);
       TakeKeys(terminal.ReadKeys(wait_millis));
       clock_gettime(CLOCK_MONOTONIC, &ended);
-      wait_millis -= std::max(1, static_cast<int>((ended.tv_sec - began.tv_sec) * 1000 +
-                                                  (ended.tv_nsec - began.tv_nsec) / 1'000'000));
+      wait_millis -= std::max(
+          1, static_cast<int>((ended.tv_sec - began.tv_sec) * 1000 + (ended.tv_nsec - began.tv_nsec) / 1'000'000));
     }
     return kOk;
   }
@@ -438,8 +440,10 @@ void AddTopCommand(CLI::App& app, Context& context) {
       app, context,
       {"top", "top DIR [--once] [--json] [--interval SECONDS]", "Show what an open database does now, as top does",
        "Rates, waits of writers, running compactions and sorted runs of the process that has the database open. It\n"
-       "publishes them in the file LIVE once a second; `top` reads this file and nothing else, so it costs the process\n"
-       "nothing. After a kill, the last state stays readable until the next open. If stdout is no terminal, one screen is\n"
+       "publishes them in the file LIVE once a second; `top` reads this file and nothing else, so it costs the "
+       "process\n"
+       "nothing. After a kill, the last state stays readable until the next open. If stdout is no terminal, one screen "
+       "is\n"
        "printed. Keys: q quit, s seconds between screens, arrows scroll, h help.\n"
        "\n"
        "Examples:\n"

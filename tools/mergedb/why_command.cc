@@ -35,8 +35,9 @@ void PrintFinding(const db::Finding& finding) {
 // Figures of a database that nothing limits.
 std::string Activity(const LiveView& view) {
   char text[200];
-  std::snprintf(text, sizeof text, "%.0f writes and %.0f block reads a second; writers wait for less than 5 %% of the time", view.Rate("writes"),
-                view.Rate("block_cache_hits") + view.Rate("block_cache_misses"));
+  std::snprintf(text, sizeof text,
+                "%.0f writes and %.0f block reads a second; writers wait for less than 5 %% of the time",
+                view.Rate("writes"), view.Rate("block_cache_hits") + view.Rate("block_cache_misses"));
   return text;
 }
 
@@ -83,18 +84,19 @@ int RunWhy(Arguments& arguments) {
 
 void AddWhyCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* why = AddVerb(
-      app, context,
-      {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
-       "The process that has the database open publishes its state in the file LIVE once a second; `why` reads this file\n"
-       "and nothing else. The figures are those of the last ten seconds. After a kill, they are those before it. If nothing "
-       "limits\n"
-       "the database, `why` says so.\n"
-       "\n"
-       "Examples:\n"
-       "  mergedb why /srv/data\n"
-       "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
-       0, 0, RunWhy});
+  CLI::App* why = AddVerb(app, context,
+                          {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
+                           "The process that has the database open publishes its state in the file LIVE once a second; "
+                           "`why` reads this file\n"
+                           "and nothing else. The figures are those of the last ten seconds. After a kill, they are "
+                           "those before it. If nothing "
+                           "limits\n"
+                           "the database, `why` says so.\n"
+                           "\n"
+                           "Examples:\n"
+                           "  mergedb why /srv/data\n"
+                           "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
+                           0, 0, RunWhy});
   why->add_flag("--json", arguments.is_json, "Print one JSON object");
 }
 

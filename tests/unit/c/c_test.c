@@ -323,6 +323,19 @@ static int32_t see_metric(void* state, const mergedb_metric* metric) {
   return ++seen->count < seen->count_max;
 }
 
+static int32_t see_histogram(void* state, const mergedb_histogram* histogram) {
+  struct seen_metrics* seen = state;
+  EXPECT(histogram->struct_size == sizeof *histogram);
+  EXPECT(strlen(histogram->name) > 0 && strlen(histogram->help) > 0 && histogram->sample_interval > 0);
+  uint64_t count = 0;
+  for (size_t i = 0; i < histogram->buckets; ++i) count += histogram->bucket_counts[i];
+  EXPECT(count == histogram->count);
+  EXPECT(histogram->p50 <= histogram->p99 && histogram->p99 <= histogram->p99_9);
+  EXPECT(histogram->p99_9 <= histogram->max && histogram->max <= histogram->sum);
+  if (strcmp(histogram->name, "wal_sync_latency_nanos") == 0) seen->writes = histogram->count;
+  return ++seen->count < seen->count_max;
+}
+
 static void lists_metrics(void) {
   mergedb_db db = open_fresh();
   for (int i = 0; i < 3; ++i) EXPECT_OK(put(db, "k", "v"));
@@ -333,6 +346,14 @@ static void lists_metrics(void) {
   EXPECT_CODE(mergedb_metrics(db, see_metric, &few, &error), MERGEDB_ABORTED);
   EXPECT(few.count == 2);
   EXPECT_CODE(mergedb_metrics(db, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_sync_wal(db, &error));
+  struct seen_metrics histograms = {.count_max = 1000};
+  EXPECT_OK(mergedb_histograms(db, see_histogram, &histograms, &error));
+  EXPECT(histograms.count == 9 && histograms.writes >= 1);
+  struct seen_metrics one = {.count_max = 1};
+  EXPECT_CODE(mergedb_histograms(db, see_histogram, &one, &error), MERGEDB_ABORTED);
+  EXPECT(one.count == 1);
+  EXPECT_CODE(mergedb_histograms(db, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
   char* text = NULL;
   EXPECT_OK(mergedb_get_property(db, "mergedb.prometheus", &text, &error));
   EXPECT(strstr(text, "\n# TYPE mergedb_writes_total counter\n") != NULL);

@@ -543,6 +543,7 @@ std::vector<HandleCall> CallsOfDatabases() {
       CALL(kKind, mergedb_approximate_sizes, nullptr, nullptr, 0, nullptr),
       CALL(kKind, mergedb_get_property, "mergedb.stats", nullptr),
       CALL(kKind, mergedb_metrics, nullptr, nullptr),
+      CALL(kKind, mergedb_histograms, nullptr, nullptr),
       CALL(kKind, mergedb_check),
       CALL(kKind, mergedb_checkpoint, "/nowhere", nullptr, nullptr),
       CALL(kKind, mergedb_snapshot_create, nullptr),

@@ -58,6 +58,22 @@ TEST(MetricRows, NamesSayTheUnit) {
   }
 }
 
+TEST(HistogramRows, AreNamedOnceAndExplained) {
+  std::set<std::string_view> names;
+  for (const MetricRow& row : MetricRows()) names.insert(row.name);
+  size_t operation = 0;
+  for (const HistogramRow& row : HistogramRows()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second) << "the name is taken";
+    EXPECT_TRUE(row.name.ends_with("_latency_nanos"));
+    EXPECT_THAT(std::string(row.help), MatchesRegex("[A-Z][ -~]+\\."));
+    EXPECT_THAT(std::string(row.help), Not(HasSubstr("|")));
+    EXPECT_EQ(static_cast<size_t>(row.operation), operation++);
+    for (const std::string_view text : {row.name, row.help}) EXPECT_EQ(text.data()[text.size()], '\0');
+  }
+  EXPECT_EQ(operation, env::kOperations);
+}
+
 // ---- a database
 
 class MetricsTest : public ::testing::Test {
@@ -113,6 +129,42 @@ TEST_F(MetricsTest, CountWhatHappened) {
   EXPECT_EQ(value("errors"), 0u);
 }
 
+TEST_F(MetricsTest, HistogramsCountEachOperation) {
+  std::string value;
+  for (int i = 0; i < 2000; ++i) ASSERT_OK(db_->Put({}, "more" + std::to_string(i), "v"));
+  for (int i = 0; i < 2000; ++i) ASSERT_OK(db_->Get({}, "key" + std::to_string(i % 500), &value));
+  for (int i = 0; i < 500; ++i) {
+    std::vector<std::string> values;
+    ASSERT_OK(db_->MultiGet({}, {"key1"}, &values)[0]);
+  }
+  for (int i = 0; i < 500; ++i) {
+    const auto it = db_->NewIterator();
+    it->Seek("key");
+    for (int moves = 0; moves < 8 && it->Valid(); ++moves) it->Next();
+  }
+  ASSERT_OK(db_->Put({.durability = Durability::kSynced}, "k", "v"));
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  ASSERT_OK_AND_ASSIGN(const auto histograms, db_->Histograms());
+  ASSERT_EQ(histograms.size(), HistogramRows().size());
+  for (size_t i = 0; i < histograms.size(); ++i) {
+    const LatencyHistogram& each = histograms[i];
+    SCOPED_TRACE(each.name);
+    EXPECT_EQ(each.name, HistogramRows()[i].name);
+    EXPECT_GT(each.count, 0u);
+    EXPECT_LE(each.p50, each.p99);
+    EXPECT_LE(each.p99, each.p99_9);
+    EXPECT_LE(each.p99_9, each.max);
+    uint64_t count = 0, upper = 0;
+    for (const LatencyHistogram::Bucket& bucket : each.buckets) {
+      EXPECT_GT(bucket.upper, upper);
+      EXPECT_GT(bucket.count, 0u);
+      upper = bucket.upper;
+      count += bucket.count;
+    }
+    EXPECT_EQ(count, each.count);
+  }
+}
+
 TEST_F(MetricsTest, OfAReadOnlyOpenAreTheFirstTable) {
   ASSERT_OK(db_->Close());
   db_ = nullptr;
@@ -128,12 +180,16 @@ TEST_F(MetricsTest, OfAReadOnlyOpenAreTheFirstTable) {
   }
   std::string text;
   EXPECT_FALSE(reader->GetProperty("mergedb.writes", &text));
+  ASSERT_OK_AND_ASSIGN(const auto histograms, reader->Histograms());
+  for (const LatencyHistogram& each : histograms) EXPECT_NE(each.name, "write_latency_nanos");
+  EXPECT_EQ(histograms.size(), 5u);
   EXPECT_THAT(Property(*reader, "prometheus"), Not(HasSubstr("mergedb_writes_total")));
 }
 
 TEST_F(MetricsTest, EndWithTheDatabase) {
   ASSERT_OK(db_->Close());
   EXPECT_TRUE(db_->Metrics().status().IsShuttingDown());
+  EXPECT_TRUE(db_->Histograms().status().IsShuttingDown());
 }
 
 // ---- the page
@@ -146,6 +202,12 @@ std::string TableOf(MetricScope scope) {
     text += "| `" + std::string(row.name) + "` | " + std::string(UnitName(row.unit)) + " | " +
             (row.type == MetricType::kCounter ? "counter" : "gauge") + " | `" + PrometheusName(MetricOf(row)) + "` | " +
             std::string(row.help) + " |\n";
+  }
+  for (const HistogramRow& row : HistogramRows()) {
+    if (row.scope != scope) continue;
+    text += "| `" + std::string(row.name) + "` | nanoseconds | histogram | `" +
+            PrometheusName({row.name, "nanoseconds", MetricType::kGauge, "", 0}) + "` | " + std::string(row.help) +
+            " |\n";
   }
   return text;
 }

@@ -25,6 +25,9 @@ namespace {
 struct Family {
   std::string type, help;                 // unescaped
   std::map<std::string, double> samples;  // by the unescaped value of the label `database`
+  // Of a histogram with one database: the samples by what follows the name, such as "_sum" and "_bucket 0.001".
+  std::map<std::string, double> parts;
+  std::vector<std::pair<double, double>> buckets;  // (le, count), in the order of the text
 };
 using Exposition = std::map<std::string, Family>;
 
@@ -71,9 +74,10 @@ void CheckName(const std::string& name, const std::string& type) {
 // Throws std::runtime_error at the first line that is not in the format.
 Exposition Parse(const std::string& text) {
   static const std::regex kHelp("# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)");
-  static const std::regex kType("# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge)");
+  static const std::regex kType("# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram)");
   static const std::regex kSample(
-      "([a-zA-Z_:][a-zA-Z0-9_:]*)\\{database=\"((?:[^\"\\\\]|\\\\.)*)\"\\} ([0-9][0-9.e+-]*)");
+      "([a-zA-Z_:][a-zA-Z0-9_:]*)\\{database=\"((?:[^\"\\\\]|\\\\.)*)\"(?:,le=\"([0-9.e+-]+|\\+Inf)\")?\\} "
+      "([0-9][0-9.e+-]*)");
   if (text.empty() || text.back() != '\n') throw std::runtime_error("the last line has no end");
   Exposition families;
   std::string helped, current;  // the names of the last HELP and of the last TYPE line
@@ -86,27 +90,39 @@ Exposition Parse(const std::string& text) {
       helped = match[1];
       const auto help = Unescape(match[2].str(), false);
       if (!help) fail("a wrong escape");
-      if (!families.emplace(helped, Family{.type = "", .help = *help, .samples = {}}).second) fail("a second HELP");
+      if (!families.emplace(helped, Family{"", *help, {}, {}, {}}).second) fail("a second HELP");
     } else if (std::regex_match(line, match, kType)) {
       if (match[1] != helped || helped == current) fail("TYPE does not follow its HELP");
       current = helped;
       families[current].type = match[2];
       CheckName(current, match[2]);
     } else if (std::regex_match(line, match, kSample)) {
-      if (match[1] != current || helped != current) fail("a sample of another metric");
+      Family& family = families[current];
+      const std::string sample = match[1];
+      const bool is_histogram = family.type == "histogram" && sample.starts_with(current);
+      const std::string part = is_histogram ? sample.substr(current.size()) : "";
+      const bool is_known = is_histogram ? part == "_bucket" || part == "_sum" || part == "_count" : sample == current;
+      if (!is_known || helped != current) fail("a sample of another metric");
+      if (match[3].matched != (part == "_bucket")) fail("le belongs to buckets");
       const auto label = Unescape(match[2].str(), true);
       if (!label) fail("a wrong escape");
       size_t used = 0;
-      const std::string number = match[3];
+      const std::string number = match[4];
       const double value = std::stod(number, &used);
       if (used != number.size() || !std::isfinite(value)) fail("a wrong number");
-      if (!families[current].samples.emplace(*label, value).second) fail("a second sample with the same labels");
+      const bool is_new = is_histogram ? family.parts.emplace(part + " " + match[3].str(), value).second
+                                       : family.samples.emplace(*label, value).second;
+      if (!is_new) fail("a second sample with the same labels");
+      if (part == "_bucket") family.buckets.emplace_back(std::stod(match[3].str()), value);
     } else {
       fail("neither HELP, TYPE nor a sample");
     }
   }
   for (const auto& [name, family] : families) {
-    if (family.samples.empty()) throw std::runtime_error("no sample of " + name);
+    if (family.samples.empty() && family.type != "histogram") throw std::runtime_error("no sample of " + name);
+    if (family.type == "histogram" && (family.parts.count("_sum ") == 0 || family.parts.count("_count ") == 0 ||
+                                       family.parts.count("_bucket +Inf") == 0))
+      throw std::runtime_error("a histogram without a part: " + name);
   }
   return families;
 }
@@ -138,7 +154,7 @@ TEST(PrometheusText, HasEveryMetricOfTheTable) {
   const Exposition families = Parse(text);
   ASSERT_OK_AND_ASSIGN(const auto metrics, db->Metrics());
   ASSERT_EQ(metrics.size(), MetricRows().size());
-  EXPECT_EQ(families.size(), metrics.size());
+  EXPECT_EQ(families.size(), metrics.size() + 2 * HistogramRows().size());
   for (const Metric& metric : metrics) {
     SCOPED_TRACE(metric.name);
     std::string name = PrometheusName(metric);
@@ -168,9 +184,51 @@ TEST(StatsJson, IsAnObjectOfThePathAndAllMetrics) {
   ASSERT_TRUE(db->GetProperty("mergedb.stats.json", &text));
   const auto json = nlohmann::json::parse(text);
   ASSERT_OK_AND_ASSIGN(const auto metrics, db->Metrics());
-  EXPECT_EQ(json.size(), metrics.size() + 1);
+  ASSERT_OK_AND_ASSIGN(const auto histograms, db->Histograms());
+  EXPECT_EQ(json.size(), metrics.size() + histograms.size() + 1);
+  for (const LatencyHistogram& each : histograms) {
+    const auto& shown = json[std::string(each.name)];
+    EXPECT_EQ(shown.size(), 7u) << each.name;
+    EXPECT_EQ(shown["sample_interval"], each.sample_interval);
+    EXPECT_EQ(shown["count"], each.count);
+    EXPECT_EQ(shown["sum"], each.sum);
+    EXPECT_EQ(shown["p50"], each.p50);
+    EXPECT_EQ(shown["p99"], each.p99);
+    EXPECT_EQ(shown["p99.9"], each.p99_9);
+    EXPECT_EQ(shown["max"], each.max);
+  }
   EXPECT_EQ(json["database"], testing::SimulatedEnv::kPath);
   for (const Metric& metric : metrics) EXPECT_EQ(json[std::string(metric.name)], metric.value) << metric.name;
+}
+
+// ---- histograms
+
+TEST(PrometheusText, HasHistogramsWithCumulativeBuckets) {
+  base::Histogram recorded(1);
+  recorded.Record(128, 64, 0);  // le is inclusive
+  recorded.Record(129, 64, 0);
+  recorded.Record(1'000'000, 1, 0);
+  recorded.Record(uint64_t{1} << 39, 1, 0);  // above the last bucket
+  const ReadHistogram histogram{&HistogramRows()[1], recorded.Read()};
+  const Exposition families = Parse(PrometheusText("/db", {}, {&histogram, 1}));
+  ASSERT_EQ(families.size(), 2u);
+  const Family& family = families.at("mergedb_get_latency_seconds");
+  EXPECT_EQ(family.type, "histogram");
+  EXPECT_EQ(family.help, HistogramRows()[1].help);
+  EXPECT_EQ(family.buckets.front(), (std::pair<double, double>(128e-9, 64)));
+  double before = 0, upper = 0;
+  for (const auto& [le, count] : family.buckets) {
+    EXPECT_GT(le, upper);
+    EXPECT_GE(count, before);
+    upper = le;
+    before = count;
+  }
+  EXPECT_EQ(family.parts.at("_bucket 2.56e-07"), 128);
+  EXPECT_EQ(family.buckets[family.buckets.size() - 2].second, 129);
+  EXPECT_EQ(family.parts.at("_bucket +Inf"), 130);
+  EXPECT_EQ(family.parts.at("_count "), 130);
+  EXPECT_NEAR(family.parts.at("_sum "), static_cast<double>(recorded.Read().sum()) / 1e9, 1e-6);
+  EXPECT_NEAR(families.at("mergedb_get_latency_max_seconds").samples.at("/db"), 549.755813888, 1e-6);
 }
 
 // ---- made-up metrics

@@ -16,11 +16,8 @@ LiveState Example() {
   LiveState state;
   state.update = 7;
   state.process = {.pid = 300, .pid_namespace = 4, .start_ticks = 5, .boot_id = "boot"};
-  state.times = {.opened_unix_micros = 1,
-                 .updated_unix_micros = 2,
-                 .updated_boot_nanos = 3,
-                 .period_nanos = 4,
-                 .window_nanos = 5};
+  state.times = {
+      .opened_unix_micros = 1, .updated_unix_micros = 2, .updated_boot_nanos = 3, .period_nanos = 4, .window_nanos = 5};
   state.metrics = {
       {.kind = LiveKind::kCounter, .name = "writes", .unit = "count", .value = 9, .value_before = 4, .buckets = {}},
       {.kind = LiveKind::kHistogram,

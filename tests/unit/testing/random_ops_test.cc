@@ -147,6 +147,7 @@ class Liar : public DB {
   }
   bool GetProperty(std::string_view name, std::string* value) override { return honest_->GetProperty(name, value); }
   Result<std::vector<Metric>> Metrics() override { return honest_->Metrics(); }
+  Result<std::vector<LatencyHistogram>> Histograms() override { return honest_->Histograms(); }
   Status CheckIntegrity() override { return honest_->CheckIntegrity(); }
   Status Close() override { return honest_->Close(); }
 
