@@ -176,8 +176,9 @@ std::string Cell(const nlohmann::ordered_json& row, const char* name) {
     return text;
   }
   const std::string_view key = name;
-  return key == "bits_per_key" || key.starts_with("values_") ? std::to_string(value.get<uint64_t>())
-                                                             : PrintBytes(value.get<uint64_t>());
+  return key == "bits_per_key" || key == "block_bytes" || key == "blob_value_bytes_min" || key.starts_with("values_")
+             ? std::to_string(value.get<uint64_t>())
+             : PrintBytes(value.get<uint64_t>());
 }
 
 void PrintRows(const char* title, const nlohmann::ordered_json& rows,
@@ -221,7 +222,7 @@ int RunEstimate(Arguments& arguments) {
   PrintSizes("keys", sample.keys);
   PrintSizes("values", sample.values);
   PrintRows("Tables by block size (option block_bytes) and codec (option compression). A get reads one block.", blocks,
-            {{"block_bytes", "block"},
+            {{"block_bytes", "block, bytes"},
              {"raw_bytes", "raw"},
              {"snappy_bytes", "snappy"},
              {"lz4_bytes", "lz4"},
@@ -232,7 +233,7 @@ int RunEstimate(Arguments& arguments) {
   PrintRows(
       "Blob files (option blob_value_bytes_min). A compaction rewrites tables, and leaves values in blob files alone.",
       blob,
-      {{"blob_value_bytes_min", "threshold"},
+      {{"blob_value_bytes_min", "bytes"},
        {"values_in_blob_files", "large values"},
        {"blob_bytes", "blob files"},
        {"table_bytes_raw", "tables, raw"}});

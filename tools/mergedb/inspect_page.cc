@@ -33,7 +33,7 @@ p{margin:6px 0;max-width:80ch}.soft{color:var(--soft)}
 .lane i{position:absolute;top:0;bottom:0;background:var(--data);border-right:1px solid var(--back)}
 .lane i u{position:absolute;left:0;right:0;bottom:0;background:var(--dead)}
 .axis{display:flex;justify-content:space-between;gap:6px;font:12px ui-monospace,monospace;color:var(--soft)}
-.axis span{max-width:30%}
+.axis span{max-width:45%}
 .bar{display:flex;height:22px;border-radius:3px;overflow:hidden;border:1px solid var(--line)}
 .bar i{display:block;height:100%}
 .key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 12px;vertical-align:-1px}
@@ -172,7 +172,7 @@ std::string Map(const InspectPage& page) {
            Lane(page, scale, *run) + "</div>";
   }
   out += "<div class=axis>";
-  for (const double place : {0.0, 0.5, 1.0}) out += "<span>" + Key(scale.KeyAt(place)) + "</span>";
+  for (const double place : {0.0, 1.0}) out += "<span>" + Key(scale.KeyAt(place)) + "</span>";
   return out + "</div>";
 }
 
