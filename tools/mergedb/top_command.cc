@@ -74,7 +74,10 @@ std::vector<std::string> LatencyLines(const format::LiveState& state) {
   for (const format::LiveMetric& metric : state.metrics) {
     if (metric.kind != format::LiveKind::kHistogram || metric.unit != "nanoseconds") continue;
     if (Quantile(metric, 1.0) == 0) continue;
-    lines.push_back(Line("latency     %-24s p50 %9s  p99 %9s  p99.9 %9s", metric.name.substr(0, 24).c_str(),
+    constexpr std::string_view kSuffix = "_latency_nanos";
+    std::string name = metric.name;
+    if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
+    lines.push_back(Line("latency     %-14s p50 %9s   p99 %9s   p99.9 %9s", name.substr(0, 14).c_str(),
                          PrintDuration(Quantile(metric, 0.5)).c_str(), PrintDuration(Quantile(metric, 0.99)).c_str(),
                          PrintDuration(Quantile(metric, 0.999)).c_str()));
   }
