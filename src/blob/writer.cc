@@ -8,8 +8,10 @@ namespace mergedb::blob {
 
 Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
                                                uint64_t unique_id, const WriterOptions& options) {
-  ASSIGN_OR_RETURN(auto file, env::SinkFile::Open(file_system, path,
-                                                  {.is_direct = options.is_direct, .is_reuse = options.is_reuse}));
+  ASSIGN_OR_RETURN(
+      auto file,
+      env::SinkFile::Open(file_system, path,
+                          {.is_direct = options.is_direct, .is_reuse = options.is_reuse, .times = options.times}));
   return std::unique_ptr<Writer>(new Writer(std::move(file), number, unique_id, options.compression));
 }
 

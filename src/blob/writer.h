@@ -29,6 +29,7 @@ struct WriterOptions {
   bool is_direct = true;
   // The file is a recycled file: overwrite it, and cut off its excess bytes.
   bool is_reuse = false;
+  env::WriteTimes* times = nullptr;  // as env::SinkFile has them
 };
 
 class Writer {

@@ -205,6 +205,7 @@ Status CompactionJob::Start() {
         std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds));
   }
   sources_.clear();
+  entries_expected_ = entries;
   auto survivors = iterator::NewRangeTombstoneFilter(
       order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.input.masked);
   input_ = iterator::NewCompactionIterator(order,

@@ -72,6 +72,7 @@ class CompactionJob {
     iterator::CompactionIteratorCounts input;
   };
   const Counts& counts() const { return counts_; }
+  uint64_t entries_expected() const { return entries_expected_; }  // of the inputs; 0 before the first step
   // Of outputs on disk that no version shows yet. REQUIRES: no step runs.
   uint64_t unreleased_bytes() const { return outputs_ == nullptr ? 0 : outputs_->unreleased_bytes(); }
 
@@ -92,6 +93,7 @@ class CompactionJob {
   std::vector<version::RunPtr> sources_;
   std::vector<format::CompactedRange> compacted_ranges_;  // recorded in the outputs
   Counts counts_;
+  uint64_t entries_expected_ = 0;
 
   kv::RangeTombstones ranges_;                    // of the inputs
   std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it

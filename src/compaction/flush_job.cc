@@ -35,14 +35,26 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable
                    // All changes of the database with these sequences are in this memtable.
                    .compacted_ranges = {{.from = immutable.oldest_sequence(), .sequence = immutable.newest_sequence()}},
                    .separates_values = separates});
+  Flushed flushed;
+  // The iterator passes the versions that it drops in the Next after the version that it kept.
+  const auto note_dropped = [&](uint64_t dropped) {
+    if (dropped <= flushed.hot_key_versions) return;
+    flushed.hot_key_versions = dropped;
+    flushed.hot_key = outputs.last_key();
+  };
+  uint64_t hidden = 0;
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
+    note_dropped(counts->hidden - std::exchange(hidden, counts->hidden));
     if (sampled != nullptr) sampled->Add(input->entry());
     RETURN_IF_ERROR(outputs.Add(input->entry()));
   }
   RETURN_IF_ERROR(input->status());
+  note_dropped(counts->hidden - hidden);
   RETURN_IF_ERROR(outputs.Finish());
   auto tables = outputs.Take();
-  return Flushed{.table = tables.empty() ? nullptr : tables.front(), .blob_files = outputs.TakeBlobFiles()};
+  flushed.table = tables.empty() ? nullptr : tables.front();
+  flushed.blob_files = outputs.TakeBlobFiles();
+  return flushed;
 }
 
 }  // namespace mergedb::compaction

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "compaction/live_sample.h"
@@ -16,6 +17,9 @@ namespace mergedb::compaction {
 struct Flushed {
   format::FileMetaPtr table;                    // null if the memtable held nothing that a reader needs
   std::vector<format::BlobFilePtr> blob_files;  // that the table refers to
+  // The key with the most versions that the flush dropped, and their number.
+  std::string hot_key = {};
+  uint64_t hot_key_versions = 0;
 
   uint64_t bytes() const {
     uint64_t sum = table == nullptr ? 0 : table->bytes;

@@ -91,7 +91,8 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
                                        .keeps_keys_whole = factory_.keeps_keys_whole,
                                        .bytes_expected = bytes_expected,
                                        .is_direct = is_direct_,
-                                       .is_reuse = is_reuse};
+                                       .is_reuse = is_reuse,
+                                       .times = factory_.write_times};
     return table::Writer::Create(factory_.file_system, path, number_, factory_.entropy(), factory_.order, options);
   };
   ASSIGN_OR_RETURN(writer_, CreateWriter(factory_, format::FileKind::kTable, number_, bytes_expected, create));
@@ -103,7 +104,8 @@ Status Outputs::BeginValues() {
   const auto create = [&](const std::string& path, bool is_reuse) {
     const blob::WriterOptions options{.compression = options_.compression,
                                       .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
-                                      .is_reuse = is_reuse};
+                                      .is_reuse = is_reuse,
+                                      .times = factory_.write_times};
     return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
   ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kBlobFile, values_number_,

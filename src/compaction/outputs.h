@@ -59,6 +59,8 @@ struct TableFactory {
   std::function<bool()> has_readers = {};
   // Operators that fold merge operands; null: none.
   const kv::ProgramOperators* operators = nullptr;
+  // Counts the time of writes; null: it is not counted.
+  env::WriteTimes* write_times = nullptr;
 };
 
 // True if the large values among `entries` entries of `bytes` bytes are worth a blob file: there are enough
@@ -102,6 +104,8 @@ class Outputs {
   bool is_at_release() const { return is_at_release_; }
   const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_release()
   uint64_t bytes() const { return bytes_; }               // of the files finished so far
+  // The key of the last Add; "" if it is in a finished table.
+  std::string_view last_key() const { return writer_ == nullptr ? std::string_view() : writer_->last_key(); }
 
  private:
   Status Add(const kv::Entry& entry, bool separates);

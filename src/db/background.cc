@@ -71,7 +71,9 @@ void Background::NoteWrite() {
   scheduler_->ArmTimerLocked();
 }
 
-void Background::RequestScanCompaction(format::Bounds bounds) {
+void Background::RequestScanCompaction(format::Bounds bounds, uint64_t entries) {
+  counters_.tombstone_scans.fetch_add(1, std::memory_order_relaxed);
+  counters_.tombstone_scan_entries.fetch_add(entries, std::memory_order_relaxed);
   if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
   switch_is_wanted_.store(true, std::memory_order_relaxed);
   base::Lock lock(mutex_);

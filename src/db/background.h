@@ -55,9 +55,9 @@ class Background : private BackgroundScheduler::Host {
     if (!requests_.wrote()) [[unlikely]]
       NoteWrite();
   }
-  // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys. At most one request per
+  // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys: `entries` of them. At most one request per
   // flush is accepted. Ignored while a snapshot exists. THREADS: any.
-  void RequestScanCompaction(format::Bounds bounds);
+  void RequestScanCompaction(format::Bounds bounds, uint64_t entries);
   // Scans read `bytes` of values one by one, because the values are not in key order. THREADS: any.
   void NoteScatteredValues(uint64_t bytes);
   // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
@@ -84,8 +84,14 @@ class Background : private BackgroundScheduler::Host {
 
   // The first error that background work waits to retry; OK if there is none.
   Status error() const { return scheduler_->error(); }
+  bool DiskIsFull() const {
+    base::Lock lock(mutex_);
+    return scheduler_->DiskIsFullLocked();
+  }
   const BackgroundCounters& counters() const { return counters_; }
+  const HotKey& hot_key() const { return flushes_.hot_key(); }
   std::string DescribeJobs() const { return compactions_.Describe(); }  // one line each
+  std::vector<format::LiveCompaction> ListJobs() const { return compactions_.List(); }
 
  private:
   BackgroundScheduler::Task ChooseLocked() override;

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
+#include "base/sync.h"
 #include "blob/cache.h"
 #include "compaction/outputs.h"
 #include "db/events.h"
@@ -45,14 +47,33 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   std::function<void(bool is_worth_it)> flush_if_idle;  // WriteHost::BeginIdleFlush
 };
 
+// The key with the most versions in the memtable that was flushed last. THREADS: any.
+class HotKey {
+ public:
+  void Set(std::string key) {
+    base::Lock lock(mutex_);
+    key_ = std::move(key);
+  }
+  std::string Get() const {
+    base::Lock lock(mutex_);
+    return key_;
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  std::string key_ GUARDED_BY(mutex_);
+};
+
 struct BackgroundCounters {
   std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
+  std::atomic<uint64_t> flush_entries_in{0}, flush_entries_out{0}, flush_hot_key_entries{0};
   std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
   std::atomic<uint64_t> compaction_bytes_read{0}, compaction_bytes_written{0}, compaction_bytes_unread{0},
       compaction_entries_in{0}, compaction_entries_out{0}, compaction_nanos{0};
   std::atomic<uint64_t> blob_bytes_moved{0};
   std::atomic<uint64_t> files_removed{0}, tombstone_scan_compactions{0};
   std::atomic<uint64_t> scattered_value_bytes{0}, blob_order_compactions{0}, warmed_bytes{0};
+  std::atomic<uint64_t> tombstone_scans{0}, tombstone_scan_entries{0};
   std::atomic<uint64_t> runs_max{0}, compactions_at_once_max{0};
 };
 

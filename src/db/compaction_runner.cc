@@ -165,7 +165,11 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
   const uint64_t output_bytes = running->job->unreleased_bytes();
+  const auto& counts = running->job->counts();
   base::Lock lock(mutex_);
+  running->written_bytes = counts.bytes_written + output_bytes;
+  running->entries = running->job->entries_expected();
+  running->entries_read = counts.input.entries_in + counts.input.masked;
   running->output_bytes = output_bytes;
   running->is_stepping = false;
   NoteOutputBytesLocked();
@@ -278,6 +282,25 @@ std::string CompactionRunner::Describe() const {
             "\n";
   }
   return text;
+}
+
+std::vector<format::LiveCompaction> CompactionRunner::List() const {
+  const uint64_t now = clock_->NowNanos();
+  base::Lock lock(mutex_);
+  std::vector<format::LiveCompaction> list;
+  for (const auto& running : jobs_) {
+    if (running->job == nullptr) continue;  // it is ending
+    const picker::CompactionPick& pick = running->job->pick();
+    list.push_back({.reason = std::string(picker::CompactionReasonName(pick.reason)),
+                    .runs = pick.sources.size(),
+                    .level = pick.target_level,
+                    .input_bytes = pick.input_bytes,
+                    .written_bytes = running->written_bytes,
+                    .age_nanos = now - std::min(now, running->start_nanos),
+                    .entries = running->entries,
+                    .entries_read = running->entries_read});
+  }
+  return list;
 }
 
 }  // namespace mergedb::db

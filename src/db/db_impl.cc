@@ -207,6 +207,7 @@ Status DbImpl::Close() noexcept {
   SCHEDULE_POINT("publish that the database is closed");
   store_->is_closed->store(true, std::memory_order_release);
   if (background_ == nullptr) return {};
+  if (live_ != nullptr) live_->Stop();
 
   writers_.queue().Stop();
   write::WriterQueue::ExclusiveSection section(writers_.queue());

@@ -18,6 +18,7 @@
 #include "db/commit_checks.h"
 #include "db/keyspace_access.h"
 #include "db/keyspace_catalog.h"
+#include "db/live_publisher.h"
 #include "db/properties.h"
 #include "db/recovered_tree.h"
 #include "db/store.h"
@@ -129,6 +130,7 @@ class DbImpl final : public DB {
   CommitChecks checks_;
   WriteHost writers_;
   std::shared_ptr<Background> background_;  // null if the database is open read-only
+  std::shared_ptr<LivePublisher> live_;     // null if the database is open read-only
   TreeReader reader_;
   KeyspaceCatalog keyspaces_;
   KeyspaceAccess access_;

@@ -62,6 +62,10 @@ Status FlushRunner::Flush() {
   const compaction::Flushed flushed = std::move(*made);
   inputs_.NoteFlush(sampled, flushed);
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
+  counters_.flush_entries_in.fetch_add(counts.entries_in, std::memory_order_relaxed);
+  counters_.flush_entries_out.fetch_add(counts.entries_out, std::memory_order_relaxed);
+  counters_.flush_hot_key_entries.fetch_add(flushed.hot_key_versions, std::memory_order_relaxed);
+  hot_key_.Set(std::move(flushed.hot_key));
   counters_.flush_bytes.fetch_add(flushed.bytes(), std::memory_order_relaxed);
   const uint64_t nanos = clock->NowNanos() - start;
   counters_.flush_nanos.fetch_add(nanos, std::memory_order_relaxed);

@@ -31,6 +31,7 @@ class FlushRunner {
   // Makes the first standby memtable. Later ones follow each flush.
   void WantStandbyLocked() REQUIRES_LOCK(mutex_) { standby_is_wanted_ = true; }
   void TickLocked() REQUIRES_LOCK(mutex_) { may_switch_ = true; }
+  const HotKey& hot_key() const { return hot_key_; }
 
  private:
   Status Flush();
@@ -43,6 +44,7 @@ class FlushRunner {
   PickInputs& inputs_;
   WriteController& controller_;
   BackgroundCounters& counters_;
+  HotKey hot_key_;
 
   base::Mutex& mutex_;  // of the scheduler
   bool standby_is_wanted_ GUARDED_BY(mutex_) = false;

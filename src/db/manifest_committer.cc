@@ -24,7 +24,9 @@ Status ManifestCommitter::Commit(const std::function<WalFacts(const WalStart&)>&
   base::Lock lock(mutex_);
   const VersionSet::CommitState state = version_set_.BeginCommit();
   const format::VersionEdit edit = Describe(state, wal_facts(state.wal_start), clean_wal_end);
+  const uint64_t start = options_.clock == nullptr ? 0 : options_.clock->NowNanos();
   Status status = CommitEdit(edit, state.version);
+  if (options_.clock != nullptr) commit_nanos_.fetch_add(options_.clock->NowNanos() - start, std::memory_order_relaxed);
   if (status.ok()) NoteCommitted(edit, state.version);
   version_set_.EndCommit(state, status.ok());
   if (status.ok() && wal_released) wal_released(state.wal_start);

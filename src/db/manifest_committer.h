@@ -38,6 +38,7 @@ class ManifestCommitter {
     // Names of merge operators that the MANIFEST keeps; null: none.
     std::function<std::vector<std::string>()> merge_operators = {};
     std::optional<std::string> key_marker = {};  // keyspace marker (kv/key_map.h); empty while there are no keyspaces
+    Clock* clock = nullptr;                      // to count the time of commits; may be null
   };
   // State of the WAL that a commit records; asked for just before it.
   struct WalFacts {
@@ -67,6 +68,8 @@ class ManifestCommitter {
   std::optional<kv::FileNumber> manifest_number() const;
   uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
   uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
+  // Time of commits, which is mostly that of syncs of tables, blob files and the MANIFEST.
+  uint64_t commit_nanos() const { return commit_nanos_.load(std::memory_order_relaxed); }
 
  private:
   format::VersionEdit Describe(const VersionSet::CommitState& state, const WalFacts& facts,
@@ -77,7 +80,7 @@ class ManifestCommitter {
   const Options options_;
   VersionSet& version_set_;
   FileSyncer files_;  // used under mutex_, except by SyncHasFailed
-  std::atomic<uint64_t> commits_{0};
+  std::atomic<uint64_t> commits_{0}, commit_nanos_{0};
   // As of the last commit. WHY a copy: a reader of this number must not wait for the sync of a commit.
   std::atomic<uint64_t> manifest_bytes_{0};
 

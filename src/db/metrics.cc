@@ -26,6 +26,17 @@ uint64_t MemtableBytesOf(const read::SuperVersion& super_version) {
   return bytes;
 }
 
+uint64_t OldestSnapshotAge(Sources s) {
+  const auto oldest = s.store.snapshots->oldest();
+  const uint64_t now = s.store.options.env.clock->NowNanos();
+  return oldest.count == 0 ? 0 : now - std::min(now, oldest.since_nanos);
+}
+
+uint64_t RecordsSinceOldestSnapshot(Sources s) {
+  const auto oldest = s.store.snapshots->oldest();
+  return oldest.count == 0 ? 0 : s.store.snapshots->published() - oldest.sequence;
+}
+
 // Causes of writers' waits.
 const base::WaitCounter& WriteDelayWaits(Sources s) { return s.writers.write_delay().waits(); }
 const base::WaitCounter& WalBufferWaits(Sources s) { return s.log->counters().wal_buffer_waits; }
@@ -38,6 +49,9 @@ constexpr MetricRow kRows[] = {
     {"entries_in_tables", kCount, kGauge, kEveryOpen,
      "Entries in all live tables: every stored version of a key counts, and so does every tombstone.",
      [](Sources s) -> uint64_t { return TreeOf(s).entries(); }},
+    {"tombstones_in_tables", kCount, kGauge, kEveryOpen,
+     "Entries in live tables that mark a key as deleted; compare with entries_in_tables.",
+     [](Sources s) -> uint64_t { return TreeOf(s).tombstones(); }},
     {"range_tombstones_in_tables", kCount, kGauge, kEveryOpen,
      "Range tombstones in all live tables; compactions into the bottommost run remove them.",
      [](Sources s) -> uint64_t { return TreeOf(s).range_tombstones(); }},
@@ -69,6 +83,9 @@ constexpr MetricRow kRows[] = {
      [](Sources s) -> uint64_t { return s.store.snapshots->published(); }},
     {"block_cache_bytes", kBytes, kGauge, kEveryOpen, "Memory that the block cache uses now.",
      [](Sources s) -> uint64_t { return s.store.blocks.bytes(); }},
+    {"block_cache_bytes_max", kBytes, kGauge, kEveryOpen,
+     "Most memory that the block cache may use; the option memory_bytes decides it.",
+     [](Sources s) -> uint64_t { return s.store.blocks.bytes_max(); }},
     {"block_cache_hits", kCount, kCounter, kEveryOpen, "Blocks that readers found in the block cache.",
      [](Sources s) -> uint64_t { return s.store.blocks.hits(); }},
     {"block_cache_misses", kCount, kCounter, kEveryOpen,
@@ -84,6 +101,11 @@ constexpr MetricRow kRows[] = {
     {"snapshots_open", kCount, kGauge, kEveryOpen,
      "Snapshots that programs hold; each keeps old versions on disk until it is released.",
      [](Sources s) -> uint64_t { return s.store.snapshots->oldest().count; }},
+    {"snapshot_oldest_age_nanos", kNanoseconds, kGauge, kEveryOpen, "Age of the oldest open snapshot; 0 without one.",
+     [](Sources s) -> uint64_t { return OldestSnapshotAge(s); }},
+    {"snapshot_oldest_records", kCount, kGauge, kEveryOpen,
+     "Records that were written since the oldest open snapshot; compactions keep the versions that it needs.",
+     [](Sources s) -> uint64_t { return RecordsSinceOldestSnapshot(s); }},
     {"transactions_open", kCount, kGauge, kEveryOpen, "Transactions that have begun and not ended.",
      [](Sources s) -> uint64_t { return s.store.transactions->count(); }},
 
@@ -111,6 +133,12 @@ constexpr MetricRow kRows[] = {
     {"wal_writes", kCount, kCounter, kOpenForWrites,
      "Writes of the WAL buffer to segments; it begins at 0 with each WAL epoch.",
      [](Sources s) -> uint64_t { return s.log->counters().writes; }},
+    {"wal_write_nanos", kNanoseconds, kCounter, kOpenForWrites,
+     "Total time of writes to WAL segments; it begins at 0 with each WAL epoch.",
+     [](Sources s) -> uint64_t { return s.log->counters().write_nanos; }},
+    {"wal_sync_nanos", kNanoseconds, kCounter, kOpenForWrites,
+     "Total time of syncs of the WAL; it begins at 0 with each WAL epoch.",
+     [](Sources s) -> uint64_t { return s.log->counters().sync_nanos; }},
     {"wal_syncs", kCount, kCounter, kOpenForWrites, "Syncs of the WAL; it begins at 0 with each WAL epoch.",
      [](Sources s) -> uint64_t { return s.log->counters().syncs; }},
     {"wal_segments_created", kCount, kCounter, kOpenForWrites,
@@ -184,6 +212,14 @@ constexpr MetricRow kRows[] = {
      [](Sources s) -> uint64_t { return s.background->counters().flush_bytes; }},
     {"flush_nanos", kNanoseconds, kCounter, kOpenForWrites, "Total time of flushes.",
      [](Sources s) -> uint64_t { return s.background->counters().flush_nanos; }},
+    {"flush_entries_in", kCount, kCounter, kOpenForWrites, "Entries of memtables that were flushed.",
+     [](Sources s) -> uint64_t { return s.background->counters().flush_entries_in; }},
+    {"flush_entries_out", kCount, kCounter, kOpenForWrites,
+     "Entries that flushes wrote; the rest of flush_entries_in was older versions of the same keys.",
+     [](Sources s) -> uint64_t { return s.background->counters().flush_entries_out; }},
+    {"flush_hot_key_entries", kCount, kCounter, kOpenForWrites,
+     "Of the older versions that flushes dropped, those of the one key of each flush that had most of them.",
+     [](Sources s) -> uint64_t { return s.background->counters().flush_hot_key_entries; }},
     {"compactions", kCount, kCounter, kOpenForWrites, "Compactions that ended well and rewrote tables.",
      [](Sources s) -> uint64_t { return s.background->counters().jobs; }},
     {"compactions_failed", kCount, kCounter, kOpenForWrites,
@@ -216,6 +252,10 @@ constexpr MetricRow kRows[] = {
     {"warmed_bytes", kBytes, kCounter, kOpenForWrites,
      "Tables and blob files that were read into the page cache after the last writes.",
      [](Sources s) -> uint64_t { return s.background->counters().warmed_bytes; }},
+    {"table_write_nanos", kNanoseconds, kCounter, kOpenForWrites,
+     "Total time of writes to tables and blob files, by flushes and compactions; a part of flush_nanos and "
+     "compaction_nanos.",
+     [](Sources s) -> uint64_t { return s.tree.write_times.nanos; }},
     {"files_removed", kCount, kCounter, kOpenForWrites, "Obsolete and recycled files that were removed.",
      [](Sources s) -> uint64_t { return s.background->counters().files_removed + s.tree.recycled_files.removed(); }},
     {"files_recycled", kCount, kCounter, kOpenForWrites, "Recycled files that new tables or blob files overwrote.",
@@ -237,6 +277,12 @@ constexpr MetricRow kRows[] = {
     {"tombstone_scan_compactions", kCount, kCounter, kOpenForWrites,
      "Compactions that began because a scan passed over many tombstones.",
      [](Sources s) -> uint64_t { return s.background->counters().tombstone_scan_compactions; }},
+    {"tombstone_scans", kCount, kCounter, kOpenForWrites,
+     "Moves of iterators that passed over 2048 or more deleted or hidden entries.",
+     [](Sources s) -> uint64_t { return s.background->counters().tombstone_scans; }},
+    {"tombstone_scan_entries", kCount, kCounter, kOpenForWrites,
+     "Deleted or hidden entries that these moves passed over.",
+     [](Sources s) -> uint64_t { return s.background->counters().tombstone_scan_entries; }},
     {"runs_max", kCount, kGauge, kOpenForWrites, "Most sorted runs that the tree had since the open.",
      [](Sources s) -> uint64_t { return s.background->counters().runs_max; }},
     {"compactions_at_once_max", kCount, kGauge, kOpenForWrites,
@@ -244,9 +290,18 @@ constexpr MetricRow kRows[] = {
      [](Sources s) -> uint64_t { return s.background->counters().compactions_at_once_max; }},
     {"manifest_commits", kCount, kCounter, kOpenForWrites, "Commits to the MANIFEST.",
      [](Sources s) -> uint64_t { return s.tree.committer.commits(); }},
+    {"manifest_commit_nanos", kNanoseconds, kCounter, kOpenForWrites,
+     "Total time of commits to the MANIFEST, mostly that of syncs of new files.",
+     [](Sources s) -> uint64_t { return s.tree.committer.commit_nanos(); }},
     {"manifest_bytes", kBytes, kGauge, kOpenForWrites,
      "Size of the MANIFEST as of its last commit; it shrinks when a new MANIFEST begins.",
      [](Sources s) -> uint64_t { return s.tree.committer.manifest_bytes(); }},
+    {"disk_is_full", kBool, kGauge, kOpenForWrites,
+     "1 if a flush, a compaction or a commit failed for lack of disk space and waits to try again.",
+     [](Sources s) -> uint64_t { return s.background->DiskIsFull(); }},
+    {"errors_no_space", kCount, kCounter, kOpenForWrites,
+     "Failures of the WAL for lack of disk space, a part of errors; the next write tries again.",
+     [](Sources s) -> uint64_t { return s.writers.counters().errors_no_space; }},
     {"errors", kCount, kCounter, kOpenForWrites,
      "Failures of the WAL; each stops writes until the WAL resumes on new files.",
      [](Sources s) -> uint64_t { return s.writers.counters().errors; }},

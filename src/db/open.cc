@@ -113,6 +113,8 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   RETURN_IF_ERROR(read::OfWrite(keeps_orphans ? database->StartWithDroppedFiles(start, inventory, std::move(log))
                                               : database->Start(start, inventory, std::move(log)),
                                 path));
+  // The state of an earlier process that did not close the database.
+  if (inventory.has_live_file) (void)files->Remove(format::FilePath(path, format::FileKind::kLive));
   // WHY orphans are removed before background work starts: a compaction takes tables out of the SuperVersion
   // that the lagging MANIFEST still names, and these would look like orphans.
   database->StartBackground();
@@ -184,12 +186,15 @@ void DbImpl::StartBackground() noexcept {
   // Iterators may outlive the database.
   reader_.SetOnTombstoneScan([background = std::weak_ptr(background_)](iterator::TombstoneScan scan) {
     if (const auto alive = background.lock())
-      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)});
+      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
   });
   reader_.SetOnScatteredValues([background = std::weak_ptr(background_)](uint64_t bytes) {
     if (const auto alive = background.lock()) alive->NoteScatteredValues(bytes);
   });
   background_->Nudge();
+  live_ = std::make_shared<LivePublisher>(store_->options.env, store_->directory,
+                                          [this] { return DescribeLive(Sources()); });
+  live_->Start();
 }
 
 Status DbImpl::Destroy(const Options& options, const std::string& path) {

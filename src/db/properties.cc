@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/bytes.h"
 #include "db/metrics.h"
 #include "db/metrics_text.h"
 
@@ -63,6 +64,23 @@ std::string StatsText(const PropertySources& sources) {
   return text;
 }
 
+// Two buckets become one: a file LIVE has room for about a thousand.
+format::LiveMetric LiveHistogram(const ReadHistogram& histogram) {
+  format::LiveMetric metric{.kind = format::LiveKind::kHistogram,
+                            .name = std::string(histogram.row->name),
+                            .unit = std::string(UnitName(MetricUnit::kNanoseconds)),
+                            .value = histogram.counts.sum(),
+                            .value_before = 0,
+                            .buckets = {}};
+  const std::vector<uint64_t>& counts = histogram.counts.buckets();
+  for (size_t i = 0; i + 1 < counts.size(); i += 2) {
+    const uint64_t count = counts[i] + counts[i + 1];
+    if (count > 0)
+      metric.buckets.push_back({.upper = base::HistogramCounts::UpperBound(i + 1), .count = count, .count_before = 0});
+  }
+  return metric;
+}
+
 }  // namespace
 
 bool PrintProperty(const PropertySources& sources, std::string_view name, std::string* value) {
@@ -105,6 +123,35 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
     *value = std::to_string(*metric);
   }
   return true;
+}
+
+format::LiveState DescribeLive(const PropertySources& sources) {
+  const MetricSources metrics = MetricsOf(sources);
+  format::LiveState state;
+  for (const Metric& metric : ReadMetrics(metrics)) {
+    state.metrics.push_back(
+        {.kind = metric.type == MetricType::kCounter ? format::LiveKind::kCounter : format::LiveKind::kGauge,
+         .name = std::string(metric.name),
+         .unit = std::string(metric.unit),
+         .value = metric.value,
+         .buckets = {}});
+  }
+  for (const ReadHistogram& histogram : ReadHistograms(metrics)) state.metrics.push_back(LiveHistogram(histogram));
+  state.texts.push_back({"directory", sources.store.directory});
+  if (const std::string key = sources.background->hot_key().Get(); !key.empty())
+    state.texts.push_back({"hot_key", base::Escape(key, 128)});
+  if (const Status error = sources.background->error(); !error.ok()) state.texts.push_back({"error", error.ToString()});
+  state.compactions = sources.background->ListJobs();
+  for (const version::RunPtr& run : metrics.super_version->version->runs()) {
+    state.runs.push_back({.position = kv::ToInt(run->position()),
+                          .level = run->level(),
+                          .tables = run->virtual_tables().size(),
+                          .bytes = run->bytes(),
+                          .value_bytes = run->value_bytes(),
+                          .entries = run->entries(),
+                          .tombstones = run->tombstones()});
+  }
+  return state;
 }
 
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources) {

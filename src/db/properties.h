@@ -10,6 +10,7 @@
 #include "db/tree.h"
 #include "db/wal_epochs.h"
 #include "db/write_host.h"
+#include "format/live_state.h"
 #include "mergedb/metrics.h"
 #include "mergedb/result.h"
 
@@ -29,5 +30,7 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
 // ShuttingDown if the database is closed. THREADS: any.
 Result<std::vector<Metric>> ListMetrics(const PropertySources& sources);
 Result<std::vector<LatencyHistogram>> ListHistograms(const PropertySources& sources);
+// What a LivePublisher publishes. REQUIRES: open for writes. THREADS: any.
+format::LiveState DescribeLive(const PropertySources& sources);
 
 }  // namespace mergedb::db

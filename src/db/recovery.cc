@@ -27,6 +27,7 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kRepair: inventory.has_repair_marker = true; break;
       case format::FileKind::kImport: inventory.has_import_marker = true; break;
       case format::FileKind::kKeep: inventory.has_keep_marker = true; break;
+      case format::FileKind::kLive: inventory.has_live_file = true; break;
       default: break;
     }
   }

@@ -28,6 +28,7 @@ struct Inventory {
   bool has_repair_marker = false;
   bool has_import_marker = false;
   bool has_keep_marker = false;
+  bool has_live_file = false;
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);

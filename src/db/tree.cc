@@ -30,7 +30,8 @@ ManifestCommitter::Options CommitterOptions(Store& store, VersionSet& version_se
                     store.values.Evict(number);
                   }},
           .merge_operators = [&store] { return store.operator_names.List(); },
-          .key_marker = store.key_map() == nullptr ? std::nullopt : std::optional(store.key_map()->reserved_prefix())};
+          .key_marker = store.key_map() == nullptr ? std::nullopt : std::optional(store.key_map()->reserved_prefix()),
+          .clock = store.options.env.clock};
 }
 
 template <class Meta>
@@ -41,7 +42,9 @@ void TellFile(Store& store, EventKind event, std::string_view kind, const Meta& 
   });
 }
 
-compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, RecycledFiles& recycled_files) {
+compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, RecycledFiles& recycled_files,
+                                   env::WriteTimes& write_times) {
+  write_times.clock = store.options.env.clock;
   return {.file_system = store.options.env.file_system,
           .directory = store.directory,
           .order = store.order,
@@ -65,7 +68,8 @@ compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, Recycl
               },
           .blob_value_bytes_min = store.options.blob_value_bytes_min,
           .has_readers = [&store] { return store.TakeReadersSeen(); },
-          .operators = &store.operators};
+          .operators = &store.operators,
+          .write_times = &write_times};
 }
 
 }  // namespace
@@ -75,6 +79,6 @@ Tree::Tree(Store& store, Origin origin)
       version_set(store.order, origin.version, origin.next_file, origin.next_position, origin.wal_start),
       committer(CommitterOptions(store, version_set, database_id), version_set, std::move(origin.version)),
       recycled_files(store.options.env.file_system, store.directory, *store.obsolete),
-      factory(FactoryOf(store, version_set, recycled_files)) {}
+      factory(FactoryOf(store, version_set, recycled_files, write_times)) {}
 
 }  // namespace mergedb::db

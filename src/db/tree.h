@@ -27,6 +27,7 @@ struct Tree {
   VersionSet version_set;
   ManifestCommitter committer;
   RecycledFiles recycled_files;
+  env::WriteTimes write_times;  // of tables and blob files
   const compaction::TableFactory factory;
 };
 

@@ -201,6 +201,7 @@ Status WriteHost::FlushForClose() {
 void WriteHost::WalFailed(const Status& status) {
   counters_.errors.fetch_add(1, std::memory_order_relaxed);
   store_.events.Emit(EventKind::kError, [&] { return EventFields{TextField("work", "wal"), StatusField(status)}; });
+  if (status.IsNoSpace()) counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
   if (status.IsNoSpace()) (void)tree_.recycled_files.RemoveAll();  // the WAL needs their space more
   epochs_.NoteFailure(status);
 }

@@ -76,7 +76,7 @@ class WriteHost final : private write::Host {
   write::WriteDelay& write_delay() { return write_delay_; }
   const write::WriteDelay& write_delay() const { return write_delay_; }
   struct Counters {
-    std::atomic<uint64_t> errors{0};
+    std::atomic<uint64_t> errors{0}, errors_no_space{0};
     std::atomic<uint64_t> resumes{0};
     base::WaitCounter memory_waits;  // of writers that waited for a flush
   };

@@ -18,6 +18,7 @@ Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path
   const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
   ASSIGN_OR_RETURN(target.file, file_system->Open(path, {.access = access, .direct = options.is_direct}));
   target.is_append_only = file_system->is_append_only();
+  target.times = options.times;
   if (options.is_reuse) { ASSIGN_OR_RETURN(target.recycled_bytes, target.file->Size()); }
   return target;
 }
@@ -26,10 +27,13 @@ FileSink::FileSink(SinkFile target)
     : file_(std::move(target.file)),
       recycled_bytes_(target.recycled_bytes),
       is_append_only_(target.is_append_only),
+      times_(target.times),
       buffer_(kWriteBytes) {}
 
 Status FileSink::WriteBuffer() {
+  const uint64_t start = times_ == nullptr ? 0 : times_->clock->NowNanos();
   RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));
+  if (times_ != nullptr) times_->nanos.fetch_add(times_->clock->NowNanos() - start, std::memory_order_relaxed);
   written_ += used_;
   used_ = 0;
   return {};

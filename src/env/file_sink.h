@@ -2,6 +2,7 @@
 // a recycled one that is overwritten; its bytes beyond the end are then cut off.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,14 +13,22 @@
 
 namespace mergedb::env {
 
+// The total time of writes to files. THREADS: any.
+struct WriteTimes {
+  Clock* clock = nullptr;
+  std::atomic<uint64_t> nanos{0};
+};
+
 struct SinkFile {
   std::unique_ptr<File> file;
   uint64_t recycled_bytes = 0;  // old bytes of a recycled file, which have no meaning
   bool is_append_only = false;
+  WriteTimes* times = nullptr;  // outlives the sink; null: the time is not counted
 
   struct Options {
     bool is_direct = true;
     bool is_reuse = false;  // overwrite an existing file; else the file must not exist
+    WriteTimes* times = nullptr;
   };
   [[nodiscard]] static Result<SinkFile> Open(FileSystem* file_system, const std::string& path, const Options& options);
 };
@@ -45,6 +54,7 @@ class FileSink {
   std::unique_ptr<File> file_;
   const uint64_t recycled_bytes_;
   const bool is_append_only_;
+  WriteTimes* const times_;
   AlignedBuffer buffer_;
   size_t used_ = 0;
   uint64_t written_ = 0;

@@ -21,6 +21,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kRecycled, "", ".spare", true},
     {FileKind::kBlobFile, "", ".val", true},    {FileKind::kRepair, "REPAIR", "", false},
     {FileKind::kImport, "IMPORT", "", false},   {FileKind::kKeep, "KEEP", "", false},
+    {FileKind::kLive, "LIVE", "", false},
 };
 constexpr size_t kDigitsMin = 6;
 

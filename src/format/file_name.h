@@ -14,6 +14,7 @@
 //   IMPORT              an import is running or was interrupted (src/db/import.h)
 //   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.h)
 //   LOG, LOG.old        events (src/db/event_log.h), no data; ParseFileName does not know them
+//   LIVE                the state that an open database publishes for other processes (format/live_state.h)
 //   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once
 
@@ -38,6 +39,7 @@ enum class FileKind : uint8_t {
   kRepair,
   kImport,
   kKeep,
+  kLive,
 };
 
 // Files with larger numbers are foreign. So the next number never overflows.

@@ -24,6 +24,7 @@ namespace mergedb::iterator {
 struct TombstoneScan {
   std::optional<std::string> lower = {};  // inclusive; nullopt: open
   std::optional<std::string> upper = {};  // exclusive; nullopt: open
+  uint64_t entries = 0;                   // that the move passed over
 };
 
 // MEASURED: full_size_test Queue: passing over an entry costs 60-100 ns, so a move that is not reported takes
@@ -46,11 +47,11 @@ class TombstoneScanMeter {
   // The move ends. `key`: the key shown, or the bound that ends the move; nullopt: the input has no more entries.
   void EndForward(std::optional<std::string_view> key) {
     if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]]
-      on_tombstone_scan_({.lower = from_, .upper = Copy(key)});
+      on_tombstone_scan_({.lower = from_, .upper = Copy(key), .entries = hidden_});
   }
   void EndBackward(std::optional<std::string_view> key) {
     if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]]
-      on_tombstone_scan_({.lower = Copy(key), .upper = from_});
+      on_tombstone_scan_({.lower = Copy(key), .upper = from_, .entries = hidden_});
   }
 
  private:

@@ -168,7 +168,7 @@ Status WriteArchive(FileSystem* files, const std::string& directory, const Sink&
   std::string current;
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
-    if (!parsed || parsed->kind == format::FileKind::kLock) continue;
+    if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kLive) continue;
     if (parsed->kind == format::FileKind::kCurrent) {
       current = name;
     } else {

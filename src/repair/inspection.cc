@@ -97,7 +97,7 @@ Status Inspector::TakeNames() {
     if (!parsed) continue;
     result_.has_marker |= parsed->kind == FileKind::kRepair;
     const auto bytes = input_.file_system->SizeOf(PathOf(name));
-    if (bytes && parsed->kind != FileKind::kRepair) bytes_all_ += *bytes;
+    if (bytes && parsed->kind != FileKind::kRepair && parsed->kind != FileKind::kLive) bytes_all_ += *bytes;
     if (bytes && (parsed->kind == FileKind::kSegment || parsed->kind == FileKind::kStaging)) log_bytes_ += *bytes;
   }
   return {};
@@ -417,7 +417,7 @@ void Inspector::NoteTheRest() {
     }
     const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kBlobFile ||
                          parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kStaging ||
-                         parsed->kind == FileKind::kSegment;
+                         parsed->kind == FileKind::kSegment || parsed->kind == FileKind::kLive;
     if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument())
       Report(name, "not a regular file");
   }
@@ -433,7 +433,8 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     const auto parsed = format::ParseFileName(name);
-    return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
+    return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary &&
+           parsed->kind != FileKind::kLive;
   });
   if (!is_database) {  // its files may have names of another database
     ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));

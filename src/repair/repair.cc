@@ -449,7 +449,8 @@ bool Repairer::Stays(const std::string& name) const {
     case FileKind::kLock:
     case FileKind::kRepair:
     case FileKind::kImport:
-    case FileKind::kKeep: return true;
+    case FileKind::kKeep:
+    case FileKind::kLive: return true;
     case FileKind::kCurrent:
     case FileKind::kCurrentTemporary: return true;  // Commit has replaced or moved them
   }

@@ -262,7 +262,8 @@ Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const st
                                                const WriterOptions& options) {
   const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
   ASSIGN_OR_RETURN(auto file,
-                   env::SinkFile::Open(file_system, path, {.is_direct = is_direct, .is_reuse = options.is_reuse}));
+                   env::SinkFile::Open(file_system, path,
+                                       {.is_direct = is_direct, .is_reuse = options.is_reuse, .times = options.times}));
   return std::unique_ptr<Writer>(
       std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
 }

@@ -25,6 +25,10 @@
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 
+namespace mergedb::env {
+struct WriteTimes;
+}
+
 namespace mergedb::table {
 
 struct WriterOptions {
@@ -42,6 +46,7 @@ struct WriterOptions {
   // The file is a recycled file: overwrite it. Its excess bytes become zeros before the footer; if they are
   // more than a sixteenth of the file, they are cut off.
   bool is_reuse = false;
+  env::WriteTimes* times = nullptr;  // as env::SinkFile has them
 };
 
 class Writer {

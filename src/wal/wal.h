@@ -166,6 +166,7 @@ class Wal {
 
   struct Counters {
     std::atomic<uint64_t> bytes_appended{0}, bytes_written{0}, writes{0}, syncs{0}, frames{0};
+    std::atomic<uint64_t> write_nanos{0}, sync_nanos{0};  // of writes and syncs of segments
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
     // Waits of Append: for room in the buffer, and for disk space of the buffer or a new segment.
     base::WaitCounter wal_buffer_waits, segment_waits;

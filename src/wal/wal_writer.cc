@@ -112,7 +112,9 @@ Status WalWriter::Allocate(uint64_t position) {
 Status WalWriter::Step(uint64_t target) {
   const uint64_t from = written_end();
   const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
+  const uint64_t start = NowNanos();
   auto written = segments_.Write(piece.position, piece.bytes, from);
+  counters_->write_nanos.fetch_add(NowNanos() - start, std::memory_order_relaxed);
   if (!written) {
     trouble_ = true;
     return std::move(written).error();
@@ -169,10 +171,11 @@ Status WalWriter::StepTo(uint64_t target) {
 Status WalWriter::SyncHeld() {
   const uint64_t point = boundary_;
   if (point <= durable()) return {};
-  env::Latencies* const latencies = options_.latencies;
-  const uint64_t start = latencies == nullptr ? 0 : latencies->NowNanos();
+  const uint64_t start = NowNanos();
   Status status = segments_.Sync();
-  if (latencies != nullptr) latencies->Record(env::Operation::kWalSync, latencies->NowNanos() - start);
+  const uint64_t nanos = NowNanos() - start;
+  counters_->sync_nanos.fetch_add(nanos, std::memory_order_relaxed);
+  if (options_.latencies != nullptr) options_.latencies->Record(env::Operation::kWalSync, nanos);
   if (!status.ok()) return Fail(status);
   SCHEDULE_POINT("publish the durable position");
   durable_.store(point, std::memory_order_release);

@@ -153,6 +153,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   void Advance(uint64_t written_end, uint64_t target);
   Status StepTo(uint64_t target);
   Status SyncHeld();
+  uint64_t NowNanos() const { return options_.clock == nullptr ? 0 : options_.clock->NowNanos(); }
   Status WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
                     char* buffer);
   void CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "mergedb/c.h"
@@ -332,6 +334,72 @@ TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
 TEST_F(CommandTest, SaysWhenItsOutputIsLost) {
   EXPECT_EQ(Run("$M put $D k v").exit, 0);
   EXPECT_EQ(Run("$M scan $D > /dev/full").exit, 3);
+}
+
+TEST_F(CommandTest, TheHelpOfEachVerbEndsWithTwoExamples) {
+  std::istringstream lines(Run("$M --help | sed '1,/^Subcommands:/d' | grep -oE '^  [a-z-]+'").out);
+  int verbs = 0;
+  for (std::string verb; lines >> verb; ++verbs) {
+    SCOPED_TRACE(verb);
+    const std::string help = Run("$M " + verb + " --help").out;
+    const size_t at = help.rfind("Examples:\n");
+    ASSERT_NE(at, std::string::npos) << help;
+    std::istringstream examples(help.substr(at));
+    int count = 0;
+    for (std::string line; std::getline(examples, line);) {
+      if (line.empty() || line == "Examples:") continue;
+      ++count;
+      EXPECT_EQ(line.find("  mergedb "), 0u) << line;
+      EXPECT_NE(line.find("mergedb " + verb), std::string::npos) << line;
+    }
+    EXPECT_EQ(count, 2);
+  }
+  EXPECT_GE(verbs, 25);
+}
+
+TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
+  ASSERT_EQ(
+      Run("$M put $D '<script>alert(1)</script>' v && $M put $D pear v && $M compact $D && $M delete $D pear").exit, 0);
+  ASSERT_EQ(Run("$M inspect $D --html $H/page.html").exit, 0);
+  const std::string page = Slurp("page.html");
+  EXPECT_EQ(page.find("<!doctype html>"), 0u);
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+  for (const char* outside : {"http:", "https:", "src=", "@import", "url(", "<script"})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos) << "the smallest key";
+  EXPECT_NE(page.find("run 1 (the only one)"), std::string::npos);
+  EXPECT_NE(page.find("No process has the database open"), std::string::npos);
+  EXPECT_NE(page.find("<b>While writes come.</b> No compaction is needed."), std::string::npos);
+  EXPECT_EQ(Run("$M inspect $D --html -").out, page);
+  EXPECT_EQ(Run("$M inspect $D").exit, 2);
+  EXPECT_EQ(Run("$M inspect $D --html $H/absent/page.html").exit, 3);
+  EXPECT_EQ(Run("$M inspect $D/absent --html -").exit, 3);
+}
+
+TEST_F(CommandTest, EstimateKnowsTheSizesOfTheData) {
+  ASSERT_EQ(
+      Run("for i in $(seq 1000 2999); do printf 'key%d\\t%0200d\\n' $i 7; done | $M load $D && $M compact $D").exit, 0);
+  for (const char* entries : {"100000", "640"}) {
+    SCOPED_TRACE(entries);
+    const Outcome outcome = Run(std::string("$M estimate $D --json --entries ") + entries);
+    ASSERT_EQ(outcome.exit, 0) << outcome.err;
+    const auto json = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(json["entries_in_tables"], 2000);
+    EXPECT_GE(json["entries_in_sample"], 10);
+    EXPECT_EQ(json["keys"]["mean_bytes"], 7.0);
+    EXPECT_EQ(json["values"]["largest_bytes"], 200);
+    EXPECT_EQ(json["values"]["sizes"].size(), 1u) << "from 128 to 255 bytes";
+    for (const auto& row : json["block_sizes"]) {
+      EXPECT_NEAR(row["raw_bytes"].get<double>(), 2000 * 211, 5000);
+      EXPECT_LT(row["zstd_bytes"].get<double>(), row["raw_bytes"].get<double>() / 5) << "zeros";
+    }
+    EXPECT_EQ(json["blob_thresholds"][0]["values_in_blob_files"], 2000);
+    EXPECT_EQ(json["blob_thresholds"][1]["values_in_blob_files"], 0) << "256 bytes";
+    EXPECT_EQ(json["bloom_filters"][3]["filter_bytes"], 2500) << "10 bits";
+  }
+  EXPECT_NE(Run("$M estimate $D").out.find("Bloom filters"), std::string::npos);
+  EXPECT_EQ(Run("$M estimate $D --entries 0").exit, 2);
+  EXPECT_EQ(Run("$M estimate $D/absent").exit, 3);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "mergedb/c.h"
+#include "progress.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -141,36 +142,10 @@ Disk MeasureDirectory(const std::string& directory) {
   return disk;
 }
 
-namespace {
-
-// A line on the terminal that each call overwrites and the destructor clears.
-class ProgressLine {
- public:
-  ProgressLine() = default;
-  ~ProgressLine() {
-    if (percent_ <= 100) std::fputs("\r\033[K", stderr);
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void Show(uint64_t done, uint64_t all) {
-    const uint64_t percent = all == 0 ? 100 : std::min(done, all) * 100 / all;
-    if (percent == percent_) return;
-    percent_ = percent;
-    std::fprintf(stderr, "\r%3u %% of %s\033[K", static_cast<unsigned>(percent), PrintBytes(all).c_str());
-  }
-
- private:
-  uint64_t percent_ = 101;  // 101: nothing was printed
-};
-
-}  // namespace
-
 Progress ShowProgress(const Arguments& arguments) {
-  if (arguments.is_quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [line = std::make_shared<ProgressLine>()](uint64_t done, uint64_t all) {
-    line->Show(done, all);
-    return true;
+  if (arguments.is_quiet) return {};
+  return [meter = std::make_shared<ProgressMeter>(isatty(STDERR_FILENO) != 0)](uint64_t done, uint64_t all) {
+    return meter->Note(done, all);
   };
 }
 

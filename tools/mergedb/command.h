@@ -13,6 +13,9 @@
 //   table_command.cc      sst                           blob_command.cc       blob
 //   wal_command.cc        wal                           manifest_command.cc   manifest
 //   metrics_commands.cc   metrics, serve-metrics        http_server.cc        the server of serve-metrics
+//   top_command.cc        top                           why_command.cc        why
+//   page_command.cc       inspect                       inspect_page.cc       the page of inspect
+//   estimate_command.cc   estimate                      examples.cc           two examples for each verb
 //
 // Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
 #pragma once
@@ -59,7 +62,11 @@ struct Arguments {
   bool is_skipping = false;
   bool is_default_alone = false;
   bool is_prometheus = false;
-  std::string listen;  // address and port of serve-metrics
+  bool is_once = false;
+  double interval_seconds = 1;
+  uint64_t entries = 200'000;        // of the sample of estimate
+  std::string html, style = "lazy";  // options of inspect
+  std::string listen;                // address and port of serve-metrics
   int timeout_seconds = 5;
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;            // "": the default keyspace
@@ -132,6 +139,12 @@ void AddBlobCommand(CLI::App& app, Context& context);
 void AddWalCommand(CLI::App& app, Context& context);
 void AddManifestCommand(CLI::App& app, Context& context);
 void AddMetricsCommands(CLI::App& app, Context& context);
+void AddInspectPageCommand(CLI::App& app, Context& context);
+void AddEstimateCommand(CLI::App& app, Context& context);
+void AddTopCommand(CLI::App& app, Context& context);
+void AddWhyCommand(CLI::App& app, Context& context);
+// Ends the help of each verb with two examples. REQUIRES: all verbs are added.
+void AddExamples(CLI::App& app);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);
@@ -161,8 +174,8 @@ struct Disk {
   uint64_t bytes = 0;
 };
 Disk MeasureDirectory(const std::string& directory);
-// A progress callback that prints the percentage on stderr if stderr is a terminal; null otherwise and with
-// --quiet. The line is cleared when the last copy of the callback is destroyed.
+// A progress callback that prints on stderr, and that ends the work after Ctrl-C (progress.h); null with --quiet. The
+// line is cleared when the last copy of the callback is destroyed.
 Progress ShowProgress(const Arguments& arguments);
 
 // --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them.

@@ -93,9 +93,7 @@ void AddMergeCommand(CLI::App& app, Context& context) {
                "Write a merge operand for a key, without reading its value; create the database if it does not exist",
                "", 2, 2, RunMerge});
   verb->footer(
-      "Example: mergedb merge DIR visits 1 --type add-u64; mergedb get DIR visits --as u64\n"
-      "TYPE: " +
-      TypeNames() +
+      "TYPE: " + TypeNames() +
       ".\n"
       "OPERAND is a number if the name of the type contains u64, i64 or f64; otherwise it is a string of bytes.");
   verb->add_option("--type", arguments.type, "The type of the operand");

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "command.h"
+#include "db/metrics_text.h"
 #include "http_server.h"
+#include "live_view.h"
 
 namespace mergedb::tool {
 
@@ -16,7 +18,37 @@ std::string Property(DB& db, const char* name) {
   return text;
 }
 
+// The state of the process that has the database open for writes; nullopt if there is none, or if it publishes nothing.
+std::optional<LiveView> ReadLive(const std::string& directory) {
+  Result<LiveView> view = LiveView::Read(directory);
+  if (!view || view->has_ended()) return std::nullopt;
+  return std::move(*view);
+}
+
+void PrintTable(const std::vector<Metric>& metrics) {
+  size_t width = 0;
+  for (const Metric& metric : metrics) width = std::max(width, metric.name.size());
+  for (const Metric& metric : metrics) {
+    std::string line(metric.name);
+    line.resize(width + 2, ' ');
+    Print(line + std::to_string(metric.value) + " " + std::string(metric.unit) + "\n");
+  }
+}
+
+int PrintLive(const Arguments& arguments, const LiveView& view) {
+  const std::vector<Metric> metrics = view.Metrics();
+  if (arguments.is_json) {
+    Print(db::StatsJson(arguments.directory, metrics, {}) + "\n");
+  } else if (arguments.is_prometheus) {
+    Print(db::PrometheusText(arguments.directory, metrics, {}));
+  } else {
+    PrintTable(metrics);
+  }
+  return std::fflush(stdout) == 0 ? kOk : Fail(kError, "cannot write to stdout");
+}
+
 int RunMetrics(Arguments& arguments) {
+  if (const auto view = ReadLive(arguments.directory)) return PrintLive(arguments, *view);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   if (arguments.is_json) {
@@ -29,17 +61,15 @@ int RunMetrics(Arguments& arguments) {
   }
   const Result<std::vector<Metric>> metrics = db->Metrics();
   if (!metrics) return Finish(*db, Fail(metrics.status()));
-  size_t width = 0;
-  for (const Metric& metric : *metrics) width = std::max(width, metric.name.size());
-  for (const Metric& metric : *metrics) {
-    std::string line(metric.name);
-    line.resize(width + 2, ' ');
-    Print(line + std::to_string(metric.value) + " " + std::string(metric.unit) + "\n");
-  }
+  PrintTable(*metrics);
   return Finish(*db, kOk);
 }
 
 HttpAnswer ReadPage(const std::string& directory) {
+  if (const auto view = ReadLive(directory)) {
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = db::PrometheusText(directory, view->Metrics(), {})};
+  }
   const auto db = OpenDatabase(directory, OpenMode::kReadOnly);
   if (db == nullptr) return {.code = 503, .body = "the database cannot be opened; the server's stderr says why\n"};
   HttpAnswer answer{.content_type = "text/plain; version=0.0.4; charset=utf-8",
@@ -68,10 +98,11 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
   CLI::App* metrics = AddVerb(
       app, context,
       {"metrics", "metrics DIR [--json | --prometheus]", "Print counters and gauges with their units",
-       "The database is opened read-only, which works beside a process that writes to it. A read-only open knows the\n"
-       "metrics of the tree, of its files and of its own reads. The counters of writes, flushes and compactions are "
-       "in\n"
-       "the process that writes: it reads them with DB::Metrics or the property mergedb.prometheus.\n"
+       "If a process has the database open for writes, these are its metrics, which it publishes in the file LIVE "
+       "about\n"
+       "once a second; live_age_nanos is their age. Otherwise the database is opened read-only: then there are the "
+       "metrics\n"
+       "of the tree, of its files and of the reads of that open.\n"
        "\n"
        "Examples:\n"
        "  mergedb metrics /srv/data\n"
@@ -85,11 +116,12 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
       app, context,
       {"serve-metrics", "serve-metrics --listen ADDRESS:PORT DIR [--timeout SECONDS]",
        "Serve the metrics over HTTP for Prometheus",
-       "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. Each request\n"
-       "opens the database read-only, which reads its WAL, so scrape seldom. The page has only the metrics that a\n"
-       "read-only open knows: of the tree, of its files and of its own reads, but not of writes, flushes and "
-       "compactions\n"
-       "in the process that writes. One request is answered at a time. There is no TLS and no authentication: listen "
+       "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. While a "
+       "process\n"
+       "has the database open for writes, these are the metrics that it publishes, and a request reads one small "
+       "file.\n"
+       "Otherwise a request opens the database read-only, which reads its WAL. One request is answered at a time. "
+       "There is no TLS and no authentication: listen "
        "on\n"
        "a loopback address. SIGINT or SIGTERM ends the server with exit code 0. Port 0: the system chooses one; the "
        "first\n"

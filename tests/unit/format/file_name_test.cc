@@ -29,6 +29,7 @@ const Golden kGoldens[] = {
     {FileKind::kRepair, 0, "REPAIR"},
     {FileKind::kImport, 0, "IMPORT"},
     {FileKind::kKeep, 0, "KEEP"},
+    {FileKind::kLive, 0, "LIVE"},
 };
 // clang-format on
 

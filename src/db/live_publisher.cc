@@ -1,0 +1,145 @@
+#include "db/live_publisher.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "env/clock.h"
+#include "env/process.h"
+#include "format/file_name.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr uint64_t kUnchangedBeforePause = 10;
+
+Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
+  auto file = files->Open(path, {.access = Access::kReadWrite});
+  if (file || !file.error().IsNotFound()) return file;
+  return files->Open(path, {.access = Access::kCreate});
+}
+
+// The slot in a whole file, so that later updates need no new blocks of the disk.
+std::string WholeFile(std::string_view slot, uint64_t offset) {
+  std::string bytes(format::kLiveFileBytes, '\0');
+  std::copy(slot.begin(), slot.end(), bytes.begin() + static_cast<ptrdiff_t>(offset));
+  return bytes;
+}
+
+}  // namespace
+
+LivePublisher::LivePublisher(const Env& env, std::string directory, std::function<format::LiveState()> describe)
+    : env_(env),
+      directory_(std::move(directory)),
+      path_(format::FilePath(directory_, format::FileKind::kLive)),
+      describe_(std::move(describe)),
+      pid_(env::ProcessId()),
+      opened_unix_micros_(env::WallMicros()),
+      // WHY not 0: if the file of an earlier process could not be removed, its updates must not seem newer.
+      update_(opened_unix_micros_) {}
+
+void LivePublisher::Start() {
+  if (env_.file_system->is_append_only()) return;  // nothing can be overwritten there
+  {
+    base::Lock lock(mutex_);
+    samples_.push_back({.nanos = env_.clock->NowNanos(), .metrics = {}});
+  }
+  Arm(kPeriodNanos);
+}
+
+void LivePublisher::Stop() {
+  if (env::ProcessId() != pid_) return;
+  base::Lock lock(mutex_);
+  is_stopped_ = true;
+  if (std::exchange(has_published_, false)) (void)env_.file_system->Remove(path_);
+}
+
+void LivePublisher::Arm(uint64_t nanos) {
+  env_.executor->ScheduleAfter(nanos, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->OnTimer();
+  });
+}
+
+void LivePublisher::OnTimer() noexcept {
+  uint64_t period_nanos = kPeriodNanos;
+  {
+    base::Lock lock(mutex_);
+    if (is_stopped_) return;
+    try {
+      Update();
+    } catch (const std::bad_alloc&) {  // the next update may have memory
+    }
+    period_nanos = period_nanos_;
+  }
+  Arm(period_nanos);
+}
+
+void LivePublisher::Update() {
+  if (!has_published_) {
+    const env::ProcessIdentity process = env::ThisProcess();
+    process_ = {.pid = process.pid,
+                .pid_namespace = process.pid_namespace,
+                .start_ticks = process.start_ticks,
+                .boot_id = process.boot_id};
+  }
+  format::LiveState state = describe_();
+  unchanged_ = AddWindow(&state) ? 0 : unchanged_ + 1;
+  period_nanos_ = unchanged_ < kUnchangedBeforePause ? kPeriodNanos : std::min(2 * period_nanos_, kPeriodNanosMax);
+  state.update = ++update_;
+  state.process = process_;
+  state.times.opened_unix_micros = opened_unix_micros_;
+  state.times.updated_unix_micros = env::WallMicros();
+  state.times.updated_boot_nanos = env::BootNanos();
+  state.times.period_nanos = period_nanos_;
+  has_published_ |= Write(state).ok();
+}
+
+// Fills in the values at the beginning of the window. Returns whether a counter changed since the last update.
+bool LivePublisher::AddWindow(format::LiveState* state) {
+  const uint64_t now = env_.clock->NowNanos();
+  while (samples_.size() > 1 && now - samples_[1].nanos >= kWindowNanos) samples_.pop_front();
+  const Sample& first = samples_.front();
+  const Sample& last = samples_.back();
+  bool has_changed = false;
+  Sample sample{.nanos = now, .metrics = {}};
+  sample.metrics.reserve(state->metrics.size());
+  for (size_t i = 0; i < state->metrics.size(); ++i) {
+    format::LiveMetric& metric = state->metrics[i];
+    sample.metrics.push_back({.value = metric.value, .buckets = metric.buckets});
+    const bool counts = metric.kind != format::LiveKind::kGauge;
+    has_changed |= counts && (i < last.metrics.size() ? last.metrics[i].value : 0) != metric.value;
+    if (i >= first.metrics.size()) continue;  // the window begins at the open
+    const Value& before = first.metrics[i];
+    metric.value_before = before.value;
+    auto old = before.buckets.begin();
+    for (format::LiveBucket& bucket : metric.buckets) {
+      while (old != before.buckets.end() && old->upper < bucket.upper) ++old;
+      if (old != before.buckets.end() && old->upper == bucket.upper) bucket.count_before = old->count;
+    }
+  }
+  state->times.window_nanos = now - first.nanos;
+  samples_.push_back(std::move(sample));
+  return has_changed;
+}
+
+Status LivePublisher::Write(const format::LiveState& state) {
+  ASSIGN_OR_RETURN(const auto file, OpenOrCreate(env_.file_system, path_));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  const std::string slot = format::EncodeLiveSlot(state);
+  const uint64_t offset = state.update % 2 * format::kLiveSlotBytes;
+  const Status status =
+      bytes < format::kLiveFileBytes ? file->WriteAt(0, WholeFile(slot, offset)) : file->WriteAt(offset, slot);
+  RETURN_IF_ERROR(status);
+  return file->Close();
+}
+
+Result<format::LiveState> ReadLiveState(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto file, file_system->Open(format::FilePath(directory, format::FileKind::kLive), {}));
+  std::string bytes(format::kLiveFileBytes, '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, bytes.size(), bytes.data(), &got));
+  bytes.resize(got);
+  return format::DecodeLiveFile(bytes);
+}
+
+}  // namespace mergedb::db

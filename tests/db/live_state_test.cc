@@ -1,0 +1,202 @@
+// Goal: an open database publishes its state in the file LIVE, a reader gets it also after a kill, a clean close removes
+// it, and no failure of this file is a failure of the database. Method: files in memory that fail and crash, a driven
+// clock, background work run by the test.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "db/db_impl.h"
+#include "db/live_publisher.h"
+#include "testing/counters.h"
+#include "testing/simulated_env.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+const std::string kLivePath = SimulatedEnv::kPath + "/LIVE";
+
+bool HasFile(const SimulatedEnv& sim) {
+  const auto files = sim.files->Files();
+  return std::ranges::find(files, kLivePath) != files.end();
+}
+
+Result<format::LiveState> Read(const SimulatedEnv& sim) {
+  return db::ReadLiveState(sim.files.get(), SimulatedEnv::kPath);
+}
+
+TEST(LiveState, ShowsTheCountersOfTheWriter) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  EXPECT_TRUE(Read(sim).status().IsNotFound());
+  for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), "value"));
+  sim.PassTime(1);
+  ASSERT_OK_AND_ASSIGN(format::LiveState state, Read(sim));
+  EXPECT_EQ(state.Value("writes"), 100u);
+  EXPECT_EQ(state.Growth("writes"), 100u) << "the window begins at the open";
+  EXPECT_EQ(state.Text("directory"), SimulatedEnv::kPath);
+  ASSERT_OK_AND_ASSIGN(const auto metrics, db->Metrics());
+  ASSERT_OK_AND_ASSIGN(const auto histograms, db->Histograms());
+  ASSERT_EQ(state.metrics.size(), metrics.size() + histograms.size());
+  for (size_t i = 0; i < histograms.size(); ++i) {
+    const format::LiveMetric& metric = state.metrics[metrics.size() + i];
+    EXPECT_EQ(metric.name, histograms[i].name);
+    EXPECT_EQ(metric.kind, format::LiveKind::kHistogram);
+    uint64_t count = 0;
+    for (const format::LiveBucket& bucket : metric.buckets) count += bucket.count;
+    EXPECT_EQ(count, histograms[i].count);
+  }
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    EXPECT_EQ(state.metrics[i].name, metrics[i].name);
+    EXPECT_EQ(state.metrics[i].unit, metrics[i].unit);
+    EXPECT_EQ(state.metrics[i].kind == format::LiveKind::kCounter, metrics[i].type == MetricType::kCounter);
+  }
+  for (int second = 0; second < 20; ++second) {
+    ASSERT_OK(db->Put({}, "more", "value"));
+    sim.PassTime(1);
+  }
+  ASSERT_OK_AND_ASSIGN(state, Read(sim));
+  EXPECT_EQ(state.Value("writes"), 120u);
+  EXPECT_NEAR(static_cast<double>(state.Growth("writes")), 10, 1) << "of the last ten seconds";
+  EXPECT_NEAR(static_cast<double>(state.times.window_nanos), 10e9, 1.5e9);
+}
+
+TEST(LiveState, ShowsRunsAndRunningCompactions) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  const auto shows_compaction = [&sim] {
+    const auto state = Read(sim);
+    return state && !state->compactions.empty() && state->compactions[0].entries > 0 && !state->runs.empty();
+  };
+  bool is_shown = false;
+  for (int i = 0; i < 100'000 && !is_shown; ++i) {
+    ASSERT_OK(db->Put({}, "key" + std::to_string(i * 7 % 30'000), std::string(50, 'v')));
+    const bool runs = Property(*db, "stats").find("running compactions") != std::string::npos;
+    if (runs) sim.executor.RunTimers();
+    if (runs || i % 50 == 0) sim.executor.RunOne();
+    is_shown = runs && shows_compaction();
+  }
+  ASSERT_TRUE(is_shown);
+  const format::LiveState state = *Read(sim);
+  const format::LiveCompaction& compaction = state.compactions[0];
+  EXPECT_FALSE(compaction.reason.empty());
+  EXPECT_GT(compaction.runs, 1u);
+  EXPECT_GT(compaction.input_bytes, 0u);
+  EXPECT_LE(compaction.entries_read, compaction.entries);
+  EXPECT_GT(state.runs[0].entries, 0u);
+}
+
+TEST(LiveState, IsReadableAfterAKillAndGoneAfterTheNextOpen) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  for (int i = 0; i < 7; ++i) ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  const auto after = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
+  ASSERT_OK_AND_ASSIGN(const format::LiveState state, Read(*after));
+  EXPECT_EQ(state.Value("writes"), 7u);
+  ASSERT_OK_AND_ASSIGN(auto again, after->Open());
+  EXPECT_FALSE(HasFile(*after));
+}
+
+TEST(LiveState, ACloseAndADestroyRemoveIt) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  EXPECT_TRUE(HasFile(sim));
+  ASSERT_OK(db->Close());
+  EXPECT_FALSE(HasFile(sim));
+  sim.PassTime(3);
+  EXPECT_FALSE(HasFile(sim)) << "a timer that was armed before the close";
+  ASSERT_OK(sim.files->WriteWhole(kLivePath, "of a process that was killed"));
+  ASSERT_OK(DB::Destroy(sim.SmallOptions(), SimulatedEnv::kPath));
+  EXPECT_TRUE(sim.files->Files().empty());
+}
+
+TEST(LiveState, UpdatesAreRareWhileNothingHappens) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  for (int second = 0; second < 60; ++second) sim.PassTime(1);
+  ASSERT_OK_AND_ASSIGN(format::LiveState state, Read(sim));
+  EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kPeriodNanosMax);
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  ASSERT_OK_AND_ASSIGN(state, Read(sim));
+  EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kPeriodNanos);
+}
+
+TEST(LiveState, ALostOrDamagedFileIsWrittenAgain) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  ASSERT_OK(sim.files->Remove(kLivePath));
+  sim.PassTime(1);
+  EXPECT_OK(Read(sim).status());
+  ASSERT_OK(sim.files->WriteWhole(kLivePath, "short"));
+  EXPECT_TRUE(Read(sim).status().IsCorruption());
+  sim.PassTime(1);
+  EXPECT_OK(Read(sim).status());
+  EXPECT_EQ(sim.files->ReadWhole(kLivePath)->size(), format::kLiveFileBytes);
+}
+
+// A kill in the middle of an update leaves the update before.
+TEST(LiveState, ATornUpdateLeavesTheOneBefore) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  const uint64_t update = Read(sim)->update;
+  sim.files->AddFault({.op = Op::kWrite, .path_contains = "LIVE", .partial_bytes = 100});
+  sim.PassTime(1);
+  EXPECT_EQ(sim.files->faults_hit(), 1u);
+  ASSERT_OK_AND_ASSIGN(const format::LiveState state, Read(sim));
+  EXPECT_EQ(state.update, update);
+}
+
+TEST(LiveState, FailuresOfTheFileHaveNoOtherEffect) {
+  for (const Op op : {Op::kOpen, Op::kCreate, Op::kWrite, Op::kClose, Op::kRemove}) {
+    SCOPED_TRACE(OpName(op));
+    SimulatedEnv sim;
+    ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+    sim.files->AddFault({.op = op, .path_contains = "LIVE", .sticky = true});
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK(db->Put({}, "key" + std::to_string(i), "value"));
+      sim.PassTime(1);
+    }
+    std::string errors;
+    EXPECT_TRUE(db->GetProperty("mergedb.errors", &errors));
+    EXPECT_EQ(errors, "");
+    EXPECT_OK(db->Close());
+    sim.files->ClearFaults();
+    ASSERT_OK_AND_ASSIGN(db, sim.Open());
+    std::string value;
+    EXPECT_OK(db->Get({}, "key2", &value));
+  }
+}
+
+TEST(LiveState, AFullDiskDoesNotStopUpdates) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  const uint64_t update = Read(sim)->update;
+  sim.files->SetCapacity(sim.files->bytes_used());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(1);
+  EXPECT_GT(Read(sim)->update, update);
+}
+
+TEST(LiveState, NothingIsPublishedWhereFilesCanOnlyGrow) {
+  SimulatedEnv sim({.is_append_only = true});
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  ASSERT_OK(db->Put({}, "key", "value"));
+  sim.PassTime(3);
+  EXPECT_FALSE(HasFile(sim));
+}
+
+}  // namespace
+}  // namespace mergedb::testing

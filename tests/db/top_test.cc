@@ -1,0 +1,192 @@
+// Goal: `mergedb top`, `why` and `metrics` show the state of a process that has the database open, and its last state
+// after a kill; top restores the terminal whichever way it ends. Method: this process, or a child, opens a database on
+// real files; the built program runs beside it, also in a pseudo-terminal.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "mergedb/db.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+
+namespace mergedb {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TopTest : public ::testing::Test {
+ protected:
+  // Runs a line of the shell, in which $M is the program and $D the database; out_ has what it printed.
+  int Run(const std::string& line) {
+    const std::string out = home_ + "/out";
+    const std::string command = "(M='" MERGEDB_COMMAND "'; D='" + database_ + "'; " + line + ") > " + out + " 2>&1";
+    const int status = std::system(command.c_str());
+    std::ifstream in(out, std::ios::binary);
+    out_.assign(std::istreambuf_iterator<char>(in), {});
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void WaitForFile() const {
+    for (int i = 0; i < 3'000 && !std::filesystem::exists(database_ + "/LIVE"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ASSERT_TRUE(std::filesystem::exists(database_ + "/LIVE"));
+  }
+  void OpenAndWrite() {
+    ASSERT_OK_AND_ASSIGN(db_, DB::Open({.memory_bytes = size_t{8} << 20}, database_));
+    for (int i = 0; i < 1'000; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i), "value"));
+    ASSERT_OK(db_->Flush());
+    WaitForFile();
+  }
+
+  // Runs top in a pseudo-terminal, sends `keys` after the first screen, then `signal` if it is not 0; terminal_ has what
+  // it wrote. Returns the status of waitpid.
+  int RunOnTerminal(const std::string& keys, int signal) {
+    int controller = -1, line = -1;
+    winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    EXPECT_EQ(openpty(&controller, &line, nullptr, nullptr, &size), 0);
+    termios before{};
+    EXPECT_EQ(tcgetattr(line, &before), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      setsid();
+      for (const int fd : {0, 1, 2}) dup2(line, fd);
+      execl(MERGEDB_COMMAND, MERGEDB_COMMAND, "top", database_.c_str(), "--interval", "0.1",
+            static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    terminal_.clear();
+    ReadUntil(controller, "q quit");
+    EXPECT_EQ(write(controller, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+    if (signal != 0) kill(child, signal);
+    ReadUntil(controller, "\033[?1049l");
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    termios after{};
+    EXPECT_EQ(tcgetattr(line, &after), 0);
+    EXPECT_EQ(after.c_lflag, before.c_lflag) << "echo and lines are as before";
+    close(controller);
+    close(line);
+    return status;
+  }
+  void ReadUntil(int descriptor, const std::string& text) {
+    char buffer[4096];
+    while (terminal_.find(text) == std::string::npos) {
+      const ssize_t count = read(descriptor, buffer, sizeof buffer);
+      ASSERT_GT(count, 0) << terminal_;
+      terminal_.append(buffer, static_cast<size_t>(count));
+    }
+  }
+
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
+  const std::string database_ = home_ + "/db";
+  std::unique_ptr<DB> db_;
+  std::string out_, terminal_;
+};
+
+TEST_F(TopTest, ShowsTheProcessThatHasTheDatabaseOpen) {
+  OpenAndWrite();
+  ASSERT_EQ(Run("$M top $D --once"), 0) << out_;
+  EXPECT_THAT(out_, HasSubstr("process " + std::to_string(getpid()) + ", open for "));
+  EXPECT_THAT(out_, HasSubstr("\nstalls      write delay "));
+  EXPECT_THAT(out_, HasSubstr("\nlimits      nothing limits the database now\n"));
+  EXPECT_THAT(out_, HasSubstr("\n   RUN  LEVEL  TABLES"));
+  std::istringstream lines(out_);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  const std::string once = out_;
+  ASSERT_EQ(Run("$M top $D"), 0) << "stdout is no terminal";
+  EXPECT_THAT(out_, HasSubstr("\nstalls      write delay "));
+
+  ASSERT_EQ(Run("$M top $D --json"), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["pid"], getpid());
+  EXPECT_EQ(json["has_ended"], false);
+  EXPECT_EQ(json["metrics"]["writes"], 1'000);
+  EXPECT_EQ(json["runs"][0]["entries"], 1'000);
+  EXPECT_GT(json["rates_per_second"]["writes"], 0.0);
+
+  ASSERT_EQ(Run("$M why $D"), 0);
+  EXPECT_THAT(out_, HasSubstr("Nothing limits the database now: "));
+  ASSERT_EQ(Run("$M why $D --json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["limits"].size(), 0u);
+
+  ASSERT_EQ(Run("$M metrics $D"), 0);
+  EXPECT_THAT(out_, HasSubstr("\nwrites                      1000 count\n")) << "a counter of the writer";
+  ASSERT_EQ(Run("$M metrics $D --prometheus"), 0);
+  EXPECT_THAT(out_, HasSubstr("\nmergedb_writes_total{database=\"" + database_ + "\"} 1000\n"));
+  EXPECT_THAT(out_, HasSubstr("\n# TYPE mergedb_live_age_seconds gauge\n"));
+  ASSERT_EQ(Run("$M metrics $D --json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["writes"], 1'000);
+}
+
+TEST_F(TopTest, SaysThatThereIsNothingToShow) {
+  ASSERT_OK_AND_ASSIGN(db_, DB::Open({}, database_));
+  ASSERT_OK(db_->Close());
+  EXPECT_EQ(Run("$M top $D --once"), 3);
+  EXPECT_THAT(out_, HasSubstr("no process publishes its state here"));
+  EXPECT_EQ(Run("$M why $D"), 3);
+  EXPECT_EQ(Run("$M why $D/absent"), 3);
+  EXPECT_EQ(Run("$M metrics $D"), 0) << "of a read-only open";
+  EXPECT_EQ(Run("$M top $D --interval 0"), 2);
+  for (const char* verb : {"top", "why"}) {
+    ASSERT_EQ(Run(std::string("$M ") + verb + " --help"), 0);
+    EXPECT_THAT(out_, HasSubstr("Examples:\n"));
+  }
+}
+
+TEST_F(TopTest, ShowsTheLastStateOfAKilledProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto db = DB::Open({.memory_bytes = size_t{8} << 20}, database_);
+    if (!db) _exit(1);
+    for (int i = 0; i < 500; ++i) (void)(*db)->Put({}, "key" + std::to_string(i), "value");
+    pause();
+    _exit(0);
+  }
+  WaitForFile();
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(Run("$M top $D --once"), 0) << out_;
+  EXPECT_THAT(out_, HasSubstr("process " + std::to_string(child) + " has ENDED without a close"));
+  ASSERT_EQ(Run("$M top $D --json"), 0);
+  const auto json = nlohmann::json::parse(out_);
+  EXPECT_EQ(json["has_ended"], true);
+  EXPECT_EQ(json["metrics"]["writes"], 500);
+  ASSERT_EQ(Run("$M verify $D"), 0) << out_;
+  ASSERT_EQ(Run("$M metrics $D"), 0);
+  EXPECT_THAT(out_, Not(HasSubstr("\nwrites "))) << "of a read-only open: the process has ended";
+  ASSERT_EQ(Run("$M put $D key value"), 0);
+  EXPECT_EQ(Run("$M top $D --once"), 3) << "the next open for writes removes the state";
+}
+
+TEST_F(TopTest, RestoresTheTerminal) {
+  OpenAndWrite();
+  int status = RunOnTerminal("q", 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_THAT(terminal_, HasSubstr("\033[?1049h"));
+  status = RunOnTerminal("h", SIGTERM);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  status = RunOnTerminal("s", SIGINT);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  status = RunOnTerminal("\033[B\033[A\033[5~\033[6~s2\nhxq", 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_THAT(terminal_, HasSubstr("q quit  s seconds"));
+}
+
+}  // namespace
+}  // namespace mergedb

@@ -1,0 +1,265 @@
+// The verb estimate: what the data of a database looks like, and what other settings would cost. It reads a sample of the
+// entries and changes nothing.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "command.h"
+#include "db/db_impl.h"
+#include "format/compression.h"
+#include "inspect_page.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr size_t kPlaces = 64;                           // from which samples are read
+constexpr size_t kCompressedBytesMax = size_t{8} << 20;  // of the sample that is compressed
+constexpr size_t kRecordBytes = 4;                       // of an entry in a block beside key and value, about
+constexpr size_t kIndexBytes = 12;                       // of a block in the index beside its key, about
+
+struct Sizes {  // counts[i]: sizes of i bits, which are from 2^(i-1) to 2^i - 1
+  std::array<uint64_t, 65> counts{};
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  uint64_t largest = 0;
+
+  void Add(size_t size) {
+    ++counts[static_cast<size_t>(std::bit_width(size))];
+    ++count;
+    bytes += size;
+    largest = std::max<uint64_t>(largest, size);
+  }
+  double Mean() const { return count == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(count); }
+};
+
+struct Sample {
+  Sizes keys, values;
+  std::vector<std::string> chunks;  // entries as a block has them, for the codecs; one for each place
+  std::vector<uint32_t> value_sizes;
+  uint64_t entries_all = 0;  // in tables, of which the sample is a part
+  double Scale() const {
+    return keys.count == 0 ? 0.0 : std::max(1.0, static_cast<double>(entries_all) / static_cast<double>(keys.count));
+  }
+};
+
+void AddEntry(std::string_view key, std::string_view value, size_t chunk_bytes_max, Sample* sample) {
+  sample->keys.Add(key.size());
+  sample->values.Add(value.size());
+  sample->value_sizes.push_back(static_cast<uint32_t>(std::min<size_t>(value.size(), UINT32_MAX)));
+  std::string& chunk = sample->chunks.back();
+  if (chunk.size() < chunk_bytes_max) chunk.append(kRecordBytes, '\x01').append(key).append(value);
+}
+
+// Reads all entries, or, if there are more than `limit`, about as many at each of kPlaces places with equal distances.
+Status Read(db::DbImpl& db, uint64_t limit, Sample* sample) {
+  const read::SuperVersionPtr super_version = db.CurrentSuperVersion();
+  const kv::Order order(BytewiseComparator());
+  const KeyScale scale(*super_version->version, order);
+  sample->entries_all = super_version->version->entries();
+  const size_t places = sample->entries_all <= limit ? 1 : kPlaces;
+  const auto it = db.NewIterator({.read = {.fill_cache = false}});
+  std::string last;
+  for (size_t place = 0; place < places; ++place) {
+    sample->chunks.emplace_back();
+    if (place == 0) {
+      it->SeekToFirst();
+    } else {
+      it->Seek(std::max(last, scale.KeyAt(static_cast<double>(place) / static_cast<double>(places))));
+    }
+    for (uint64_t read = 0; it->Valid() && (places == 1 || read < limit / places); it->Next(), ++read) {
+      AddEntry(it->key(), it->value(), kCompressedBytesMax / places, sample);
+      if (places > 1) last = std::string(it->key()) + '\0';
+    }
+    RETURN_IF_ERROR(it->status());
+  }
+  return {};
+}
+
+// Compressed bytes per raw byte. Blocks that a table would store raw count in full.
+double RatioOf(const Sample& sample, Compression codec, size_t block_bytes) {
+  format::Compressor compressor(codec);
+  uint64_t raw = 0, stored = 0;
+  for (const std::string& chunk : sample.chunks) {
+    for (size_t at = 0; at < chunk.size(); at += block_bytes) {
+      const std::string_view block = std::string_view(chunk).substr(at, block_bytes);
+      const std::string_view compressed = compressor.Compress(block);
+      raw += block.size();
+      stored += compressed.empty() ? block.size() : compressed.size();
+    }
+  }
+  return raw == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(raw);
+}
+
+nlohmann::ordered_json SizesJson(const Sizes& sizes) {
+  nlohmann::ordered_json buckets = nlohmann::ordered_json::array();
+  for (size_t bits = 0; bits < sizes.counts.size(); ++bits) {
+    if (sizes.counts[bits] == 0) continue;
+    const uint64_t from = bits == 0 ? 0 : uint64_t{1} << (bits - 1);
+    buckets.push_back(
+        {{"from_bytes", from}, {"to_bytes", bits == 0 ? 0 : 2 * from - 1}, {"count", sizes.counts[bits]}});
+  }
+  return {{"count", sizes.count}, {"mean_bytes", sizes.Mean()}, {"largest_bytes", sizes.largest}, {"sizes", buckets}};
+}
+
+uint64_t Scaled(const Sample& sample, double of_sample) { return static_cast<uint64_t>(sample.Scale() * of_sample); }
+
+nlohmann::ordered_json BlocksJson(const Sample& sample) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const double raw = static_cast<double>(sample.keys.bytes + sample.values.bytes + kRecordBytes * sample.keys.count);
+  for (const size_t block_bytes : {1u << 10, 4u << 10, 16u << 10, 64u << 10}) {
+    const double blocks = raw / static_cast<double>(block_bytes);
+    list.push_back({{"block_bytes", block_bytes},
+                    {"raw_bytes", Scaled(sample, raw)},
+                    {"snappy_bytes", Scaled(sample, raw * RatioOf(sample, Compression::kSnappy, block_bytes))},
+                    {"lz4_bytes", Scaled(sample, raw * RatioOf(sample, Compression::kLz4, block_bytes))},
+                    {"zstd_bytes", Scaled(sample, raw * RatioOf(sample, Compression::kZstd, block_bytes))},
+                    {"index_bytes", Scaled(sample, blocks * (sample.keys.Mean() + kIndexBytes))}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json BloomJson(const Sample& sample) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const int bits : {0, 5, 8, 10, 12, 16, 20}) {
+    list.push_back({{"bits_per_key", bits},
+                    {"filter_bytes", Scaled(sample, static_cast<double>(sample.keys.count) * bits / 8)},
+                    {"false_positives", std::pow(0.6185, bits)}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json BlobJson(const Sample& sample) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const uint32_t minimum : {128u, 256u, 512u, 768u, 1024u, 2048u, 4096u, 16384u}) {
+    double values = 0, bytes = 0;
+    for (const uint32_t size : sample.value_sizes) {
+      if (size < minimum) continue;
+      values += 1;
+      bytes += size;
+    }
+    const double all = static_cast<double>(sample.keys.bytes + sample.values.bytes);
+    list.push_back({{"blob_value_bytes_min", minimum},
+                    {"values_in_blob_files", Scaled(sample, values)},
+                    {"blob_bytes", Scaled(sample, bytes)},
+                    {"table_bytes_raw", Scaled(sample, all - bytes + values * format::kBlobIndexBytesMax)}});
+  }
+  return list;
+}
+
+// ---- text -----------------------------------------------------------------------------------------------------------
+
+void PrintSizes(const char* title, const Sizes& sizes) {
+  char line[128];
+  std::snprintf(line, sizeof line, "%s: mean %.1f bytes, largest %s\n", title, sizes.Mean(),
+                PrintBytes(sizes.largest).c_str());
+  Print(line);
+  const uint64_t most = std::max<uint64_t>(1, *std::ranges::max_element(sizes.counts));
+  for (size_t bits = 0; bits < sizes.counts.size(); ++bits) {
+    if (sizes.counts[bits] == 0) continue;
+    const uint64_t to = bits == 0 ? 0 : (uint64_t{1} << (bits - 1)) * 2 - 1;
+    const size_t columns = (sizes.counts[bits] * 40 + most - 1) / most;
+    std::snprintf(line, sizeof line, "  up to %10llu bytes %6.2f %%  %s\n", static_cast<unsigned long long>(to),
+                  100.0 * static_cast<double>(sizes.counts[bits]) / static_cast<double>(sizes.count),
+                  std::string(columns, '#').c_str());
+    Print(line);
+  }
+}
+
+std::string Cell(const nlohmann::ordered_json& row, const char* name) {
+  const auto& value = row[name];
+  if (value.is_number_float()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f %%", 100 * value.get<double>());
+    return text;
+  }
+  const std::string_view key = name;
+  return key == "bits_per_key" || key == "block_bytes" || key == "blob_value_bytes_min" || key.starts_with("values_")
+             ? std::to_string(value.get<uint64_t>())
+             : PrintBytes(value.get<uint64_t>());
+}
+
+void PrintRows(const char* title, const nlohmann::ordered_json& rows,
+               const std::vector<std::pair<const char*, const char*>>& columns) {
+  Print(std::string("\n") + title + "\n");
+  char line[64];
+  for (const auto& [name, heading] : columns) {
+    std::snprintf(line, sizeof line, "%15s", heading);
+    Print(line);
+  }
+  Print("\n");
+  for (const auto& row : rows) {
+    for (const auto& [name, heading] : columns) {
+      std::snprintf(line, sizeof line, "%15s", Cell(row, name).c_str());
+      Print(line);
+    }
+    Print("\n");
+  }
+}
+
+int RunEstimate(Arguments& arguments) {
+  auto db = db::DbImpl::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
+  if (!db) return Fail(db.status());
+  Sample sample;
+  if (const Status status = Read(**db, arguments.entries, &sample); !status.ok()) return Finish(**db, Fail(status));
+  const nlohmann::ordered_json blocks = BlocksJson(sample), bloom = BloomJson(sample), blob = BlobJson(sample);
+  if (arguments.is_json) {
+    PrintJson({{"directory", arguments.directory},
+               {"entries_in_tables", sample.entries_all},
+               {"entries_in_sample", sample.keys.count},
+               {"keys", SizesJson(sample.keys)},
+               {"values", SizesJson(sample.values)},
+               {"block_sizes", blocks},
+               {"bloom_filters", bloom},
+               {"blob_thresholds", blob}},
+              2);
+    return Finish(**db, kOk);
+  }
+  Print(std::to_string(sample.keys.count) + " entries were read; the tables hold " +
+        std::to_string(sample.entries_all) + ". Sizes below are for all of them.\n\n");
+  PrintSizes("keys", sample.keys);
+  PrintSizes("values", sample.values);
+  PrintRows("Tables by block size (option block_bytes) and codec (option compression). A get reads one block.", blocks,
+            {{"block_bytes", "block, bytes"},
+             {"raw_bytes", "raw"},
+             {"snappy_bytes", "snappy"},
+             {"lz4_bytes", "lz4"},
+             {"zstd_bytes", "zstd"},
+             {"index_bytes", "index"}});
+  PrintRows("Bloom filters (option bloom_bits_per_key). Of the gets of absent keys, this share reads a block in vain.",
+            bloom, {{"bits_per_key", "bits"}, {"filter_bytes", "filters"}, {"false_positives", "in vain"}});
+  PrintRows(
+      "Blob files (option blob_value_bytes_min). A compaction rewrites tables, and leaves values in blob files alone.",
+      blob,
+      {{"blob_value_bytes_min", "bytes"},
+       {"values_in_blob_files", "large values"},
+       {"blob_bytes", "blob files"},
+       {"table_bytes_raw", "tables, raw"}});
+  return Finish(**db, kOk);
+}
+
+}  // namespace
+
+void AddEstimateCommand(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* estimate = AddVerb(app, context,
+                               {"estimate", "estimate DIR [--entries N] [--json]",
+                                "Estimate what other settings would cost for the data of a database",
+                                "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and "
+                                "blob thresholds would give.\n"
+                                "Reads about N entries from the whole range of keys; the database is opened read-only "
+                                "and may be open elsewhere.\n"
+                                "\n"
+                                "Examples:\n"
+                                "  mergedb estimate /srv/data\n"
+                                "  mergedb estimate /srv/data --entries 10000000 --json | jq .block_sizes",
+                                0, 0, RunEstimate});
+  estimate->add_flag("--json", arguments.is_json, "Print one JSON object");
+  estimate->add_option("--entries", arguments.entries, "Read about this many entries; default: 200000")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t{1}, UINT64_MAX));
+}
+
+}  // namespace mergedb::tool

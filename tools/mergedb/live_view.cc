@@ -1,0 +1,102 @@
+#include "live_view.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "db/metrics.h"
+#include "env/clock.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+// The unit as a static text with a NUL, as Metric wants it.
+std::string_view StaticUnit(std::string_view unit) {
+  for (const db::MetricRow& row : db::MetricRows()) {
+    if (db::UnitName(row.unit) == unit) return db::UnitName(row.unit);
+  }
+  return "count";
+}
+
+std::string_view HelpOf(std::string_view name) {
+  for (const db::MetricRow& row : db::MetricRows()) {
+    if (row.name == name) return row.help;
+  }
+  return "A metric of another version of mergedb.";
+}
+
+uint64_t AgeOf(const format::LiveState& state, env::Liveness liveness) {
+  const uint64_t boot_nanos = env::BootNanos(), wall_micros = env::WallMicros();
+  if (liveness == env::Liveness::kRuns) return boot_nanos - std::min(boot_nanos, state.times.updated_boot_nanos);
+  return (wall_micros - std::min(wall_micros, state.times.updated_unix_micros)) * 1000;
+}
+
+}  // namespace
+
+std::string PrintDuration(uint64_t nanos) {
+  const double seconds = static_cast<double>(nanos) / 1e9;
+  char text[64];
+  const auto print = [&](const char* format, double value) { std::snprintf(text, sizeof text, format, value); };
+  if (seconds >= 2 * 86'400) print("%.0f days", seconds / 86'400);
+  else if (seconds >= 5'400) print("%.1f h", seconds / 3600);
+  else if (seconds >= 90) print("%.0f min", seconds / 60);
+  else if (seconds >= 1) print("%.1f s", seconds);
+  else if (seconds >= 0.001) print("%.1f ms", seconds * 1e3);
+  else print("%.1f us", seconds * 1e6);
+  return text;
+}
+
+Result<LiveView> LiveView::Read(const std::string& directory) {
+  Result<format::LiveState> state = db::ReadLiveState(DefaultEnv().file_system, directory);
+  if (!state && state.error().IsNotFound()) {
+    return Status::NotFound(directory +
+                            ": no process publishes its state here (there is no file LIVE). A process does so from one "
+                            "second after it opened the database for writes until it closes it");
+  }
+  if (!state) return state.error();
+  LiveView view;
+  view.state_ = std::move(*state);
+  const format::LiveProcess& process = view.state_.process;
+  view.liveness_ = env::LivenessOf({.pid = process.pid,
+                                    .pid_namespace = process.pid_namespace,
+                                    .start_ticks = process.start_ticks,
+                                    .boot_id = process.boot_id});
+  view.age_nanos_ = AgeOf(view.state_, view.liveness_);
+  return view;
+}
+
+std::string LiveView::Describe() const {
+  const format::LiveTimes& times = state_.times;
+  const uint64_t open_nanos =
+      (times.updated_unix_micros - std::min(times.updated_unix_micros, times.opened_unix_micros)) * 1000;
+  std::string text = "process " + std::to_string(state_.process.pid);
+  switch (liveness_) {
+    case env::Liveness::kRuns: break;
+    case env::Liveness::kEnded: text += " has ENDED without a close; this is its last state"; break;
+    case env::Liveness::kUnknown: text += " (of another container; it may have ended)"; break;
+  }
+  text += ", open for " + PrintDuration(open_nanos) + ", updated " + PrintDuration(age_nanos_) + " ago";
+  if (is_late() && !has_ended()) text += ", which is LATE: the process hangs or is stopped";
+  return text;
+}
+
+std::vector<Metric> LiveView::Metrics() const {
+  std::vector<Metric> metrics;
+  for (const format::LiveMetric& metric : state_.metrics) {
+    if (metric.kind == format::LiveKind::kHistogram) continue;
+    metrics.push_back({metric.name, StaticUnit(metric.unit),
+                       metric.kind == format::LiveKind::kCounter ? MetricType::kCounter : MetricType::kGauge,
+                       HelpOf(metric.name), metric.value});
+  }
+  metrics.push_back({"live_age_nanos", "nanoseconds", MetricType::kGauge,
+                     "Time since the process that has the database open published these metrics.", age_nanos_});
+  return metrics;
+}
+
+double LiveView::Rate(std::string_view name) const {
+  const double seconds = static_cast<double>(std::max<uint64_t>(1, state_.times.window_nanos)) / 1e9;
+  return static_cast<double>(state_.Growth(name)) / seconds;
+}
+
+}  // namespace mergedb::tool

@@ -1,0 +1,45 @@
+// The state that a process published in the file LIVE of its database, and what can be said about that process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "db/live_publisher.h"
+#include "env/process.h"
+#include "mergedb/metrics.h"
+#include "mergedb/result.h"
+
+namespace mergedb::tool {
+
+class LiveView {
+ public:
+  // NotFound, with advice, if there is no file LIVE in the directory.
+  static Result<LiveView> Read(const std::string& directory);
+
+  const format::LiveState& state() const { return state_; }
+  env::Liveness liveness() const { return liveness_; }
+  bool has_ended() const { return liveness_ == env::Liveness::kEnded; }
+  uint64_t age_nanos() const { return age_nanos_; }  // of the state
+  // The process missed its next update by far.
+  bool is_late() const { return age_nanos_ > state_.times.period_nanos + kLateNanos; }
+  // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended.
+  std::string Describe() const;
+  // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
+  std::vector<Metric> Metrics() const;
+  uint64_t Sum(std::string_view first, std::string_view second) const {
+    return state_.Value(first) + state_.Value(second);
+  }
+  // The growth of a counter for each second of the window.
+  double Rate(std::string_view name) const;
+
+ private:
+  static constexpr uint64_t kLateNanos = 5'000'000'000;
+
+  format::LiveState state_;
+  env::Liveness liveness_ = env::Liveness::kUnknown;
+  uint64_t age_nanos_ = 0;
+};
+
+std::string PrintDuration(uint64_t nanos);  // "1.2 s"
+
+}  // namespace mergedb::tool

@@ -1,0 +1,65 @@
+// The verb inspect: a page that shows the tree of a database. It changes nothing.
+#include <fstream>
+
+#include "command.h"
+#include "db/db_impl.h"
+#include "inspect_page.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+int WritePage(const std::string& file, const std::string& page) {
+  if (file == "-") {
+    Print(page);
+    return std::fflush(stdout) == 0 ? kOk : Fail(kError, "cannot write to stdout");
+  }
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << page;
+  out.close();
+  return out ? kOk : Fail(kError, file + ": cannot write the page");
+}
+
+int RunInspect(Arguments& arguments) {
+  auto db = db::DbImpl::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{8} << 20}, arguments.directory);
+  if (!db) return Fail(db.status());
+  const read::SuperVersionPtr super_version = (*db)->CurrentSuperVersion();
+  const Disk disk = MeasureDirectory(arguments.directory);
+  const kv::Order order(BytewiseComparator());
+  InspectPage page{.directory = arguments.directory,
+                   .version = *super_version->version,
+                   .order = order,
+                   .style = arguments.style == "cascade" ? Style::kCascade : Style::kLazy,
+                   .disk_bytes = disk.bytes,
+                   .disk_files = disk.files};
+  if (auto live = LiveView::Read(arguments.directory)) page.live = std::move(*live);
+  const int exit = WritePage(arguments.html, PrintPage(page));
+  return Finish(**db, exit);
+}
+
+}  // namespace
+
+void AddInspectPageCommand(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* inspect = AddVerb(
+      app, context,
+      {"inspect", "inspect DIR --html FILE [--style lazy|cascade]",
+       "Draw the tree of a database as a page for a browser",
+       "The page is one file that needs no network. It shows the sorted runs over the keys, tombstones, garbage in "
+       "blob\n"
+       "files, what would be compacted next and why, and, if a process has the database open, what limits it now. It "
+       "has\n"
+       "some keys in clear text. The database is opened read-only and may be open elsewhere.\n"
+       "\n"
+       "Examples:\n"
+       "  mergedb inspect /srv/data --html /tmp/data.html\n"
+       "  mergedb inspect /srv/data --html - | ssh desk 'cat > data.html'",
+       0, 0, RunInspect});
+  inspect->add_option("--html", arguments.html, "Write the page to this file; - is stdout")
+      ->type_name("FILE")
+      ->required();
+  inspect->add_option("--style", arguments.style, "The compaction style that the program uses; default: lazy")
+      ->check(CLI::IsMember({"lazy", "cascade"}));
+}
+
+}  // namespace mergedb::tool

@@ -1,0 +1,103 @@
+// The verb why: what limits an open database now. It reads the file LIVE and nothing else.
+#include "command.h"
+#include "db/diagnosis.h"
+#include "live_view.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+// Breaks the text into lines of at most 78 characters after `first` and, from the second line on, `indent`.
+void PrintWrapped(std::string_view first, size_t indent, const std::string& text) {
+  constexpr size_t kWidth = 78;
+  std::string line(first);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (line.size() + 1 + word.size() > kWidth && line.size() > indent) {
+      Print(line + "\n");
+      line.assign(indent, ' ');
+    }
+    if (line.size() > indent && line.back() != ' ') line += ' ';
+    line += word;
+    begin = end + 1;
+  }
+  Print(line + "\n");
+}
+
+void PrintFinding(const db::Finding& finding) {
+  PrintWrapped("- ", 2, ToLine(finding.text));
+  for (const db::Figure& figure : finding.figures) Print("    " + figure.name + ": " + ToLine(figure.value) + "\n");
+  PrintWrapped("  To change it: ", 4, finding.advice);
+}
+
+// Figures of a database that nothing limits.
+std::string Activity(const LiveView& view) {
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "%.0f writes and %.0f block reads a second; writers wait for less than 5 %% of the time",
+                view.Rate("writes"), view.Rate("block_cache_hits") + view.Rate("block_cache_misses"));
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
+                              const std::vector<db::Finding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const db::Finding& finding : findings) {
+    nlohmann::ordered_json figures = nlohmann::ordered_json::object();
+    for (const db::Figure& figure : finding.figures) figures[figure.name] = figure.value;
+    list.push_back({{"cause", std::string(db::CauseName(finding.cause))},
+                    {"urgency", finding.urgency},
+                    {"text", finding.text},
+                    {"advice", finding.advice},
+                    {"figures", figures}});
+  }
+  return {{"directory", arguments.directory},
+          {"pid", view.state().process.pid},
+          {"has_ended", view.has_ended()},
+          {"age_seconds", static_cast<double>(view.age_nanos()) / 1e9},
+          {"window_seconds", static_cast<double>(view.state().times.window_nanos) / 1e9},
+          {"limits", list}};
+}
+
+int RunWhy(Arguments& arguments) {
+  const Result<LiveView> view = LiveView::Read(arguments.directory);
+  if (!view) return Fail(view.status());
+  const std::vector<db::Finding> findings = db::Diagnose(view->state());
+  if (arguments.is_json) {
+    PrintJson(ToJson(arguments, *view, findings), 2);
+    return kOk;
+  }
+  Print(ToText(arguments.directory) + ": " + view->Describe() + "\n");
+  if (findings.empty()) {
+    Print("Nothing limits the database now: " + Activity(*view) + ".\n");
+    return kOk;
+  }
+  Print(findings.size() == 1 ? "One thing limits it now:\n"
+                             : std::to_string(findings.size()) + " things limit it now, the most urgent one first:\n");
+  for (const db::Finding& finding : findings) PrintFinding(finding);
+  return kOk;
+}
+
+}  // namespace
+
+void AddWhyCommand(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* why = AddVerb(app, context,
+                          {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
+                           "The process that has the database open publishes its state in the file LIVE once a second; "
+                           "`why` reads this file\n"
+                           "and nothing else. The figures are those of the last ten seconds. After a kill, they are "
+                           "those before it. If nothing "
+                           "limits\n"
+                           "the database, `why` says so.\n"
+                           "\n"
+                           "Examples:\n"
+                           "  mergedb why /srv/data\n"
+                           "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
+                           0, 0, RunWhy});
+  why->add_flag("--json", arguments.is_json, "Print one JSON object");
+}
+
+}  // namespace mergedb::tool
