@@ -13,8 +13,10 @@
 //   table_command.cc      sst                           blob_command.cc       blob
 //   wal_command.cc        wal                           manifest_command.cc   manifest
 //   metrics_commands.cc   metrics, serve-metrics        http_server.cc        the server of serve-metrics
+//   doctor_command.cc     doctor                        engine_file.cc, loaded_files.cc       what doctor looks at
 //
-// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
+// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc,
+// tests/db/doctor_test.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -61,6 +63,7 @@ struct Arguments {
   bool is_prometheus = false;
   std::string listen;  // address and port of serve-metrics
   int timeout_seconds = 5;
+  int process = 0;  // --pid of doctor
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;            // "": the default keyspace
   std::string create, drop;        // names of keyspaces
@@ -107,7 +110,8 @@ struct Verb {
   size_t words_min;
   size_t words_max;
   int (*run)(Arguments& arguments);
-  bool is_of_file = false;  // the first word is a file, in the directory of --db if it is given
+  bool is_of_file = false;     // the first word is a file, in the directory of --db if it is given
+  bool is_of_command = false;  // no directory; the words after "--" are a command
 };
 CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
@@ -132,6 +136,7 @@ void AddBlobCommand(CLI::App& app, Context& context);
 void AddWalCommand(CLI::App& app, Context& context);
 void AddManifestCommand(CLI::App& app, Context& context);
 void AddMetricsCommands(CLI::App& app, Context& context);
+void AddDoctorCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

@@ -53,6 +53,7 @@ int Run(int argc, char** argv) {
   AddWalCommand(app, context);
   AddManifestCommand(app, context);
   AddMetricsCommands(app, context);
+  AddDoctorCommand(app, context);
   // WHY not CLI11: it drops the words that follow "--" after a verb.
   const auto mark =
       std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
