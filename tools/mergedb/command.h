@@ -3,7 +3,7 @@
 // A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
 // to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// main.cc lists the verbs. The verbs are in these files:
+// verbs.cc lists the verbs. pages.cc writes their man pages and the completions of shells. The verbs are in these files:
 //
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
@@ -122,6 +122,8 @@ void AddKeyspace(CLI::App* verb, Arguments& arguments);
 // NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);
 
+// All of the functions below, and the options of the command itself.
+void AddVerbs(CLI::App& app, Context& context);
 void AddDataCommands(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddCopyCommands(CLI::App& app, Context& context);
