@@ -3,7 +3,7 @@
 import os
 
 from conan import ConanFile
-from conan.tools.build import check_min_cppstd
+from conan.tools.build import check_min_cppstd, stdcpp_library
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, rmdir
 from conan.tools.gnu import PkgConfigDeps
@@ -61,6 +61,8 @@ class Mergedb(ConanFile):
     def package_info(self):
         self.cpp_info.libs = ["mergedb"]
         self.cpp_info.system_libs = ["pthread", "m"]
+        if not self.options.shared and stdcpp_library(self):
+            self.cpp_info.system_libs.append(stdcpp_library(self))  # for programs in C
         self.cpp_info.set_property("cmake_file_name", "mergedb")
         self.cpp_info.set_property("cmake_target_name", "mergedb::mergedb")
         self.cpp_info.set_property("pkg_config_name", "mergedb")
