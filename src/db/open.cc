@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/elf_note.h"
 #include "db/db_impl.h"
 #include "db/import.h"
 #include "db/orphans.h"

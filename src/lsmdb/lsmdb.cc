@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "base/elf_note.h"
+
 struct LSMDB_env {
   MDB_env* env = nullptr;
 };

@@ -12,8 +12,9 @@ for word in "$@"; do
   previous=$word
 done
 case $object in
-  */src/*/mergedb_*.dir/*)
-    made=$build/src/${object#*/src/}
+  */src/*/mergedb_*.dir/* | src/*/mergedb_*.dir/*)
+    made=/$object
+    made=$build/src/${made#*/src/}
     if [ -f "$made" ]; then
       echo "$object:" >"$depfile"
       exec cp "$made" "$object"

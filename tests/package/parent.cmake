@@ -1,7 +1,13 @@
 # The CMakeLists.txt of a project in C that has the sources of mergedb as a part of itself.
 cmake_minimum_required(VERSION 3.25)
 project(parent LANGUAGES C)
-add_subdirectory(${MERGEDB_SOURCE} mergedb)
+if(WITH_FETCH_CONTENT)
+  include(FetchContent)
+  FetchContent_Declare(mergedb SOURCE_DIR ${MERGEDB_SOURCE})  # a project elsewhere says URL or GIT_REPOSITORY
+  FetchContent_MakeAvailable(mergedb)
+else()
+  add_subdirectory(${MERGEDB_SOURCE} mergedb)
+endif()
 foreach(kind mergedb static)
   add_executable(consumer-${kind} consumer.c)
   target_link_libraries(consumer-${kind} PRIVATE mergedb::${kind})

@@ -21,9 +21,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 ALLOWED = re.compile(r"(typeinfo( name)? for |vtable for )?mergedb(::|_)")
 
 
-def run(*command, **options):
-    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=250, **options)
-    if done.returncode != 0:
+def run(*command, check=True, **options):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=250, check=False, **options)
+    if check and done.returncode != 0:
         sys.exit(f"FAILED: {' '.join(command)}\n{done.stdout[-4000:]}")
     return done.stdout
 
@@ -55,15 +55,16 @@ def check_c_only(scratch, moved, cc):
     check_c_programs(project)
 
 
-def check_subproject(scratch, build, cxx, cc):
+def check_subproject(scratch, build, cxx, cc, with_fetch_content):
     """The sources as a part of a project whose only language is C. Its objects are those of the build under test (copy_object.sh)."""
-    project, prefix = os.path.join(scratch, "parent"), os.path.join(scratch, "parent-prefix")
+    name = "fetched" if with_fetch_content else "parent"
+    project, prefix = os.path.join(scratch, name), os.path.join(scratch, name + "-prefix")
     os.mkdir(project)
     shutil.copy(os.path.join(HERE, "consumer.c"), project)
     shutil.copy(os.path.join(HERE, "parent.cmake"), os.path.join(project, "CMakeLists.txt"))
     launcher = f"{os.path.join(HERE, 'copy_object.sh')};{os.path.abspath(build)}"
     build_in(project, f"-DMERGEDB_SOURCE={ROOT}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER={cc}",
-             f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+             f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DWITH_FETCH_CONTENT={'ON' if with_fetch_content else 'OFF'}")
     check_c_programs(project)
     with open(os.path.join(project, "build", "compile_commands.json"), encoding="utf-8") as file:
         commands = json.load(file)
@@ -75,6 +76,21 @@ def check_subproject(scratch, build, cxx, cc):
     run("cmake", "--install", os.path.join(project, "build"), "--prefix", prefix)
     installed = [name for _, _, names in os.walk(prefix) for name in names]
     expect(installed == ["parents_own.txt"], f"the parent installs {installed}")
+
+
+def check_dropins(scratch, build):
+    """The component dropins: a folder of its own, and mergedb-run, which finds it also after a move."""
+    prefix, moved = os.path.join(scratch, "dropins"), os.path.join(scratch, "moved-dropins")
+    run("cmake", "--install", build, "--prefix", prefix, "--component", "dropins")
+    os.rename(prefix, moved)
+    files = sorted(os.path.relpath(os.path.join(folder, name), moved) for folder, _, names in os.walk(moved) for name in names)
+    library = re.sub(r"/mergedb/.*", "", next(name for name in files if name.endswith("liblmdb.so.0")))
+    names = ("libleveldb.so.1", "libleveldb.so.1d", "liblmdb.so.0", "liblsmdb.so.0")
+    expect(files == sorted(["bin/mergedb-run", "share/man/man1/mergedb-run.1", *(f"{library}/mergedb/{name}" for name in names)]), f"{files}")
+    runner = os.path.join(moved, "bin", "mergedb-run")
+    said = run(runner, os.path.join(build, "bin", "mergedb"), "doctor", "--", "sh", "-c", "echo $LD_LIBRARY_PATH; exit 1", check=False)
+    expect(said.startswith(f"{moved}/{library}/mergedb"), f"mergedb-run sets LD_LIBRARY_PATH: {said}")
+    expect("usage: mergedb-run COMMAND" in run(runner, check=False), "mergedb-run without a command prints its usage")
 
 
 def build_in(project, *options):
@@ -122,7 +138,10 @@ def main():
             expect(moved in linked, f"consumer-leveldb-rtti is linked with another LevelDB: {linked}")
 
         check_c_only(scratch, moved, cc)
-        check_subproject(scratch, build, cxx, cc)
+        check_subproject(scratch, build, cxx, cc, with_fetch_content=False)
+        check_subproject(scratch, build, cxx, cc, with_fetch_content=True)
+        if has_leveldb:
+            check_dropins(scratch, build)
 
         # And by hand.
         library = os.path.dirname(glob.glob(os.path.join(moved, "lib*", "**", "libmergedb.so"), recursive=True)[0])
@@ -131,7 +150,11 @@ def main():
         program = os.path.join(scratch, "by-hand")
         run(cxx, "-std=c++17", os.path.join(HERE, "consumer.cc"), "-o", program, *flags)
         expect(run(program, os.path.join(scratch, "db"), env=environment) == "cba\n", "the program that pkg-config linked")
-    print(f"{len(programs) + 5} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
+        flags = run("pkg-config", "--static", "--libs", "mergedb", env=environment).replace("-lmergedb", "-l:libmergedb.a").split()
+        headers = run("pkg-config", "--cflags", "mergedb", env=environment).split()
+        run(cxx, "-std=c++17", os.path.join(HERE, "consumer.cc"), "-o", program + "-static", *headers, *flags)
+        expect(run(program + "-static", os.path.join(scratch, "db-static")) == "cba\n", "the program that pkg-config linked statically")
+    print(f"{len(programs) + 8} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,12 @@ class UsageFormatter final : public CLI::Formatter {
 // Takes the directory from the first word, unless --db is given, and checks the number of words.
 void TakeWords(const Verb& verb, Arguments& arguments) {
   std::vector<std::string>& words = arguments.words;
+  if (verb.is_of_command) {
+    if (!words.empty())
+      throw CLI::ValidationError(verb.name, "a command goes after --; usage: mergedb " + std::string(verb.usage));
+    words = arguments.tail;
+    return;
+  }
   words.insert(words.end(), arguments.tail.begin(), arguments.tail.end());
   if (verb.is_of_file) {
     if (words.empty())
@@ -54,8 +60,10 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(verb.footer);
-  added->add_option("--db", context.arguments.directory,
-                    verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word");
+  if (!verb.is_of_command) {
+    added->add_option("--db", context.arguments.directory,
+                      verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word");
+  }
   added->add_option("WORDS", context.arguments.words);
   added->final_callback([&context, verb] {
     TakeWords(verb, context.arguments);

@@ -3,7 +3,7 @@
 // A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
 // to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// main.cc lists the verbs. The verbs are in these files:
+// verbs.cc lists the verbs. pages.cc writes their man pages and the completions of shells. The verbs are in these files:
 //
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
@@ -16,8 +16,10 @@
 //   top_command.cc        top                           why_command.cc        why
 //   page_command.cc       inspect                       inspect_page.cc       the page of inspect
 //   estimate_command.cc   estimate                      examples.cc           two examples for each verb
+//   doctor_command.cc     doctor                        engine_file.cc, loaded_files.cc       what doctor looks at
 //
-// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc.
+// Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc,
+// tests/db/doctor_test.cc.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -68,6 +70,7 @@ struct Arguments {
   std::string html, style = "lazy";  // options of inspect
   std::string listen;                // address and port of serve-metrics
   int timeout_seconds = 5;
+  int process = 0;  // --pid of doctor
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;            // "": the default keyspace
   std::string create, drop;        // names of keyspaces
@@ -114,7 +117,8 @@ struct Verb {
   size_t words_min;
   size_t words_max;
   int (*run)(Arguments& arguments);
-  bool is_of_file = false;  // the first word is a file, in the directory of --db if it is given
+  bool is_of_file = false;     // the first word is a file, in the directory of --db if it is given
+  bool is_of_command = false;  // no directory; the words after "--" are a command
 };
 CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
@@ -125,6 +129,8 @@ void AddKeyspace(CLI::App* verb, Arguments& arguments);
 // NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);
 
+// All of the functions below, and the options of the command itself.
+void AddVerbs(CLI::App& app, Context& context);
 void AddDataCommands(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
 void AddCopyCommands(CLI::App& app, Context& context);
@@ -145,6 +151,7 @@ void AddTopCommand(CLI::App& app, Context& context);
 void AddWhyCommand(CLI::App& app, Context& context);
 // Ends the help of each verb with two examples. REQUIRES: all verbs are added.
 void AddExamples(CLI::App& app);
+void AddDoctorCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "command.h"
-#include "mergedb/c.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -32,32 +31,7 @@ int Run(int argc, char** argv) {
   if (alias != nullptr) words.insert(words.begin() + 1, const_cast<char*>(alias));
   CLI::App app("Reads and changes a mergedb database.", "mergedb");
   Context context;
-  app.set_version_flag("--version", std::string("mergedb ") + mergedb_version());
-  app.add_option("--db", context.arguments.directory, "The database directory");
-  app.require_subcommand(1);
-  app.footer(
-      "`mergedb VERB --help` prints the options of a verb. Data goes to stdout, messages to stderr.\n"
-      "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 --skip-errors left keys out.\n"
-      "A key that begins with a dash goes after --: mergedb get DIR -- -key");
-  AddDataCommands(app, context);
-  AddLoadCommand(app, context);
-  AddCopyCommands(app, context);
-  AddMergeCommand(app, context);
-  AddInspectCommands(app, context);
-  AddMaintenanceCommands(app, context);
-  AddRepairCommands(app, context);
-  AddLevelDbCommands(app, context);
-  AddKeyspaceCommands(app, context);
-  AddTableCommand(app, context);
-  AddBlobCommand(app, context);
-  AddWalCommand(app, context);
-  AddManifestCommand(app, context);
-  AddMetricsCommands(app, context);
-  AddInspectPageCommand(app, context);
-  AddEstimateCommand(app, context);
-  AddTopCommand(app, context);
-  AddWhyCommand(app, context);
-  AddExamples(app);
+  AddVerbs(app, context);
   // WHY not CLI11: it drops the words that follow "--" after a verb.
   const auto mark =
       std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
