@@ -97,7 +97,8 @@ def stage():
     for path in sorted(made.sources):
         text = (ROOT / path).read_text(encoding="utf-8", errors="replace")
         fence = "~~~~"
-        write(place_of(path), f"# {path}\n\n{fence} {LANGUAGES.get(pathlib.Path(path).suffix, 'text')}\n{text}\n{fence}\n")
+        write(place_of(path), f"---\nhide: [navigation, toc]\n---\n\n# {path}\n\n{fence} {LANGUAGES.get(pathlib.Path(path).suffix, 'text')}\n{text}\n{fence}\n")
+    shutil.copy(ROOT / "docs/site/site.css", STAGED)
     for place, text in reference.pages().items():
         write(place, text)
 
@@ -154,6 +155,7 @@ def configuration():
                  "toggle": {"icon": "material/weather-sunny", "name": "Light"}},
             ],
         },
+        "extra_css": ["site.css"],
         "plugins": ["search", "offline"],
         "markdown_extensions": ["tables", "sane_lists", "pymdownx.superfences", "pymdownx.highlight",
                                 {"toc": {"permalink": True, "slugify": "SLUGIFY"}}],
