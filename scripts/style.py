@@ -10,9 +10,9 @@ import re
 import shutil
 import subprocess
 
-FORMATTED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|java/.*native|python/native)/.*\.(h|cc|c)")
-WORDED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|scripts|docs|cmake|java/native|python)/.*"
-                    r"\.(h|cc|c|py|pyi|sh|md|txt|cmake|in)|[^/]*\.(md|txt)|dev|src/LAYERS")
+FORMATTED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|bindings|java/.*native|python/native)/.*\.(h|cc|c)")
+WORDED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|bindings|scripts|docs|cmake|java/native|python)/.*"
+                    r"\.(h|cc|c|py|pyi|go|rs|sh|md|txt|cmake|in)|[^/]*\.(md|txt)|dev|src/LAYERS")
 CLANG_FORMAT_VERSION = 14  # Debian 12's; another version formats differently
 FILES_PER_PROCESS = 25
 WORDS = "scripts/banned_words.txt"

@@ -196,7 +196,7 @@ def exists(path):
 
 
 def check_docs(report):
-    tops = "src|include|bench|tools|testing|tests|scripts|docs|deps|examples|fuzz|torture"
+    tops = "src|include|bench|tools|testing|tests|scripts|docs|deps|examples|bindings|fuzz|torture"
     named = re.compile(rf"(?<![\w/.<-])(?:\./)?((?:{tops})/[\w./*{{}},-]*[\w*}}/])")
     documents = [p for p in [*glob.glob("*.md", root_dir=ROOT), *sources("docs", endings=(".md",))]]
     for path in documents:

@@ -1,0 +1,108 @@
+package mergedb
+
+// #include "shim.h"
+import "C"
+
+import "runtime"
+
+// Batch is a list of changes that DB.Write applies atomically. Its methods change the default keyspace.
+type Batch struct {
+	BatchKeyspace
+	handle  C.mergedb_batch
+	current C.mergedb_keyspace
+	err     error
+	cleanup runtime.Cleanup
+}
+
+// BatchKeyspace adds changes of one keyspace to a batch.
+type BatchKeyspace struct {
+	batch *Batch
+	id    C.mergedb_keyspace
+}
+
+// NewBatch makes an empty batch, which belongs to no database.
+func NewBatch() *Batch {
+	b := &Batch{}
+	b.BatchKeyspace = BatchKeyspace{batch: b}
+	b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_create(&b.handle, e) })
+	b.cleanup = runtime.AddCleanup(b, func(h C.mergedb_batch) { C.mergedb_batch_close(h, nil) }, b.handle)
+	return b
+}
+
+// In is the batch for another keyspace.
+func (b *Batch) In(k Keyspace) BatchKeyspace { return BatchKeyspace{b, k.id} }
+
+// add runs a call unless an earlier change failed.
+func (b *Batch) add(id C.mergedb_keyspace, f func(e *C.mergedb_error) C.mergedb_code) {
+	defer runtime.KeepAlive(b)
+	if b.err == nil && b.current != id {
+		b.current = id
+		b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_set_keyspace(b.handle, id, e) })
+	}
+	if b.err == nil {
+		b.err = call(f)
+	}
+}
+
+// Put sets the value of key.
+func (k BatchKeyspace) Put(key, value []byte) {
+	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_batch_put(k.batch.handle, pointer(key), size(key), pointer(value), size(value), e)
+	})
+}
+
+// Delete deletes key. The key may be absent.
+func (k BatchKeyspace) Delete(key []byte) {
+	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_batch_delete(k.batch.handle, pointer(key), size(key), e)
+	})
+}
+
+// DeleteRange deletes every key from begin (inclusive) to end (exclusive), also those that earlier changes put.
+func (k BatchKeyspace) DeleteRange(begin, end []byte) {
+	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_batch_delete_range(k.batch.handle, pointer(begin), size(begin), pointer(end), size(end), e)
+	})
+}
+
+// Merge applies an operand to the value of key.
+func (k BatchKeyspace) Merge(key []byte, operand Operand) {
+	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code { return C.MERGEDB_OK })
+	if k.batch.err == nil {
+		k.batch.err = operand.merge(0, k.batch.handle, 0, 0, 0, key)
+	}
+}
+
+// Clear removes all changes, and the error of an earlier change.
+func (b *Batch) Clear() {
+	defer runtime.KeepAlive(b)
+	b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_clear(b.handle, e) })
+	b.current = 0
+}
+
+// Len is the number of changes.
+func (b *Batch) Len() int {
+	defer runtime.KeepAlive(b)
+	var count C.uint64_t
+	C.mergedb_batch_size(b.handle, &count, nil, nil)
+	return int(count)
+}
+
+// Err is the error of the first change that failed. DB.Write returns it, too.
+func (b *Batch) Err() error { return b.err }
+
+// Close releases the memory of the batch.
+func (b *Batch) Close() error {
+	b.cleanup.Stop()
+	return closeOnce(call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_close(b.handle, e) }))
+}
+
+func (b *Batch) write(db C.mergedb_db, durability []Durability) error {
+	defer runtime.KeepAlive(b)
+	if b.err != nil {
+		return b.err
+	}
+	return call(func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_write(db, durabilityOf(durability), b.handle, e)
+	})
+}

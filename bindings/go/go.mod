@@ -1,0 +1,3 @@
+module mergedb
+
+go 1.24

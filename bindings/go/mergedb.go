@@ -1,0 +1,284 @@
+// Package mergedb is an embedded, ordered key-value store in a directory.
+//
+//	db, err := mergedb.Open("/srv/data", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer db.Close()
+//	err = db.Put([]byte("fruit:apple"), []byte("green"))
+//	value, err := db.Get([]byte("fruit:apple"))
+//	if errors.Is(err, mergedb.ErrNotFound) { ... }
+//
+// Any number of goroutines may use a DB, a Keyspace and a Snapshot at the same time. An Iterator, a Batch or a
+// transaction is for one goroutine at a time: a second one gets ErrBusy. A call on a closed object returns ErrClosed.
+// Objects may be closed more than once and in any order. The garbage collector closes forgotten snapshots, iterators
+// and batches, but not a DB.
+//
+// A call copies the bytes that it gets, and the caller owns the bytes that it returns. docs/api/go.md is a tour.
+package mergedb
+
+// #include "shim.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"context"
+	"runtime/cgo"
+	"time"
+	"unsafe"
+)
+
+// Durability says when a write is durable.
+type Durability int32
+
+const (
+	// ProcessCrash: survives kill -9 once the call returns; a power loss may lose the newest writes. The default.
+	ProcessCrash Durability = C.MERGEDB_PROCESS_CRASH
+	// Synced: also survives a power loss once the call returns, as does every logged write before it.
+	Synced Durability = C.MERGEDB_SYNCED
+	// NoWAL: durable after the next Flush or Close.
+	NoWAL Durability = C.MERGEDB_NO_WAL
+)
+
+// Mode says what Open does if there is a database, or none.
+type Mode int32
+
+const (
+	CreateIfMissing Mode = C.MERGEDB_CREATE_IF_MISSING
+	MustExist       Mode = C.MERGEDB_MUST_EXIST
+	MustNotExist    Mode = C.MERGEDB_MUST_NOT_EXIST
+	ReadOnly        Mode = C.MERGEDB_READ_ONLY // takes no lock and changes no byte
+)
+
+// Style is a compaction style.
+type Style int32
+
+const (
+	Lazy    Style = C.MERGEDB_STYLE_LAZY
+	Cascade Style = C.MERGEDB_STYLE_CASCADE
+)
+
+// Compression is a codec of tables.
+type Compression int32
+
+const (
+	NoCompression Compression = C.MERGEDB_COMPRESSION_NONE
+	Snappy        Compression = C.MERGEDB_COMPRESSION_SNAPPY
+	Zstd          Compression = C.MERGEDB_COMPRESSION_ZSTD
+	LZ4           Compression = C.MERGEDB_COMPRESSION_LZ4
+)
+
+// Options of Open. A field that is zero has its default; include/mergedb/options.h describes each of them.
+type Options struct {
+	Mode                     Mode
+	Style                    Style
+	MemoryBytes              uint64
+	WriteBufferBytes         uint64
+	UpperCompression         Compression
+	BottomCompression        Compression
+	BloomBitsPerKey          int // -1: no filters
+	OpenTablesMax            int
+	BlockBytes               uint64
+	BlobValueBytesMin        int64 // -1: no blob files
+	WriteDelayMax            time.Duration
+	WALSyncInterval          time.Duration // -1: no limit in time
+	FinishCompactionsOnClose bool
+	NoMappedWALBuffer        bool
+}
+
+// DB is an open database. The methods of Keyspace are those of its default keyspace.
+type DB struct {
+	Keyspace
+}
+
+// Open opens the database in the directory path, or creates it. nil options: all defaults.
+func Open(path string, options *Options) (*DB, error) {
+	o := options
+	if o == nil {
+		o = &Options{}
+	}
+	c := C.mergedb_options{
+		struct_size:          C.sizeof_mergedb_options,
+		mode:                 C.int32_t(o.Mode),
+		style:                C.int32_t(o.Style),
+		memory_bytes:         C.uint64_t(o.MemoryBytes),
+		write_buffer_bytes:   C.uint64_t(o.WriteBufferBytes),
+		compression_upper:    C.int32_t(o.UpperCompression),
+		compression_bottom:   C.int32_t(o.BottomCompression),
+		bloom_bits_per_key:   C.int32_t(o.BloomBitsPerKey),
+		open_tables_max:      C.int32_t(o.OpenTablesMax),
+		block_bytes:          C.uint64_t(o.BlockBytes),
+		blob_value_bytes_min: C.int64_t(o.BlobValueBytesMin),
+		write_delay_us_max:   C.uint64_t(max(0, o.WriteDelayMax).Microseconds()),
+		wal_sync_interval_ms: C.int64_t(o.WALSyncInterval.Milliseconds()),
+	}
+	if o.WALSyncInterval < 0 {
+		c.wal_sync_interval_ms = -1
+	}
+	if o.FinishCompactionsOnClose {
+		c.finish_compactions_on_close = C.MERGEDB_YES
+	}
+	if o.NoMappedWALBuffer {
+		c.use_mapped_wal_buffer = C.MERGEDB_NO
+	}
+	name, err := cString(path)
+	if err != nil {
+		return nil, err
+	}
+	defer C.free(unsafe.Pointer(name))
+	db := &DB{}
+	err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_open(name, &c, &db.db, e) })
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Destroy removes the files of a database that no process has open.
+func Destroy(path string) error {
+	name, err := cString(path)
+	if err != nil {
+		return err
+	}
+	defer C.free(unsafe.Pointer(name))
+	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_destroy(name, e) })
+}
+
+// Version is the version of the library.
+func Version() string { return C.GoString(C.mergedb_version()) }
+
+// Close makes the WAL durable, stops background work and releases the directory. It waits for calls that are in
+// progress. End all transactions before. A second call does nothing.
+func (db *DB) Close() error { return closeOnce(db.closeHandle()) }
+
+func (db *DB) closeHandle() error {
+	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_close(db.db, e) })
+}
+
+// Write applies a batch atomically. The batch stays unchanged.
+func (db *DB) Write(batch *Batch, durability ...Durability) error {
+	return batch.write(db.db, durability)
+}
+
+// Flush: everything that was written before is in tables and durable.
+func (db *DB) Flush(ctx context.Context) error {
+	return background(ctx, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_flush(db.db, e) })
+}
+
+// SyncWAL: every write that returned before survives a power loss.
+func (db *DB) SyncWAL() error {
+	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_sync_wal(db.db, e) })
+}
+
+// WaitForCompactions waits until no background work is pending.
+func (db *DB) WaitForCompactions(ctx context.Context) error {
+	return background(ctx, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_wait(db.db, e) })
+}
+
+// CheckIntegrity reads and checks every byte of every live table and blob file. ErrCorruption: the first damage.
+func (db *DB) CheckIntegrity(ctx context.Context) error {
+	return background(ctx, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_check(db.db, e) })
+}
+
+// Property returns a property as text: "mergedb.stats", "mergedb.prometheus", ... (docs/api/cpp.md has the list).
+func (db *DB) Property(name string) (string, error) {
+	c, err := cString(name)
+	if err != nil {
+		return "", err
+	}
+	defer C.free(unsafe.Pointer(c))
+	var text *C.char
+	err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_get_property(db.db, c, &text, e) })
+	if err != nil {
+		return "", err
+	}
+	defer C.mergedb_free(unsafe.Pointer(text))
+	return C.GoString(text), nil
+}
+
+// Metric is a counter or a gauge. docs/METRICS.md lists all of them.
+type Metric struct {
+	Name, Unit, Help string
+	IsGauge          bool
+	Value            uint64
+}
+
+// Metrics returns the present values of all counters and gauges.
+func (db *DB) Metrics() ([]Metric, error) {
+	list := make([]C.mergedb_metric, 512)
+	for {
+		var count C.size_t
+		err := call(func(e *C.mergedb_error) C.mergedb_code {
+			return C.shim_metrics(db.db, &list[0], C.size_t(len(list)), &count, e)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if int(count) <= len(list) {
+			list = list[:count]
+			break
+		}
+		list = make([]C.mergedb_metric, count)
+	}
+	metrics := make([]Metric, len(list))
+	for i, m := range list {
+		metrics[i] = Metric{C.GoString(m.name), C.GoString(m.unit), C.GoString(m.help), m._type == C.MERGEDB_GAUGE, uint64(m.value)}
+	}
+	return metrics, nil
+}
+
+// CheckpointOptions of Checkpoint. nil: hard links where possible, and the copy is verified.
+type CheckpointOptions struct {
+	Copy       bool                             // copy every byte, so that damage to one file does not affect the other database
+	SkipVerify bool                             // do not read the copy back
+	Progress   func(bytesDone, bytesAll uint64) // called from time to time; it must not call into the database
+}
+
+// CheckpointReport says what a checkpoint did.
+type CheckpointReport struct {
+	Files, Linked, Copied, Kept, Bytes, Sequence uint64
+}
+
+type checkpointProgress struct {
+	ctx  context.Context
+	show func(bytesDone, bytesAll uint64)
+}
+
+//export goCheckpointProgress
+func goCheckpointProgress(handle C.uintptr_t, bytesDone, bytesAll C.uint64_t) C.int32_t {
+	progress := cgo.Handle(handle).Value().(*checkpointProgress)
+	if progress.ctx.Err() != nil {
+		return 0
+	}
+	if progress.show != nil {
+		progress.show(uint64(bytesDone), uint64(bytesAll))
+	}
+	return 1
+}
+
+// Checkpoint copies the database into the absent or empty directory target, while it is read and written. If ctx ends,
+// Checkpoint stops and returns its error; the next call with this target continues.
+func (db *DB) Checkpoint(ctx context.Context, target string, options *CheckpointOptions) (CheckpointReport, error) {
+	if options == nil {
+		options = &CheckpointOptions{}
+	}
+	if err := ctx.Err(); err != nil {
+		return CheckpointReport{}, err
+	}
+	name, err := cString(target)
+	if err != nil {
+		return CheckpointReport{}, err
+	}
+	defer C.free(unsafe.Pointer(name))
+	progress := cgo.NewHandle(&checkpointProgress{ctx, options.Progress})
+	defer progress.Delete()
+	var report C.mergedb_checkpoint_report
+	err = call(func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_checkpoint(db.db, name, toC(!options.Copy), toC(!options.SkipVerify), C.uintptr_t(progress), &report, e)
+	})
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return CheckpointReport{uint64(report.files), uint64(report.linked), uint64(report.copied), uint64(report.kept),
+		uint64(report.bytes), uint64(report.sequence)}, err
+}
