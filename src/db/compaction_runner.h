@@ -48,7 +48,7 @@ class CompactionRunner {
   struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
     uint64_t start_nanos = 0;
-    uint64_t id = 0;                // of the job, for events
+    uint64_t id = 0;                                            // of the job, for events
     uint64_t output_bytes = 0;                                  // not released at the end of the last step
     uint64_t output_bytes_max = 0;                              // that it may write until its inputs are released
     uint64_t written_bytes = 0, entries = 0, entries_read = 0;  // at the end of the last step

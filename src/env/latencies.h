@@ -6,7 +6,7 @@
 //
 //   - a call that waited for 50 us or more (thread_waits.h): every one, with weight 1. If the call is not in the sample,
 //     its waits are its latency, without the time that it computed.
-//   - other calls: one of about 64, at random, with weight 64. Iterator::Next and Prev: one of about 1024.
+//   - other calls: one of about 64, at random, with weight 64.
 //   - flushes, compactions, syncs of the WAL and reads of the device: every one.
 //
 // Error: a bucket adds at most 3.2 % (base/histogram.h). The rank of a quantile q of n sampled calls has the standard
