@@ -21,6 +21,8 @@
 // Tests: tests/unit/testing/fault_file_system_test.cc.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>

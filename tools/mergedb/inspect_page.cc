@@ -223,6 +223,8 @@ const char* Explain(picker::CompactionReason reason) {
       return "the runs have no common range of keys: tables only change their run, and nothing is rewritten";
     case picker::CompactionReason::kBlobGarbage: return "blob files hold too much garbage";
     case picker::CompactionReason::kSmallBlobs: return "many small blob files become one";
+    case picker::CompactionReason::kBlobOrder:
+      return "scans read many values one by one; the values come into key order";
   }
   return "";
 }
