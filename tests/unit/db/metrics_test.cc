@@ -182,7 +182,7 @@ TEST_F(MetricsTest, OfAReadOnlyOpenAreTheFirstTable) {
   EXPECT_FALSE(reader->GetProperty("mergedb.writes", &text));
   ASSERT_OK_AND_ASSIGN(const auto histograms, reader->Histograms());
   for (const LatencyHistogram& each : histograms) EXPECT_NE(each.name, "write_latency_nanos");
-  EXPECT_EQ(histograms.size(), 5u);
+  EXPECT_EQ(histograms.size(), 4u);
   EXPECT_THAT(Property(*reader, "prometheus"), Not(HasSubstr("mergedb_writes_total")));
 }
 
