@@ -489,6 +489,21 @@ TEST_P(ErrorsTest, KeepsBlocksOfTheWalBufferThatCannotBeGivenBack) {
   }
 }
 
+// The next open publishes its own state in the file.
+TEST_P(ErrorsTest, ClosesIfTheStateForOthersCannotBeRemoved) {
+  Errors errors(std::get<0>(GetParam()));
+  ASSERT_OK(errors.Open());
+  errors.Work(kCommits / 2);
+  errors.sim().PassTime(2);
+  FaultFileSystem& files = *errors.sim().files;
+  files.AddFault({.op = Op::kRemove, .path_contains = "LIVE", .sticky = true});
+  EXPECT_OK(errors.Close());
+  EXPECT_EQ(files.faults_hit(), 1u);
+  files.ClearFaults();
+  ASSERT_OK(errors.Open());
+  errors.CheckComesBack();
+}
+
 TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   const auto [use_mapping, when] = GetParam();
   const uint64_t seed = SeedOr(3);
