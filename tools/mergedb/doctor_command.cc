@@ -274,8 +274,7 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
                          "Exit code 0 if mergedb is in use, 1 if another engine or no engine is.\n"
                          "\n"
                          "Examples:\n"
-                         "  mergedb doctor -- python3 app.py\n"
-                         "  LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/mergedb mergedb doctor -- python3 app.py\n"
+                         "  mergedb doctor -- env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/mergedb python3 app.py\n"
                          "  mergedb doctor --pid 1234",
                .words_min = 0,
                .words_max = SIZE_MAX,
