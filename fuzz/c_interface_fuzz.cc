@@ -33,6 +33,7 @@ void OpenNowhere(Input* input) {
   std::memcpy(static_cast<void*>(&options), raw.data(), raw.size());
   options.comparator = nullptr;
   options.logger = nullptr;
+  options.listener = nullptr;
   options.merge_operators = nullptr;
   options.merge_operator_count = 0;
   // mergedb reads as many bytes as struct_size says, so it must not exceed the object.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "env/file_reads.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -48,6 +49,16 @@ void EventLog::Write() {
     break;
   }
   is_writing_ = false;
+}
+
+Status EventLog::Remove(FileSystem* files, const std::string& directory) {
+  for (const std::string_view name : {kName, kOldName}) {
+    const std::string path = format::JoinPath(directory, name);
+    const auto beginning = env::ReadBeginning(files, path, 1);
+    if (!beginning && !beginning.error().IsNotFound()) return beginning.error();
+    if (beginning && *beginning == "{") RETURN_IF_ERROR(files->Remove(path));
+  }
+  return {};
 }
 
 // After an error the file is closed, and opened again by the next call.

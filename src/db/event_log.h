@@ -33,6 +33,9 @@ class EventLog {
   static constexpr std::string_view kName = "LOG";
   static constexpr std::string_view kOldName = "LOG.old";
 
+  // Removes the files of events; a LOG of another program stays.
+  static Status Remove(FileSystem* files, const std::string& directory);
+
   EventLog(const Env& env, std::string directory, uint64_t bytes_max)
       : files_(env.file_system), clock_(env.clock), directory_(std::move(directory)), bytes_max_(bytes_max) {}
 

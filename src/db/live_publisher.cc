@@ -84,14 +84,18 @@ void LivePublisher::Update() {
   }
   format::LiveState state = describe_();
   unchanged_ = AddWindow(&state) ? 0 : unchanged_ + 1;
-  period_nanos_ = unchanged_ < kUnchangedBeforePause ? kPeriodNanos : std::min(2 * period_nanos_, kPeriodNanosMax);
+  const bool pauses = unchanged_ >= kUnchangedBeforePause;
+  period_nanos_ = pauses ? std::min(2 * period_nanos_, kPeriodNanosMax) : kPeriodNanos;
+  if (pauses && is_paused_) return;
   state.update = ++update_;
   state.process = process_;
   state.times.opened_unix_micros = opened_unix_micros_;
   state.times.updated_unix_micros = env::WallMicros();
   state.times.updated_boot_nanos = env::BootNanos();
-  state.times.period_nanos = period_nanos_;
-  has_published_ |= Write(state).ok();
+  state.times.period_nanos = pauses ? 0 : period_nanos_;
+  const bool is_written = Write(state).ok();
+  has_published_ |= is_written;
+  is_paused_ = pauses && is_written;
 }
 
 // Fills in the values at the beginning of the window. Returns whether a counter changed since the last update.

@@ -1,7 +1,8 @@
 // Publishes the state of an open database in its file LIVE (format/live_state.h), about once a second, for other
 // processes: mergedb top, why and metrics. Each update opens the file, writes one slot of it and closes it.
 //
-//   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change | when they stay
+//   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change | when they stay: only
+//                                                                           a look, so an idle database writes nothing
 //
 // A counter is published with its value at the beginning of the window, the last ten seconds. So a reader knows rates at
 // once, and the rates of a process that was killed.
@@ -71,6 +72,7 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   uint64_t update_ GUARDED_BY(mutex_);
   uint64_t period_nanos_ GUARDED_BY(mutex_) = kPeriodNanos;
   uint64_t unchanged_ GUARDED_BY(mutex_) = 0;  // updates since a counter changed
+  bool is_paused_ GUARDED_BY(mutex_) = false;  // the file says that no update follows until a counter changes
   format::LiveProcess process_ GUARDED_BY(mutex_);
   std::deque<Sample> samples_ GUARDED_BY(mutex_);  // the first one begins the window
 };

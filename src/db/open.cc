@@ -226,10 +226,7 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;
     RETURN_IF_ERROR(files->Remove(format::JoinPath(path, name)));
   }
-  for (const std::string_view name : {EventLog::kName, EventLog::kOldName}) {
-    Status status = files->Remove(format::JoinPath(path, name));
-    if (!status.ok() && !status.IsNotFound()) return status;
-  }
+  RETURN_IF_ERROR(EventLog::Remove(files, path));
   RETURN_IF_ERROR(files->Remove(current));
   RETURN_IF_ERROR(files->Remove(lock_path));
   (void)files->RemoveDirectory(path);  // fails if the directory holds anything else

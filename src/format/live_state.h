@@ -76,7 +76,7 @@ struct LiveTimes {
   uint64_t opened_unix_micros = 0;   // when the database was opened
   uint64_t updated_unix_micros = 0;  // when this state was published
   uint64_t updated_boot_nanos = 0;   // the same by the clock that counts from boot
-  uint64_t period_nanos = 0;         // the next update follows after about this time
+  uint64_t period_nanos = 0;         // the next update follows after about this time; 0: when a counter changes
   uint64_t window_nanos = 0;         // values "before" are this old
   bool operator==(const LiveTimes&) const = default;
 };

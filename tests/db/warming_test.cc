@@ -48,15 +48,15 @@ class WarmingTest : public ::testing::TestWithParam<size_t> {
 INSTANTIATE_TEST_SUITE_P(TablesAndBlobFiles, WarmingTest, ::testing::Values(0, 64));
 
 TEST_P(WarmingTest, WithoutFreeMemoryTheLimitIsFourTimesMemoryBytes) {
-  Fill(8);
+  Fill(16);
   EXPECT_GT(Warmed(), 0u);
-  EXPECT_LE(Warmed(), 4 * kMebibyte);
+  EXPECT_LE(Warmed(), 8 * kMebibyte) << "with files that compactions have replaced since";
 }
 
 TEST_P(WarmingTest, NewFilesTakeHalfOfTheFreeMemory) {
-  sim_.files->SetFreeMemory(4 * kMebibyte);
-  Fill(8);
-  EXPECT_GT(Warmed(), 4 * kMebibyte);
+  sim_.files->SetFreeMemory(16 * kMebibyte);
+  Fill(16);
+  EXPECT_GT(Warmed(), 9 * kMebibyte);
 }
 
 TEST_P(WarmingTest, AllNewFilesAreReadStepByStepIfTheyFit) {
@@ -69,11 +69,11 @@ TEST_P(WarmingTest, AllNewFilesAreReadStepByStepIfTheyFit) {
 }
 
 TEST_P(WarmingTest, OldFilesTakeNoFreeMemory) {
-  Fill(8);
+  Fill(16);
   sim_.files->SetFreeMemory(1'000 * kMebibyte);
   Open();
   sim_.PassTime(10);
-  EXPECT_LE(Warmed(), 4 * kMebibyte);
+  EXPECT_LE(Warmed(), 8 * kMebibyte);
 }
 
 }  // namespace

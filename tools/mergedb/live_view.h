@@ -21,7 +21,10 @@ class LiveView {
   bool has_ended() const { return liveness_ == env::Liveness::kEnded; }
   uint64_t age_nanos() const { return age_nanos_; }  // of the state
   // The process missed its next update by far.
-  bool is_late() const { return age_nanos_ > state_.times.period_nanos + kLateNanos; }
+  bool is_late() const {
+    const uint64_t period = state_.times.period_nanos;  // 0: no update until a counter changes
+    return period != 0 && age_nanos_ > period + kLateNanos;
+  }
   // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended.
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.

@@ -414,7 +414,7 @@ static void lists_metrics(void) {
   EXPECT_OK(mergedb_sync_wal(db, &error));
   struct seen_metrics histograms = {.count_max = 1000};
   EXPECT_OK(mergedb_histograms(db, see_histogram, &histograms, &error));
-  EXPECT(histograms.count == 9 && histograms.writes >= 1);
+  EXPECT(histograms.count == 8 && histograms.writes >= 1);
   struct seen_metrics one = {.count_max = 1};
   EXPECT_CODE(mergedb_histograms(db, see_histogram, &one, &error), MERGEDB_ABORTED);
   EXPECT(one.count == 1);

@@ -290,7 +290,7 @@ TEST_F(BlobGarbageTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
 TEST_F(BlobGarbageTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const auto files = version_->blob_files().size();
-  tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
+  tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 2, .sticky = true});
   EXPECT_THAT(Run(Clean()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(ShownNow(), before);
