@@ -155,14 +155,26 @@ std::string Map(const InspectPage& page) {
   const KeyScale scale(page.version, page.order);
   std::string out =
       "<h2>The sorted runs over the keys</h2><p>From left to right: the keys in their order, from the smallest to the "
-      "largest; a part with more bytes is wider. From top to bottom: the runs, the newest first. A blue piece is a "
-      "table. "
-      "Where pieces lie above each other, a read of such a key may look into all of them."
-      "<br><span class=key style=\"background:var(--data);margin-left:0\"></span>entries"
+      "largest. From top to bottom: the runs, the newest first. A blue piece goes from the smallest to the largest key "
+      "of "
+      "neighbouring tables. Its width says which keys they span, not how many they hold: the figures above it say "
+      "that. "
+      "Where it is grey, the run has no keys. A read of a key looks from the top down into the runs that are blue "
+      "there, "
+      "until it finds the key; filters spare it most of the others.<br><span class=key "
+      "style=\"background:var(--data);margin-left:0\"></span>entries"
       "<span class=key style=\"background:var(--dead)\"></span>share of tombstones</p>";
+  // Of many runs, the newest and the oldest.
+  constexpr size_t kNewest = 12, kOldest = 12;
   size_t number = 0;
   for (const version::RunPtr& run : runs) {
     ++number;
+    if (number > kNewest && number + kOldest <= runs.size()) {
+      if (number == kNewest + 1)
+        out += "<p class=soft>" + std::to_string(runs.size() - kNewest - kOldest) +
+               " runs between these are not drawn; the table below has them.</p>";
+      continue;
+    }
     const char* const place = runs.size() == 1        ? " (the only one)"
                               : number == 1           ? " (the newest)"
                               : number == runs.size() ? " (the oldest, most data comes to rest here)"
@@ -360,8 +372,8 @@ std::string KeyScale::KeyAt(double place) const {
 }
 
 std::string PrintPage(const InspectPage& page) {
-  return kHead + Summary(page) + Limits(page) + Map(page) + BlobFiles(page) + NextCompactions(page) + RunTable(page) +
-         Explanation() + "<p class=soft>Made by mergedb inspect.</p></body></html>\n";
+  return kHead + Summary(page) + Explanation() + Limits(page) + NextCompactions(page) + Map(page) + BlobFiles(page) +
+         RunTable(page) + "<p class=soft>Made by mergedb inspect.</p></body></html>\n";
 }
 
 }  // namespace mergedb::tool
