@@ -8,7 +8,6 @@ namespace {
 // WHY small at first: a short scan uses no more.
 constexpr size_t kWindowBytesFirst = 8 << 10;
 constexpr size_t kWindowBytesMax = 128 << 10;
-constexpr int kNeighboursOfScan = 1;  // consecutive neighbours before values come from the window
 // Dropped records leave gaps. A scan reads across gaps up to this size.
 constexpr uint64_t kGapBytesMax = 8 << 10;
 
@@ -52,28 +51,23 @@ Result<Scanner::Course*> Scanner::NewCourse(const format::BlobFileMeta& meta) {
   return &courses_[current_];
 }
 
-// True if this record is next to the previous one.
-bool Scanner::Course::IsInSequence(const format::BlobIndex& reference) {
+// True if this record is next to the previous one. Stores the direction.
+bool Scanner::Course::IsNeighbour(const format::BlobIndex& reference) {
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t last_end = last.offset + last.bytes;
   const bool is_after = reference.offset >= last_end && reference.offset - last_end <= kGapBytesMax;
   const bool is_before = reference_end <= last.offset && last.offset - reference_end <= kGapBytesMax;
   const bool is_neighbour = last.bytes > 0 && (is_after || is_before);
   last = reference;
-  if (!is_neighbour) {
-    neighbours = 0;
-    window_bytes = kWindowBytesFirst;
-    return false;
-  }
-  if (is_after != is_forward) neighbours = 0;
+  if (!is_neighbour) window_bytes = kWindowBytesFirst;
   is_forward = is_after;
-  return ++neighbours >= kNeighboursOfScan;
+  return is_neighbour;
 }
 
 Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record) {
-  const bool is_in_sequence = course->IsInSequence(reference);
+  const bool is_neighbour = course->IsNeighbour(reference);
   // A large record is a large read by itself, so it does not use the window.
-  if (!course->Has(reference) && (!is_in_sequence || reference.bytes >= kWindowBytesMax / 4)) {
+  if (!course->Has(reference) && (!is_neighbour || reference.bytes >= kWindowBytesMax / 4)) {
     if (!is_first_ && reference.bytes < kWindowBytesMax / 4) scattered_bytes_ += reference.bytes;
     if (single_.size() < reference.bytes) single_.resize(reference.bytes);
     RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));

@@ -1,7 +1,7 @@
 // Reads the values of one sequence of entries: of a user iterator, or of a compaction that collects blob garbage.
 //
-//  key order     a  b  c  d  e  f            A compaction writes values in key order: from the second neighbour on,
-//  one file      [a][b][c][d][e][f]          values come from larger and larger reads, forward or backward.
+//  key order     a  b  c  d  e  f            A compaction writes values in key order: from the second value on,
+//  one file      [a][b][c][d][e][f]          they come from larger and larger reads, forward or backward.
 //
 //  several       f1:[c][a]  f2:[f][b][e]     Values in several files: each value is a read of its own; the first one
 //  files                                     of a neighbourhood reads its surroundings ahead (env::ReadAround). The
@@ -54,13 +54,12 @@ class Scanner {
     uint64_t used = 0;  // the value of clock_ at the last use
     format::BlobIndex last{};
     bool is_forward = true;
-    int neighbours = 0;         // consecutive records, each next to the previous one
     env::AlignedBuffer window;  // bytes [begin, end) of the file
     uint64_t begin = 0;
     uint64_t end = 0;
     size_t window_bytes = 0;  // size of the next refill, if all windows leave that much
 
-    bool IsInSequence(const format::BlobIndex& reference);
+    bool IsNeighbour(const format::BlobIndex& reference);
     bool Has(const format::BlobIndex& reference) const {
       return reference.offset >= begin && reference.offset + reference.bytes <= end;
     }

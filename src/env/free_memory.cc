@@ -2,21 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string_view>
 
+#include "env/proc_file.h"
+
 namespace mergedb::env {
 namespace {
-
-// The text of a small file; empty if it cannot be read.
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
 
 // The number at the start of the text, after blanks. "max", version 2's word for no limit, is none.
 std::optional<uint64_t> NumberIn(std::string_view text) {
@@ -29,7 +22,7 @@ std::optional<uint64_t> NumberIn(std::string_view text) {
 // A line of /proc/meminfo: "MemFree:        15591424 kB".
 std::optional<uint64_t> FreeOfSystem(const std::string& root) {
   constexpr std::string_view kName = "\nMemFree:";
-  const std::string text = TextOf(root + "/proc/meminfo");
+  const std::string text = ReadProcFile(root + "/proc/meminfo");
   const size_t at = text.find(kName);
   if (at == std::string::npos) return std::nullopt;
   const auto kibibytes = NumberIn(std::string_view(text).substr(at + kName.size()));
@@ -51,7 +44,7 @@ std::optional<std::string> GroupIn(const std::string& lines, std::string_view co
 // path may be the one outside of it.
 uint64_t LeftIn(const std::string& hierarchy, const std::string& group, const char* limit, const char* usage) {
   for (const std::string& folder : {hierarchy + group + "/", hierarchy + "/"}) {
-    const auto most = NumberIn(TextOf(folder + limit)), used = NumberIn(TextOf(folder + usage));
+    const auto most = NumberIn(ReadProcFile(folder + limit)), used = NumberIn(ReadProcFile(folder + usage));
     if (most && used) return *most - std::min(*most, *used);
   }
   return UINT64_MAX;
@@ -61,7 +54,7 @@ uint64_t LeftIn(const std::string& hierarchy, const std::string& group, const ch
 
 uint64_t FreeMemoryBytes(const std::string& root) {
   uint64_t free = FreeOfSystem(root).value_or(0);
-  const std::string groups = TextOf(root + "/proc/self/cgroup");
+  const std::string groups = ReadProcFile(root + "/proc/self/cgroup");
   if (const auto group = GroupIn(groups, "memory")) {
     free = std::min(free,
                     LeftIn(root + "/sys/fs/cgroup/memory", *group, "memory.limit_in_bytes", "memory.usage_in_bytes"));

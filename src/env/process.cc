@@ -1,6 +1,5 @@
 #include "env/process.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,30 +9,20 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "env/posix_status.h"
+#include "env/proc_file.h"
 
 namespace mergedb::env {
 namespace {
 
-// The first bytes of a file of /proc; "" after any failure.
-std::string ReadProc(const std::string& path) {
-  const int fd = RetryOnSignal([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-  if (fd < 0) return "";
-  char bytes[1024];
-  const ssize_t count = RetryOnSignal([&] { return read(fd, bytes, sizeof bytes); });
-  close(fd);
-  return count <= 0 ? "" : std::string(bytes, static_cast<size_t>(count));
-}
-
 std::string BootId() {
-  std::string id = ReadProc("/proc/sys/kernel/random/boot_id");
+  std::string id = ReadProcFile("/proc/sys/kernel/random/boot_id");
   id.erase(std::find(id.begin(), id.end(), '\n'), id.end());
   return id;
 }
 
 // Field 22 of /proc/PID/stat. The name of the program in field 2 may have spaces and parentheses. 0: not known.
 uint64_t StartTicks(uint64_t pid) {
-  const std::string text = ReadProc("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text = ReadProcFile("/proc/" + std::to_string(pid) + "/stat");
   std::string_view rest = text;
   rest.remove_prefix(std::min(rest.size(), rest.rfind(')') + 1));  // the space before field 3 is next
   if (rest.starts_with(" Z") || rest.starts_with(" X")) return 0;  // it has ended, and its parent has not noticed

@@ -44,6 +44,13 @@ constexpr uint64_t kGarbageOverUpper = 3;
 constexpr uint64_t kQuietTables = 8;
 constexpr uint64_t kQuietBytesMin = 256 * kMebibyte;
 
+// Scattered values that scans must have read, for each byte in blob files. A scan gains about as much for each value as
+// the compaction pays for it.
+constexpr uint64_t kScatteredShare = 2;
+// A scan reads ahead in several files at once, so a few files with overlapping keys are good enough.
+constexpr size_t kScatteredFilesMin = 4;
+constexpr size_t kScatteredFilesMax = 256;  // blob::kCompactionScannerLimits
+
 constexpr size_t kSmallFilesMax = 32;
 // Tables that may be rewritten for each small file that goes. So a database has at most one for each MiB of its tables.
 constexpr uint64_t kTableBytesPerSmallFile = kMebibyte;
@@ -85,13 +92,6 @@ uint64_t MovedBytesMax(const PickInput& input) {
   const uint64_t useful = std::max(kQuietTables * input.version.bytes(), kQuietBytesMin);
   return std::max(least, std::min(useful, FreeBytes(input)));
 }
-
-// Scattered values that scans must have read, for each byte in blob files. A scan gains about as much for each value as
-// the compaction pays for it.
-constexpr uint64_t kScatteredShare = 2;
-// A scan reads ahead in several files at once, so a few files with overlapping keys are good enough.
-constexpr size_t kScatteredFilesMin = 4;
-constexpr size_t kScatteredFilesMax = 256;  // blob::kCompactionScannerLimits
 
 bool CollectsBlobs(const PickInput& input) {
   return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });

@@ -138,6 +138,7 @@ class DbIterator final : public InternalAccessIterator {
     const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
     seek();
   }
+
   const kv::Order order_;
   const std::function<void()> on_release_;
   // The members are destroyed last to first: the input reads what the SuperVersion and `keep_` hold.

@@ -40,7 +40,7 @@ struct DbIteratorContext {
   std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move
   BlobValues::OnScattered on_scattered_values = {};
   const kv::ProgramOperators* operators = nullptr;
-  env::Latencies* latencies = nullptr;         // of moves; `keep` keeps it alive; may be null
+  env::Latencies* latencies = nullptr;         // of seeks; `keep` keeps it alive; may be null
   const env::SlowCalls* slow_calls = nullptr;  // of seeks; as `latencies`; null if `latencies` is
   // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
   // the iterator ends at such an error.
