@@ -39,8 +39,8 @@ namespace {
 // MEASURED: docs/decisions/0050-which-garbage.md.
 constexpr uint64_t kGarbageOverUpper = 3;
 
-// Without writes, one collection moves up to this many times the bytes of the tables, and at least 256 MiB, because each
-// collection passes over the tables. A Close loses what an unfinished collection has moved.
+// Without writes, one collection moves up to this many times the bytes of the tables, or 256 MiB if that is more, because
+// each collection passes over the tables. WHY a limit: after a Close in the middle, the moved values are on disk twice.
 constexpr uint64_t kQuietTables = 8;
 constexpr uint64_t kQuietBytesMin = 256 * kMebibyte;
 
