@@ -34,6 +34,8 @@ int mergedb_old_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void
 MERGEDB_OLD(pthread_create);
 int mergedb_old_pthread_join(pthread_t, void**);
 MERGEDB_OLD(pthread_join);
+int mergedb_old_pthread_detach(pthread_t);
+MERGEDB_OLD(pthread_detach);
 int mergedb_old_pthread_once(pthread_once_t*, void (*)());
 MERGEDB_OLD(pthread_once);
 int mergedb_old_pthread_mutex_trylock(pthread_mutex_t*);
@@ -56,6 +58,8 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 int pthread_join(pthread_t thread, void** result) { return mergedb_old_pthread_join(thread, result); }
+
+int pthread_detach(pthread_t thread) noexcept { return mergedb_old_pthread_detach(thread); }
 
 int pthread_once(pthread_once_t* control, void (*run)()) { return mergedb_old_pthread_once(control, run); }
 
