@@ -124,16 +124,24 @@ Status Background::WaitForFlush() {
   });
 }
 
-Status Background::WaitForCompactions(picker::Urgency urgency) {
+Status Background::WaitForCompactions(picker::Urgency urgency, const std::function<void()>& when_flushed) {
   {
     base::Lock lock(mutex_);
     requests_.AddWaiterLocked(urgency);
   }
-  Status status = WaitUntil(Needs::kRemovals, [&] {
+  const auto is_done = [&] {
     if (NeedsNoCompactionLocked(urgency)) return true;
     commits_.WantCommitLocked();
     return false;
+  };
+  const kv::Sequence end = parts_.version_set.immutable_end();
+  Status status = WaitUntil(Needs::kRemovals, [&] {
+    return is_done() || (parts_.version_set.flushed_end() >= end && parts_.version_set.UncommittedWalBytes() == 0);
   });
+  if (status.ok()) {
+    when_flushed();
+    status = WaitUntil(Needs::kRemovals, is_done);
+  }
   base::Lock lock(mutex_);
   requests_.RemoveWaiterLocked(urgency);
   return status;

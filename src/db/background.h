@@ -77,8 +77,9 @@ class Background : private BackgroundScheduler::Host {
   bool WaitForJobEnd() { return scheduler_->WaitForJobEnd(); }
   // Returns when all memtables that are immutable now are flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
-  // Returns when no compaction is needed at this urgency.
-  Status WaitForCompactions(picker::Urgency urgency);
+  // Returns when no compaction is needed at this urgency. Calls `when_flushed` first, while compactions run:
+  // once all memtables that are immutable now are flushed and in the MANIFEST.
+  Status WaitForCompactions(picker::Urgency urgency, const std::function<void()>& when_flushed);
   // Compacts `bounds` of all runs that exist now into the oldest run.
   Status CompactRange(const format::Bounds& bounds);
 

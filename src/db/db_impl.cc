@@ -195,7 +195,8 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
 Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
   RETURN_IF_ERROR(writers_.BeginFlushForRest());
-  RETURN_IF_ERROR(background_->WaitForCompactions(kDrained));
+  // WHY during the compactions, too: this thread has nothing else to do, and the file system takes long.
+  RETURN_IF_ERROR(background_->WaitForCompactions(kDrained, [this] { writers_.GiveBackWal(); }));
   writers_.GiveBackWal();
   return {};
 }
