@@ -55,6 +55,8 @@ constexpr Named kFlags[] = {
     {"style", &Flags::style, "", "mergedb's compaction style: lazy or cascade."},
     {"memory", &Flags::memory, "bytes", "mergedb's memory_bytes; 0: the size of two write buffers and the cache."},
     {"mapped_staging", &Flags::mapped_staging, "", "mergedb's use_mapped_wal_buffer."},
+    {"mmap_read", &Flags::mmap_read, "", "mergedb maps all tables and blob files for reading."},
+    {"keep_space_at_rest", &Flags::keep_space_at_rest, "", "mergedb's keep_space_at_rest."},
     {"min_blob_size", &Flags::min_blob_size, "bytes",
      "Minimum size of a value in a blob file; -1: the default, 0: no blob files."},
     {"distribution", &Flags::distribution, "",

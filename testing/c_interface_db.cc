@@ -319,6 +319,8 @@ mergedb_options ToC(const Options& options) {
   c.write_delay_us_max = options.write_delay_us_max;
   c.finish_compactions_on_close = options.finish_compactions_on_close ? MERGEDB_YES : MERGEDB_NO;
   c.use_mapped_wal_buffer = options.use_mapped_wal_buffer ? MERGEDB_YES : MERGEDB_NO;
+  c.mapped_read_bytes_max = options.mapped_read_bytes_max;
+  c.keep_space_at_rest = options.keep_space_at_rest ? MERGEDB_YES : MERGEDB_NO;
   return c;
 }
 

@@ -21,6 +21,7 @@ constexpr std::array<size_t, 6> kBuffers = {256 * kKiB, kMiB, 3 * kMiB, 4 * kMiB
 constexpr std::array<size_t, 5> kSeparated = {1, 64, 400, 768, 0};
 constexpr std::array<size_t, 4> kBlocks = {256, 1000, 4096, 64 * kKiB};
 constexpr std::array<size_t, 3> kTables = {16, 17, 1000};
+constexpr std::array<uint64_t, 4> kMappedReads = {0, 0, 100'000, UINT64_MAX};
 // WHY at least 128: the test itself, its pipes and the C library use up to a quarter of that.
 constexpr std::array<uint64_t, 3> kDescriptors = {0, 128, 256};
 
@@ -60,6 +61,7 @@ Geometry DrawGeometry(uint64_t seed, const GeometryLimits& limits) {
   geometry.bloom_bits = random.OneIn(3) ? 0 : 10;
   geometry.compression = {static_cast<Compression>(random.Uniform(4)), static_cast<Compression>(random.Uniform(4))};
   geometry.finish_compactions_on_close = random.OneIn(4);
+  geometry.mapped_read_bytes_max = OneOf(kMappedReads, random);
   return geometry;
 }
 
@@ -75,11 +77,13 @@ std::string Print(const Geometry& g) {
   char text[300];
   std::snprintf(
       text, sizeof text,
-      "%s,%s,buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d",
+      "%s,%s,buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d,"
+      "reads=%llu",
       g.style == Style::kLazy ? "lazy" : "cascade", g.use_mapping ? "mapped" : "written", g.write_buffer_bytes,
       g.memory_bytes, g.block_bytes, g.blob_value_bytes_min, g.open_tables_max,
       static_cast<unsigned long long>(g.descriptors_max), g.bloom_bits, static_cast<int>(g.compression.upper),
-      static_cast<int>(g.compression.bottom), g.finish_compactions_on_close ? 1 : 0);
+      static_cast<int>(g.compression.bottom), g.finish_compactions_on_close ? 1 : 0,
+      static_cast<unsigned long long>(g.mapped_read_bytes_max));
   return text;
 }
 
@@ -87,20 +91,22 @@ std::optional<Geometry> ParseGeometry(std::string_view text) {
   Geometry g;
   char style[16] = "", staging[16] = "";
   unsigned long long descriptors = 0;
+  unsigned long long reads = 0;
   int upper = 0, bottom = 0, finish = 0;
   const std::string copy(text);
   const int fields =
       std::sscanf(copy.c_str(),
                   "%15[a-z],%15[a-z],buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,"
-                  "codecs=%d/%d,finish=%d",
+                  "codecs=%d/%d,finish=%d,reads=%llu",
                   style, staging, &g.write_buffer_bytes, &g.memory_bytes, &g.block_bytes, &g.blob_value_bytes_min,
-                  &g.open_tables_max, &descriptors, &g.bloom_bits, &upper, &bottom, &finish);
-  if (fields != 12) return std::nullopt;
+                  &g.open_tables_max, &descriptors, &g.bloom_bits, &upper, &bottom, &finish, &reads);
+  if (fields != 13) return std::nullopt;
   g.style = std::string_view(style) == "lazy" ? Style::kLazy : Style::kCascade;
   g.use_mapping = std::string_view(staging) == "mapped";
   g.descriptors_max = descriptors;
   g.compression = {static_cast<Compression>(upper), static_cast<Compression>(bottom)};
   g.finish_compactions_on_close = finish != 0;
+  g.mapped_read_bytes_max = reads;
   return Print(g) == text ? std::optional(g) : std::nullopt;
 }
 
@@ -117,6 +123,7 @@ void Choose(const Geometry& geometry, Options* options) {
   options->bloom_bits_per_key = geometry.bloom_bits;
   options->compression = geometry.compression;
   options->finish_compactions_on_close = geometry.finish_compactions_on_close;
+  options->mapped_read_bytes_max = geometry.mapped_read_bytes_max;
 }
 
 void LimitDescriptors(const Geometry& geometry) {

@@ -34,6 +34,7 @@ struct Geometry {
   int bloom_bits = 10;
   CompressionByTier compression = {Compression::kNone, Compression::kNone};
   bool finish_compactions_on_close = false;
+  uint64_t mapped_read_bytes_max = 0;
   friend bool operator==(const Geometry& a, const Geometry& b);
 };
 
@@ -48,7 +49,7 @@ Geometry DrawGeometry(uint64_t seed, const GeometryLimits& limits = {});
 // The geometry of the variable MERGEDB_GEOMETRY if it is set, to replay a failure; else drawn from the seed.
 Geometry GeometryFor(uint64_t seed, const GeometryLimits& limits = {});
 
-// "lazy,mapped,buffer=65536,memory=131072,block=4096,values=64,tables=16,descriptors=0,bloom=10,codecs=0/0,finish=0"
+// "lazy,mapped,buffer=65536,memory=131072,block=4096,values=64,tables=16,descriptors=0,bloom=10,codecs=0/0,finish=0,reads=0"
 std::string Print(const Geometry& geometry);
 // Returns nullopt if Print cannot have written the text.
 std::optional<Geometry> ParseGeometry(std::string_view text);

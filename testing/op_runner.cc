@@ -576,6 +576,8 @@ void OpRunner::ReadOnly(const Op&) {
 void OpRunner::ReadBeside(const Op& op) {
   if (has_unlogged_) Flush(op);
   if (failed()) return;
+  // The threads of the writer may remove a table that the reader needs (docs/PROMISES.md, read-only opens).
+  if (set_.place != Place::kSimulated) MustBeOk(db_->WaitForCompaction(), "WaitForCompaction");
   auto writer = std::move(db_);
   Open(OpenMode::kReadOnly);
   if (!failed()) CheckWhole({nullptr, model_.commits()});

@@ -132,6 +132,13 @@ const std::vector<OptionSet>& RealOptionSets() {
        .finish_compactions_on_close = true,
        .place = Place::kRealFiles},
       {.name = "RealFilesCaseFolding", .block_bytes = 256, .comparator = &kCaseFolding, .place = Place::kRealFiles},
+      {.name = "RealFilesMappedReads", .place = Place::kRealFiles, .mapped_read_bytes_max = UINT64_MAX},
+      {.name = "RealFilesSomeMappedReads",
+       .style = kCascade,
+       .block_bytes = 512,
+       .compression = {kLz4, kRaw},
+       .place = Place::kRealFiles,
+       .mapped_read_bytes_max = 200'000},
       {.name = "CInterface", .place = Place::kCInterface},
       {.name = "CInterfaceCascadeReverse",
        .style = kCascade,
@@ -158,7 +165,8 @@ OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn) {
           .finish_compactions_on_close = geometry.finish_compactions_on_close,
           .comparator = comparators[turn % std::size(comparators)],
           .parallelism = 1 + static_cast<int>(turn % 3),
-          .blob_value_bytes_min = geometry.blob_value_bytes_min};
+          .blob_value_bytes_min = geometry.blob_value_bytes_min,
+          .mapped_read_bytes_max = geometry.mapped_read_bytes_max};
 }
 
 std::optional<OptionSet> FindOptionSet(std::string_view name) {
@@ -176,6 +184,7 @@ std::optional<OptionSet> FindOptionSet(std::string_view name) {
 void Choose(const OptionSet& set, Options* options) {
   options->style = set.style;
   options->blob_value_bytes_min = set.blob_value_bytes_min;
+  options->mapped_read_bytes_max = set.mapped_read_bytes_max;
   options->use_mapped_wal_buffer = set.use_mapping;
   options->bloom_bits_per_key = set.bloom_bits;
   options->block_bytes = set.block_bytes;

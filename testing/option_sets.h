@@ -33,6 +33,7 @@ struct OptionSet {
   int parallelism = 2;
   Place place = Place::kSimulated;
   size_t blob_value_bytes_min = 64;
+  uint64_t mapped_read_bytes_max = 0;
 };
 
 const std::vector<OptionSet>& SimulatedOptionSets();  // all in a SimulatedEnv

@@ -84,6 +84,7 @@ type Options struct {
 	WALSyncInterval          time.Duration // -1: no limit in time
 	FinishCompactionsOnClose bool
 	NoMappedWALBuffer        bool
+	MappedReadBytesMax       uint64
 }
 
 // DB is an open database. The methods of Keyspace are those of its default keyspace.
@@ -111,6 +112,8 @@ func Open(path string, options *Options) (*DB, error) {
 		blob_value_bytes_min: C.int64_t(o.BlobValueBytesMin),
 		write_delay_us_max:   C.uint64_t(max(0, o.WriteDelayMax).Microseconds()),
 		wal_sync_interval_ms: C.int64_t(o.WALSyncInterval.Milliseconds()),
+
+		mapped_read_bytes_max: C.uint64_t(o.MappedReadBytesMax),
 	}
 	if o.WALSyncInterval < 0 {
 		c.wal_sync_interval_ms = -1

@@ -132,7 +132,8 @@ func TestOpenModesAndErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	_, err := Open(path, &Options{Mode: MustExist})
 	wants(t, err, ErrNotFound)
-	db, err := Open(path, &Options{MemoryBytes: 8 << 20, BottomCompression: Zstd, BloomBitsPerKey: -1, WALSyncInterval: -1})
+	db, err := Open(path, &Options{MemoryBytes: 8 << 20, BottomCompression: Zstd, BloomBitsPerKey: -1, WALSyncInterval: -1,
+		MappedReadBytesMax: 1 << 20})
 	must(t, err)
 	must(t, db.Put([]byte("a"), []byte("1")))
 	_, err = Open(path, nil)

@@ -253,6 +253,9 @@ typedef struct mergedb_options {
   const mergedb_event_listener* listener; /* NULL: no listener */
   uint64_t log_bytes_max;                 /* of the files LOG and LOG.old; default: no LOG */
   uint64_t slow_call_us;                  /* calls that take so long become events; default: none */
+  uint64_t mapped_read_bytes_max;         /* bytes of tables and blob files that are mapped; default: none */
+  int32_t keep_space_at_rest;             /* MERGEDB_YES: WAL space and recycled files stay allocated at rest */
+  int32_t reserved;                       /* 0 */
 } mergedb_options;
 
 typedef struct mergedb_write_options {

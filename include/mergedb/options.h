@@ -76,6 +76,15 @@ struct Options {
   // to half of RLIMIT_NOFILE.
   size_t open_tables_max = 1000;
 
+  // Tables and blob files are mapped into memory and read in place, as long as the mapped files of this database have at
+  // most this many bytes together; others are read by system calls. 0: no file is mapped. A mapped block that the page
+  // cache holds is read without a system call or a copy, and uses no block cache. What this gives up: an I/O error of
+  // the disk kills the process (SIGBUS), and a block is verified when it is read first, but not when the kernel drops
+  // its page and reads it again. A number above half of the machine's memory (or of its control group) means that half.
+  // Not used under OpenMode::kReadOnly.
+  // docs/decisions/0060-mapped-reads.md has measurements.
+  uint64_t mapped_read_bytes_max = 0;
+
   // The maximum delay of a put, in microseconds, while the disk keeps up with the writes. If the disk cannot
   // keep up, a put waits for space without a time limit; it fails only with an error of the disk. At most one hour.
   uint64_t write_delay_us_max = 10'000;
@@ -83,6 +92,12 @@ struct Options {
   // false: Close stops running compactions at their next step; they start again after the next open. true:
   // Close waits for them.
   bool finish_compactions_on_close = false;
+
+  // true: the WAL segments, the blocks of the WAL buffer and the recycled files that a busy database reuses stay allocated
+  // when it is at rest, and the recycled files also after Close. For benchmarks of the steady state; the directory is
+  // then larger by the bound of the writing database (docs/PROMISES.md). false: WaitForCompaction, five seconds without
+  // writes, and Close give this space back.
+  bool keep_space_at_rest = false;
 
   // true: records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system
   // call. false: one write per commit group. Both survive kill -9. A mapped file has risks on a bad disk:

@@ -96,7 +96,7 @@ bool FillNumbers(const jlong* n, mergedb_options* options) {
   for (int i : {0, 1, 4, 5, 6, 7, 10, 11}) {
     if (!fits(n[i])) return false;
   }
-  for (int i : {2, 3, 8, 9}) {
+  for (int i : {2, 3, 8, 9, 14}) {
     if (n[i] < 0) return false;
   }
   options->mode = static_cast<int32_t>(n[0]);
@@ -113,6 +113,7 @@ bool FillNumbers(const jlong* n, mergedb_options* options) {
   options->use_mapped_wal_buffer = static_cast<int32_t>(n[11]);
   options->blob_value_bytes_min = n[12];
   options->wal_sync_interval_ms = n[13];
+  options->mapped_read_bytes_max = static_cast<uint64_t>(n[14]);
   return true;
 }
 

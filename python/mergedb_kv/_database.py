@@ -399,8 +399,8 @@ def open(path: PathLike, **options: Any) -> Database:
 
     Options: mode, durability (of writes that name none), style, memory_bytes, write_buffer_bytes, compression,
     bottom_compression, bloom_bits_per_key, open_tables_max, block_bytes, write_delay_us_max,
-    finish_compactions_on_close, use_mapped_wal_buffer, blob_value_bytes_min, wal_sync_interval_ms, comparator and
-    comparator_name. The header include/mergedb/options.h describes them.
+    finish_compactions_on_close, use_mapped_wal_buffer, blob_value_bytes_min, wal_sync_interval_ms,
+    mapped_read_bytes_max, comparator and comparator_name. The header include/mergedb/options.h describes them.
     """
     return Database(path, **options)
 

@@ -65,6 +65,7 @@ def numbers(
     use_mapped_wal_buffer: bool = True,
     blob_value_bytes_min: Optional[int] = None,
     wal_sync_interval_ms: Optional[int] = None,
+    mapped_read_bytes_max: Optional[int] = None,
 ) -> dict[str, int]:
     """Returns the fields of mergedb_options. A field that is absent has the engine's default."""
     fields: dict[str, Optional[int]] = {
@@ -77,6 +78,7 @@ def numbers(
         "open_tables_max": open_tables_max,
         "block_bytes": block_bytes,
         "write_delay_us_max": write_delay_us_max,
+        "mapped_read_bytes_max": mapped_read_bytes_max,
         "finish_compactions_on_close": 1 if finish_compactions_on_close else None,
         "use_mapped_wal_buffer": None if use_mapped_wal_buffer else -1,
         # The C interface has -1 for "none", since its 0 is the default.

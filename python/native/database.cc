@@ -81,6 +81,7 @@ constexpr NumberOption kNumberOptions[] = {
     MERGEDB_NUMBER(use_mapped_wal_buffer),
     MERGEDB_NUMBER(blob_value_bytes_min),
     MERGEDB_NUMBER(wal_sync_interval_ms),
+    MERGEDB_NUMBER(mapped_read_bytes_max),
 };
 #undef MERGEDB_NUMBER
 

@@ -153,6 +153,7 @@ class OpenTest(DatabaseCase):
             bloom_bits_per_key=0,
             blob_value_bytes_min=0,
             wal_sync_interval_ms=0,
+            mapped_read_bytes_max=1 << 20,
             use_mapped_wal_buffer=False,
             durability=mergedb_kv.Durability.SYNCED,
         ) as db:

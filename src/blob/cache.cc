@@ -7,7 +7,7 @@ namespace mergedb::blob {
 Result<std::shared_ptr<Reader>> Cache::Open(const format::BlobFileMeta& meta) {
   return files_.FindOrOpen(kv::ToInt(meta.number), [&] {
     return base::NeverNotFound("blob file", Reader::Open(file_system_, format::BlobFilePath(directory_, meta.number),
-                                                         meta, order_, blocks_, latencies_));
+                                                         meta, order_, blocks_, latencies_, memory_));
   });
 }
 

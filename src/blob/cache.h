@@ -17,14 +17,15 @@ namespace mergedb::blob {
 
 class Cache {
  public:
-  // `blocks` may be null: values are not cached. `latencies` as in Reader::Open. At most `files_max` files are open.
+  // `blocks` may be null: values are not cached. `latencies` and `memory` as in Reader::Open. At most `files_max` files are open.
   Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
-        size_t files_max, env::Latencies* latencies = nullptr)
+        size_t files_max, env::Latencies* latencies = nullptr, env::FileMemory* memory = nullptr)
       : file_system_(file_system),
         directory_(std::move(directory)),
         order_(order),
         blocks_(blocks),
         latencies_(latencies),
+        memory_(memory),
         files_(files_max) {}
 
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
@@ -39,6 +40,7 @@ class Cache {
   const kv::Order order_;
   base::BlockCache* const blocks_;
   env::Latencies* const latencies_;
+  env::FileMemory* const memory_;
 
   base::OpenFiles<Reader> files_;                              // has its own locks
   const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member, so it is destroyed first

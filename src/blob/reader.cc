@@ -38,11 +38,13 @@ Result<BlockCache::Pin> Decompressed(const format::BlobRecord& record) {
 
 Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
                                              const format::BlobFileMeta& meta, const kv::Order& order,
-                                             base::BlockCache* cache, env::Latencies* latencies) {
+                                             base::BlockCache* cache, env::Latencies* latencies,
+                                             env::FileMemory* memory) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache, latencies));
   RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
-  reader->around_ = env::ReadAround(meta.record_bytes);
+  reader->around_ = memory == nullptr ? env::ReadAround(meta.record_bytes) : memory->Around(meta.record_bytes);
+  if (memory != nullptr) { ASSIGN_OR_RETURN(reader->mapping_, memory->Map(reader->file_.get(), meta.record_bytes)); }
   return reader;
 }
 
@@ -132,11 +134,34 @@ Status Reader::OpenValue(std::string_view record, const format::BlobIndex& refer
   return {};
 }
 
+std::string_view Reader::InPlace(uint64_t offset, size_t bytes) const {
+  if (mapping_ == nullptr) return {};
+  around_.Before(file_.get(), offset);
+  return {mapping_->data() + offset, bytes};
+}
+
+// False: the file is not mapped, or the value is compressed.
+bool Reader::FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
+                         Found* found, Status* status) const {
+  const std::string_view stored = InPlace(reference.offset, reference.bytes);
+  if (stored.empty()) return false;
+  format::BlobRecord record;
+  const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
+  *status = format::OpenRecord(stored, place, false, &record);
+  if (status->ok() && record.codec != Compression::kNone) return false;
+  if (status->ok() && control.verify_checksums) *status = format::OpenRecord(stored, place, true, &record);
+  if (status->ok()) *status = CheckKey(key, record.key);
+  found->value = record.stored;
+  *status = At(reference.offset, *status);
+  return true;
+}
+
 // A cached value was verified when it entered the cache. The key is compared again, since another blob index
 // may lead to this record.
 Status Reader::Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                    Found* found) const {
   RETURN_IF_ERROR(CheckBlobIndex(reference));
+  if (Status status; FindInPlace(reference, key, control, found, &status)) return status;
   if (cache_ != nullptr) {
     found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
     if (PerfContext* const perf = base::thread_perf) [[unlikely]]

@@ -8,8 +8,8 @@
 //  CheckBlobIndex, ReadAt, OpenValue
 //                 the steps of Get, for callers with memory of their own: blob::Scanner and repair
 //
-// WHY read and not mapped: a mapping saves a system call for a value in the page cache, but an I/O error on a
-// mapped page kills the process, and damage to a file on disk must be an error here.
+// A file may be mapped (`memory`). Then a value that is not compressed is read in place, and verified at each read: the
+// bits that a table has for its verified blocks would be one for each value here.
 // THREADS: constant once open; any thread.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "env/file_memory.h"
 #include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/blob_file.h"
@@ -33,7 +34,7 @@ struct ReadControl {
   bool fill_cache = true;
 };
 
-// `pin` keeps `value` alive.
+// `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and valid as long as the Reader.
 struct Found {
   std::string_view value;
   base::BlockCache::Pin pin;
@@ -42,10 +43,12 @@ struct Found {
 class Reader {
  public:
   // Reads the footer and checks it against `meta`. `order` decides whether two keys are equal. `cache` may be null.
-  // `latencies`: of reads by Get; outlives the reader; may be null.
+  // `latencies`: of reads by Get; outlives the reader; may be null. `memory`: maps the file and reads around cold
+  // values if this allows it; null: the file is not mapped.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               const format::BlobFileMeta& meta, const kv::Order& order,
-                                              base::BlockCache* cache, env::Latencies* latencies = nullptr);
+                                              base::BlockCache* cache, env::Latencies* latencies = nullptr,
+                                              env::FileMemory* memory = nullptr);
 
   // As Open, for a file that may be damaged: without a check of the footer. `meta.record_bytes` is cut to the
   // file's size. Values are not cached.
@@ -60,6 +63,8 @@ class Reader {
   // then read bytes [offset, offset + bytes) of the file into `out` (`reads_around`: tell the system to read
   // the surroundings, too):
   Status ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const;
+  // or look at them in place (an empty view: the file is not mapped);
+  std::string_view InPlace(uint64_t offset, size_t bytes) const;
   // then take the value out of a stored record; `room` holds a value that is decompressed:
   Status OpenValue(std::string_view record, const format::BlobIndex& reference, std::string_view key, bool verify,
                    std::string* room, std::string_view* value) const;
@@ -74,6 +79,8 @@ class Reader {
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache, env::Latencies* latencies);
   Status CheckKey(std::string_view expected, std::string_view found) const;
+  bool FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found,
+                   Status* status) const;
   Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
   Status CheckFooter() const;
   Status CheckRecords() const;
@@ -86,7 +93,9 @@ class Reader {
   const kv::Order order_;
   base::BlockCache* const cache_;
   env::Latencies* const latencies_;
-  env::ReadAround around_;  // constant after Open
+  // Constant after Open.
+  env::ReadAround around_;
+  std::unique_ptr<ReadMapping> mapping_;  // of all records; null: the file is not mapped
 };
 
 }  // namespace mergedb::blob

@@ -65,10 +65,12 @@ bool Scanner::Course::IsNeighbour(const format::BlobIndex& reference) {
 }
 
 Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record) {
-  const bool is_neighbour = course->IsNeighbour(reference);
+  const bool is_neighbour = course->IsNeighbour(reference), is_large = reference.bytes >= kWindowBytesMax / 4;
+  if (!course->Has(reference) && !is_neighbour && !is_first_ && !is_large) scattered_bytes_ += reference.bytes;
+  if (limits_.reads_in_place) *record = course->reader->InPlace(reference.offset, reference.bytes);
+  if (!record->empty()) return {};
   // A large record is a large read by itself, so it does not use the window.
-  if (!course->Has(reference) && (!is_neighbour || reference.bytes >= kWindowBytesMax / 4)) {
-    if (!is_first_ && reference.bytes < kWindowBytesMax / 4) scattered_bytes_ += reference.bytes;
+  if (!course->Has(reference) && (!is_neighbour || is_large)) {
     if (single_.size() < reference.bytes) single_.resize(reference.bytes);
     RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
     *record = std::string_view(single_).substr(0, reference.bytes);

@@ -9,7 +9,8 @@
 //
 // A scan may alternate between files if each of them is in key order, as flushes and compactions write them: the
 // read-ahead is kept by file, for the files that were used last.
-// Scans bypass the block cache, where they would evict values that are read again.
+// Scans bypass the block cache, where they would evict values that are read again. Values of mapped files are read in
+// place.
 // THREADS: one at a time.
 #pragma once
 
@@ -29,9 +30,12 @@ namespace mergedb::blob {
 struct ScannerLimits {
   size_t files_max = 64;
   size_t window_bytes = size_t{2} << 20;  // about; of all files
+  bool reads_in_place = true;             // values of mapped files
 };
-// For compactions. WHY more: a database has few of them at a time.
-inline constexpr ScannerLimits kCompactionScannerLimits{.files_max = 256, .window_bytes = size_t{8} << 20};
+// For compactions. WHY more: a database has few of them at a time. WHY not in place: an error of the disk is then a
+// failed compaction, and does not kill the process.
+inline constexpr ScannerLimits kCompactionScannerLimits{
+    .files_max = 256, .window_bytes = size_t{8} << 20, .reads_in_place = false};
 
 class Scanner {
  public:

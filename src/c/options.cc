@@ -140,6 +140,7 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
   if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
   options->log_bytes_max = c.log_bytes_max;
   options->slow_call_us = c.slow_call_us;
+  options->mapped_read_bytes_max = c.mapped_read_bytes_max;
   return Status::Ok();
 }
 
@@ -268,6 +269,9 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
                              &options->finish_compactions_on_close));
   RETURN_IF_ERROR(
       DecodeFlag("mergedb_options", "use_mapped_wal_buffer", c.use_mapped_wal_buffer, &options->use_mapped_wal_buffer));
+  RETURN_IF_ERROR(
+      DecodeFlag("mergedb_options", "keep_space_at_rest", c.keep_space_at_rest, &options->keep_space_at_rest));
+  if (c.reserved != 0) return BadField("mergedb_options", "reserved", c.reserved, "0");
   mergedb_logger logger = {};
   RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // WHY first: its error must come before anything is borrowed
   mergedb_event_listener listener = {};

@@ -1,5 +1,6 @@
 #include "db/background.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "read/next_step.h"
@@ -88,6 +89,18 @@ void Background::NoteScatteredValues(uint64_t bytes) {
   inputs_.AddScattered(bytes);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   if (!picker::NeedsBlobOrder(inputs_.For(*super_version->version, {}, picker::Urgency::kWriting))) return;
+  base::Lock lock(mutex_);
+  if (scheduler_->IsStoppingLocked()) return;
+  inputs_.NoteChange();
+  scheduler_->ScheduleLocked();
+}
+
+void Background::NoteRunVisits(uint64_t visits) {
+  const uint64_t before = counters_.extra_run_visits.fetch_add(visits, std::memory_order_relaxed);
+  const uint64_t price_of_all = picker::RunVisitsFor(parts_.version_set.Current()->version->bytes());
+  inputs_.AddRunVisits(visits, std::max(price_of_all, picker::kRunVisitsMin));
+  // WHY now and then: a pick costs more than a few visits.
+  if (before / picker::kRunVisitsMin == (before + visits) / picker::kRunVisitsMin) return;
   base::Lock lock(mutex_);
   if (scheduler_->IsStoppingLocked()) return;
   inputs_.NoteChange();

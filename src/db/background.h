@@ -60,6 +60,8 @@ class Background : private BackgroundScheduler::Host {
   void RequestScanCompaction(format::Bounds bounds, uint64_t entries);
   // Scans read `bytes` of values one by one, because the values are not in key order. THREADS: any.
   void NoteScatteredValues(uint64_t bytes);
+  // Seeks visited `visits` runs beside the first one.
+  void NoteRunVisits(uint64_t visits);
   // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
   bool switch_is_wanted() const { return switch_is_wanted_.load(std::memory_order_relaxed); }
   void SwitchIsConsidered() { switch_is_wanted_.store(false, std::memory_order_relaxed); }

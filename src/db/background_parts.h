@@ -72,6 +72,7 @@ struct BackgroundCounters {
       compaction_entries_in{0}, compaction_entries_out{0}, compaction_nanos{0};
   std::atomic<uint64_t> blob_bytes_moved{0};
   std::atomic<uint64_t> files_removed{0}, tombstone_scan_compactions{0};
+  std::atomic<uint64_t> extra_run_visits{0}, read_compactions{0};
   std::atomic<uint64_t> scattered_value_bytes{0}, blob_order_compactions{0}, warmed_bytes{0};
   std::atomic<uint64_t> tombstone_scans{0}, tombstone_scan_entries{0};
   std::atomic<uint64_t> runs_max{0}, compactions_at_once_max{0};

@@ -52,7 +52,7 @@ class Checkpointer {
                  .order = store_.order,
                  .bloom_bits_per_key = store_.order.is_bytewise() ? store_.options.bloom_bits_per_key : 0,
                  .block_bytes = store_.options.block_bytes,
-                 .keeps_keys_whole = store_.supplies.maps_tables,
+                 .keeps_keys_whole = store_.supplies.keeps_keys_whole,
                  .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
                  .entropy = store_.options.env.entropy,
                  .track = [](const format::FileMetaPtr& meta) { return meta; },

@@ -97,6 +97,10 @@ void CompactionRunner::Pick() {
     TellBegin(*running, input);
   }
 
+  if (is_added && running->job->pick().reason == picker::CompactionReason::kReads) {
+    inputs_.SpendRunVisits(picker::RunVisitsFor(running->job->pick().input_bytes));
+    counters_.read_compactions.fetch_add(1, std::memory_order_relaxed);
+  }
   const bool orders_blobs = is_added && running->job->pick().reason == picker::CompactionReason::kBlobOrder;
   if (picker::NeedsBlobOrder(input) && (!pick || orders_blobs)) inputs_.ResetScattered();
   if (orders_blobs) counters_.blob_order_compactions.fetch_add(1, std::memory_order_relaxed);

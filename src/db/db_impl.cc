@@ -216,7 +216,8 @@ Status DbImpl::Close() noexcept {
   Status unlogged = writers_.FlushForClose();
   background_->Stop(store_->options.finish_compactions_on_close);
   Status status = epochs_.Finish();
-  (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
+  if (!store_->options.keep_space_at_rest)
+    (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
   epochs_.wal().Stop();
   store_->events.StopLog();
   file_lock_ = nullptr;

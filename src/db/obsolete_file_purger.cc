@@ -109,8 +109,9 @@ uint64_t ObsoleteFilePurger::ExcessBytesLocked() const {
 
 uint64_t ObsoleteFilePurger::RecycledBytesMaxLocked(picker::Urgency urgency) const {
   if (scheduler_.DiskIsFullLocked()) return 0;
+  const picker::Urgency bound = parts_.options.keep_space_at_rest ? picker::Urgency::kWriting : urgency;
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
-  return controller_.RecycledBytesMax(urgency, on_disk - std::min(on_disk, parts_.recycled_files.bytes()));
+  return controller_.RecycledBytesMax(bound, on_disk - std::min(on_disk, parts_.recycled_files.bytes()));
 }
 
 }  // namespace mergedb::db

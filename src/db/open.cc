@@ -18,6 +18,25 @@
 namespace mergedb::db {
 namespace {
 
+// Iterators may outlive the database.
+class ReadsToBackground final : public read::ReadObserver {
+ public:
+  explicit ReadsToBackground(std::weak_ptr<Background> background) : background_(std::move(background)) {}
+  void NoteTombstoneScan(iterator::TombstoneScan scan) override {
+    if (const auto alive = background_.lock())
+      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
+  }
+  void NoteScatteredValues(uint64_t bytes) override {
+    if (const auto alive = background_.lock()) alive->NoteScatteredValues(bytes);
+  }
+  void NoteRunVisits(uint64_t visits) override {
+    if (const auto alive = background_.lock()) alive->NoteRunVisits(visits);
+  }
+
+ private:
+  const std::weak_ptr<Background> background_;
+};
+
 Status PrepareDirectory(FileSystem* files, const std::string& path, bool may_create) {
   if (may_create) return files->CreateDirectory(path);
   ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
@@ -184,14 +203,7 @@ void DbImpl::StartBackground() noexcept {
                         .make_standby = [this] { writers_.MakeStandby(); },
                         .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
   writers_.SetBackground(*background_);
-  // Iterators may outlive the database.
-  reader_.SetOnTombstoneScan([background = std::weak_ptr(background_)](iterator::TombstoneScan scan) {
-    if (const auto alive = background.lock())
-      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
-  });
-  reader_.SetOnScatteredValues([background = std::weak_ptr(background_)](uint64_t bytes) {
-    if (const auto alive = background.lock()) alive->NoteScatteredValues(bytes);
-  });
+  store_->read_observer = std::make_unique<ReadsToBackground>(background_);
   background_->Nudge();
   live_ = std::make_shared<LivePublisher>(store_->options.env, store_->directory,
                                           [this] { return DescribeLive(Sources()); });

@@ -1,5 +1,7 @@
 #include "db/pick_inputs.h"
 
+#include <algorithm>
+
 namespace mergedb::db {
 
 picker::PickInput PickInputs::For(const version::Version& version, std::span<const picker::RunningCompaction> running,
@@ -12,6 +14,7 @@ picker::PickInput PickInputs::For(const version::Version& version, std::span<con
           .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
           .live_bytes_known = live_sample_.BytesAtLeast(),
           .scattered_bytes = scattered_bytes_.load(std::memory_order_relaxed),
+          .extra_run_visits = run_visits_.load(std::memory_order_relaxed),
           .order = order_,
           .oldest_snapshot = OldestSnapshot()};
 }
@@ -19,6 +22,16 @@ picker::PickInput PickInputs::For(const version::Version& version, std::span<con
 kv::Sequence PickInputs::OldestSnapshot() const {
   const Snapshots::Oldest oldest = snapshots_.oldest();
   return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
+}
+
+void PickInputs::AddRunVisits(uint64_t visits, uint64_t visits_max) {
+  const uint64_t before = run_visits_.fetch_add(visits, std::memory_order_relaxed);
+  if (before + visits > visits_max) run_visits_.store(visits_max, std::memory_order_relaxed);
+}
+
+void PickInputs::SpendRunVisits(uint64_t visits) {
+  const uint64_t before = run_visits_.load(std::memory_order_relaxed);
+  run_visits_.store(before - std::min(before, visits), std::memory_order_relaxed);
 }
 
 // No sample if bottommost tables use another codec: a full compaction may then leave fewer bytes than the flushed

@@ -34,6 +34,11 @@ class PickInputs {
   // A compaction for them begins, or none can help.
   void ResetScattered() { scattered_bytes_.store(0, std::memory_order_relaxed); }
 
+  // Seeks visited `visits` runs beside the first one. The credit is at most `visits_max`.
+  void AddRunVisits(uint64_t visits, uint64_t visits_max);
+  // A compaction for reads begins.
+  void SpendRunVisits(uint64_t visits);
+
   compaction::LiveSample::Changes BeginSample() const { return live_sample_.Begin(); }
   // The flush is installed.
   void NoteFlush(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed);
@@ -46,6 +51,7 @@ class PickInputs {
   std::atomic<uint64_t> generation_{1};
   std::atomic<uint64_t> flushed_bytes_{0};  // of the last flush
   std::atomic<uint64_t> scattered_bytes_{0};
+  std::atomic<uint64_t> run_visits_{0};
   compaction::LiveSample live_sample_;
 };
 

@@ -20,6 +20,8 @@
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "env/descriptors.h"
+#include "env/file_memory.h"
+#include "env/free_memory.h"
 #include "env/latencies.h"
 #include "env/slow_call.h"
 #include "format/filter_block.h"
@@ -28,6 +30,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
+#include "read/read_observer.h"
 #include "table/cache.h"
 #include "write/memory_pool.h"
 
@@ -38,9 +41,8 @@ namespace mergedb::db {
 struct Supplies {
   base::BlockCache::Keeper* block_keeper = nullptr;
   const format::FilterPolicy* filter_policy = nullptr;
-  // Tables are mapped and read in place. New tables store whole keys, which can be read in place too.
-  // REQUIRES: no compression. Ignored under OpenMode::kReadOnly.
-  bool maps_tables = false;
+  // New tables store whole keys, which can be read in place if the table is mapped (Options::mapped_read_bytes_max).
+  bool keeps_keys_whole = false;
 };
 
 // THREADS: constant after construction; the members synchronize themselves.
@@ -56,10 +58,12 @@ struct Store {
         events(checked, directory),
         slow_calls(SlowCallsToTell()),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        tables(table::Cache::New(
-            checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
-            {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given), .latencies = &latencies})),
-        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2, &latencies),
+        file_memory(checked.mode == OpenMode::kReadOnly ? 0 : checked.mapped_read_bytes_max, MemoryForFiles()),
+        tables(
+            table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
+                              {.filter_policy = given.filter_policy, .memory = &file_memory, .latencies = &latencies})),
+        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2, &latencies,
+               &file_memory),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         transactions(std::make_shared<OpenTransactions>()),
@@ -81,8 +85,10 @@ struct Store {
 
   // WHY never under kReadOnly: a process that writes to the database may recycle, and so overwrite, a file
   // that this process maps.
-  static bool MapsTables(const Options& options, const Supplies& given) {
-    return given.maps_tables && options.mode != OpenMode::kReadOnly;
+  // WHY half: the page cache holds other files, too.
+  static uint64_t MemoryForFiles() {
+    const uint64_t bytes = env::MemoryBytesMax();
+    return bytes == 0 ? UINT64_MAX : bytes / 2;
   }
 
   // The slow calls become events. They outlive the database, as iterators do.
@@ -126,6 +132,7 @@ struct Store {
 
   std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};
+  std::unique_ptr<read::ReadObserver> read_observer;  // set before there is an iterator; null if read-only
   const Supplies supplies;
   const Options options;
   const std::string directory;
@@ -138,6 +145,7 @@ struct Store {
   const env::SlowCalls slow_calls;
   const uint64_t opened_nanos = options.env.clock->NowNanos();
   base::BlockCache blocks;
+  env::FileMemory file_memory;
   const std::unique_ptr<table::Cache> tables;
   blob::Cache values;
   const std::shared_ptr<ObsoleteFiles> obsolete;

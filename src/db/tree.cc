@@ -51,7 +51,7 @@ compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, Recycl
           .bloom_bits_per_key = store.order.is_bytewise() ? store.options.bloom_bits_per_key : 0,
           .filter_policy = store.supplies.filter_policy,
           .block_bytes = store.options.block_bytes,
-          .keeps_keys_whole = store.supplies.maps_tables,
+          .keeps_keys_whole = store.supplies.keeps_keys_whole,
           .allocate_number = [&version_set] { return version_set.AllocateNumber(); },
           .entropy = store.options.env.entropy,
           .reuse = [&recycled_files](format::FileKind kind, kv::FileNumber number,

@@ -29,13 +29,6 @@ class TreeReader {
   TreeReader(std::shared_ptr<Store> store, const VersionSet& version_set)
       : store_(std::move(store)), version_set_(version_set) {}
 
-  // Iterators call `call` after a tombstone-heavy scan, maybe after Close. REQUIRES: there is no iterator yet.
-  using OnTombstoneScan = std::function<void(iterator::TombstoneScan)>;
-  void SetOnTombstoneScan(OnTombstoneScan call) { on_tombstone_scan_ = std::move(call); }
-
-  // Iterators call `call` with the bytes of scattered values, maybe after Close. REQUIRES: there is no iterator yet.
-  void SetOnScatteredValues(read::BlobValues::OnScattered call) { on_scattered_values_ = std::move(call); }
-
   read::SuperVersionPtr Current() const { return version_set_.Current(); }
 
   // `newer` holds operands that are newer than all data of the database, newest first. `in_place`: as in
@@ -67,8 +60,6 @@ class TreeReader {
 
   const std::shared_ptr<Store> store_;
   const VersionSet& version_set_;
-  OnTombstoneScan on_tombstone_scan_;
-  read::BlobValues::OnScattered on_scattered_values_;
 };
 
 }  // namespace mergedb::db

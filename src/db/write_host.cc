@@ -138,7 +138,8 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
     if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
     if (!active_->empty()) {
-      if (is_worth_it || wal().bytes_on_disk() > kIdleWalBytesMax) SwitchMemtable(TakeStandby());
+      const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
+      if (is_worth_it || frees_space) SwitchMemtable(TakeStandby());
       return;
     }
   }
@@ -147,6 +148,7 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
 
 // WHY the section is left after each piece: a writer may wait for it.
 void WriteHost::GiveBackWal() {
+  if (store_.options.keep_space_at_rest) return;
   for (bool keeps_spare = true;; keeps_spare = false) {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
     if (!IsUsable(section) || wal().bytes_on_disk() <= kIdleWalBytesMax) return;

@@ -20,13 +20,11 @@ std::optional<uint64_t> NumberIn(std::string_view text) {
 }
 
 // A line of /proc/meminfo: "MemFree:        15591424 kB".
-std::optional<uint64_t> FreeOfSystem(const std::string& root) {
-  constexpr std::string_view kName = "\nMemFree:";
-  const std::string text = ReadProcFile(root + "/proc/meminfo");
-  const size_t at = text.find(kName);
-  if (at == std::string::npos) return std::nullopt;
-  const auto kibibytes = NumberIn(std::string_view(text).substr(at + kName.size()));
-  return kibibytes ? std::optional(*kibibytes << 10) : std::nullopt;
+uint64_t OfSystem(const std::string& root, const std::string& name) {
+  const std::string text = "\n" + ReadProcFile(root + "/proc/meminfo"), line = "\n" + name + ":";
+  const size_t at = text.find(line);
+  if (at == std::string::npos) return 0;
+  return NumberIn(std::string_view(text).substr(at + line.size())).value_or(0) << 10;
 }
 
 // The path of the group in a line of /proc/self/cgroup: "4:memory:/path" (version 1) or "0::/path" (version 2).
@@ -40,28 +38,38 @@ std::optional<std::string> GroupIn(const std::string& lines, std::string_view co
   return std::nullopt;
 }
 
-// What the limit leaves. UINT64_MAX without a limit. WHY also the top of the hierarchy: within a container the group's
-// path may be the one outside of it.
+// The bytes of a limit that `usage` leaves; all of them if `usage` is null. UINT64_MAX without a limit. WHY also the top of
+// the hierarchy: within a container the group's path may be the one outside of it.
 uint64_t LeftIn(const std::string& hierarchy, const std::string& group, const char* limit, const char* usage) {
   for (const std::string& folder : {hierarchy + group + "/", hierarchy + "/"}) {
-    const auto most = NumberIn(ReadProcFile(folder + limit)), used = NumberIn(ReadProcFile(folder + usage));
+    const auto most = NumberIn(ReadProcFile(folder + limit));
+    const auto used = usage == nullptr ? std::optional<uint64_t>(0) : NumberIn(ReadProcFile(folder + usage));
     if (most && used) return *most - std::min(*most, *used);
   }
   return UINT64_MAX;
 }
 
+uint64_t LeftByGroups(const std::string& root, bool is_all) {
+  uint64_t left = UINT64_MAX;
+  const std::string groups = ReadProcFile(root + "/proc/self/cgroup");
+  if (const auto group = GroupIn(groups, "memory")) {
+    left = LeftIn(root + "/sys/fs/cgroup/memory", *group, "memory.limit_in_bytes",
+                  is_all ? nullptr : "memory.usage_in_bytes");
+  }
+  if (const auto group = GroupIn(groups, "")) {
+    left = std::min(left, LeftIn(root + "/sys/fs/cgroup", *group, "memory.max", is_all ? nullptr : "memory.current"));
+  }
+  return left;
+}
+
 }  // namespace
 
 uint64_t FreeMemoryBytes(const std::string& root) {
-  uint64_t free = FreeOfSystem(root).value_or(0);
-  const std::string groups = ReadProcFile(root + "/proc/self/cgroup");
-  if (const auto group = GroupIn(groups, "memory")) {
-    free = std::min(free,
-                    LeftIn(root + "/sys/fs/cgroup/memory", *group, "memory.limit_in_bytes", "memory.usage_in_bytes"));
-  }
-  if (const auto group = GroupIn(groups, ""))
-    free = std::min(free, LeftIn(root + "/sys/fs/cgroup", *group, "memory.max", "memory.current"));
-  return free;
+  return std::min(OfSystem(root, "MemFree"), LeftByGroups(root, false));
+}
+
+uint64_t MemoryBytesMax(const std::string& root) {
+  return std::min(OfSystem(root, "MemTotal"), LeftByGroups(root, true));
 }
 
 }  // namespace mergedb::env

@@ -17,7 +17,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
+#include "env/byte_budget.h"
 #include "mergedb/env.h"
 
 namespace mergedb::env {
@@ -28,18 +30,25 @@ class ReadAround {
   static constexpr uint64_t kDoublingsMax = 4;
 
   ReadAround() = default;
-  explicit ReadAround(uint64_t file_bytes)
-      : pieces_(file_bytes / kPieceBytes + 1), was_asked_for_(new std::atomic<bool>[pieces_]()) {}
+  // `share`: of a budget, kept as long as this object; may be null.
+  explicit ReadAround(uint64_t file_bytes, std::unique_ptr<ByteBudget::Share> share = nullptr)
+      : pieces_(file_bytes / kPieceBytes + 1),
+        was_asked_for_(new std::atomic<bool>[pieces_]()),
+        share_(std::move(share)) {}
   // REQUIRES: no other thread uses either object yet.
-  ReadAround(ReadAround&& other) noexcept : pieces_(other.pieces_), was_asked_for_(std::move(other.was_asked_for_)) {}
+  ReadAround(ReadAround&& other) noexcept
+      : pieces_(other.pieces_), was_asked_for_(std::move(other.was_asked_for_)), share_(std::move(other.share_)) {}
   ReadAround& operator=(ReadAround&& other) noexcept {
     pieces_ = other.pieces_;
     was_asked_for_ = std::move(other.was_asked_for_);
+    share_ = std::move(other.share_);
     return *this;
   }
 
+  bool reads_around() const { return was_asked_for_ != nullptr; }
   // Call this before a read at `offset`.
   void Before(File* file, uint64_t offset) const {
+    if (!reads_around()) return;
     const uint64_t piece = std::min(offset / kPieceBytes, pieces_ - 1);
     if (!was_asked_for_[piece].load(std::memory_order_relaxed))
       Ask(file, piece);  // WHY relaxed: asking twice is harmless
@@ -61,6 +70,7 @@ class ReadAround {
 
   uint64_t pieces_ = 0;
   std::unique_ptr<std::atomic<bool>[]> was_asked_for_;
+  std::unique_ptr<ByteBudget::Share> share_;
   mutable std::atomic<uint64_t> asked_{0};  // number of pieces
 };
 

@@ -29,12 +29,13 @@ bool IsUsable(const MDB_env* env) { return env != nullptr && env->is_open && env
 Options OptionsOf(const MDB_env* env) {
   return {.mode = env->flags & MDB_RDONLY ? OpenMode::kReadOnly : OpenMode::kCreateIfMissing,
           .memory_bytes = std::clamp(env->map_bytes / 4, kMemoryBytesMin, kMemoryBytesMax),
-          .compression = {.upper = Compression::kNone, .bottom = Compression::kNone}};
+          .compression = {.upper = Compression::kNone, .bottom = Compression::kNone},
+          .mapped_read_bytes_max = UINT64_MAX};
 }
 
 int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   LMDB_RETURN_IF_ERROR(PreparePlace(env, path));
-  auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.maps_tables = true});
+  auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.keeps_keys_whole = true});
   if (!db) return db.error().IsNotFound() ? ENOENT : CodeOf(db.error());
   env->db = std::move(*db);
   LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));
@@ -54,9 +55,11 @@ int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
   if (!made)
     return made.error().IsInvalidArgument() ? EEXIST : made.error().IsNotFound() ? ENOENT : CodeOf(made.error());
   if (!is_compact) return 0;
-  const Options options{
-      .mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin, .compression = OptionsOf(env).compression};
-  auto copy = db::DbImpl::Open(options, target, {.maps_tables = true});
+  const Options options{.mode = OpenMode::kMustExist,
+                        .memory_bytes = kMemoryBytesMin,
+                        .compression = OptionsOf(env).compression,
+                        .mapped_read_bytes_max = UINT64_MAX};
+  auto copy = db::DbImpl::Open(options, target, {.keeps_keys_whole = true});
   if (!copy) return CodeOf(copy.error());
   if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
   return CodeOf((*copy)->Close());

@@ -16,6 +16,7 @@ std::string_view CompactionReasonName(CompactionReason reason) {
     case CompactionReason::kBlobGarbage: return "blob_garbage";
     case CompactionReason::kSmallBlobs: return "small_blobs";
     case CompactionReason::kBlobOrder: return "blob_order";
+    case CompactionReason::kReads: return "reads";
   }
   return "unknown";
 }

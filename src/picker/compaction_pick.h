@@ -28,6 +28,7 @@ enum class CompactionReason : uint8_t {
   kBlobGarbage,    // blob files hold too much garbage: bytes that no table refers to
   kSmallBlobs,     // many small blob files: they become one
   kBlobOrder,      // scans met many values that are not in key order
+  kReads,          // seeks have visited so many sorted runs that fewer ones pay
 };
 std::string_view CompactionReasonName(CompactionReason reason);
 

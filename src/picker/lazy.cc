@@ -19,6 +19,8 @@ namespace {
 // 8; at 600 memtables 3.2 and 3.7. The cost: 28 runs on average instead of 25.
 constexpr size_t kTierWidth = 16;
 constexpr format::Level kTierMax = 8;
+// WHY not 2: each merge of two runs would write the larger one again for little gain.
+constexpr size_t kTierForReads = 4;
 
 // Consecutive runs of one level that no compaction holds.
 struct Tier {
@@ -28,14 +30,20 @@ struct Tier {
   size_t count() const { return span.oldest - span.newest + 1; }
 };
 
-std::optional<Tier> FullTier(const PickInput& input, size_t flushed_width) {
+struct TierWidths {
+  size_t flushed;
+  size_t others = kTierWidth;
+};
+
+std::optional<Tier> FullTier(const PickInput& input, const TierWidths& widths) {
   const auto& runs = input.version.runs();
   std::optional<Tier> found;
   for (size_t i = 0; i < runs.size();) {
     Tier tier{.span = {.newest = i, .oldest = i}, .level = runs[i]->level()};
     if (!IsFree(input, i++)) continue;
     while (i < runs.size() && runs[i]->level() == tier.level && IsFree(input, i)) tier.span.oldest = i++;
-    if (tier.level == format::kBottomLevel || tier.count() < (tier.level == 0 ? flushed_width : kTierWidth)) continue;
+    if (tier.level == format::kBottomLevel || tier.count() < (tier.level == 0 ? widths.flushed : widths.others))
+      continue;
     if (!found || tier.level < found->level) found = tier;
   }
   return found;
@@ -52,8 +60,8 @@ format::Level LazyLevel(const PickInput& input, uint64_t bytes) {
 
 namespace {
 
-std::optional<CompactionPick> CompactTier(const PickInput& input, size_t flushed_width) {
-  const auto tier = FullTier(input, flushed_width);
+std::optional<CompactionPick> CompactTier(const PickInput& input, const TierWidths& widths) {
+  const auto tier = FullTier(input, widths);
   if (!tier) return std::nullopt;
   const auto& runs = input.version.runs();
   Span span = tier->span;
@@ -71,12 +79,18 @@ std::optional<CompactionPick> CompactTier(const PickInput& input, size_t flushed
 
 }  // namespace
 
-std::optional<CompactionPick> PickTier(const PickInput& input) { return CompactTier(input, FlushedWidth(input)); }
+std::optional<CompactionPick> PickTier(const PickInput& input) {
+  return CompactTier(input, {.flushed = FlushedWidth(input)});
+}
 
 std::optional<CompactionPick> PickIdleTier(const PickInput& input) {
   // Over the bound, PickBottommost compacts these runs together with the runs below them.
   if (input.urgency == Urgency::kWriting || BytesOverBound(input) > 0) return std::nullopt;
-  return CompactTier(input, kFlushedWhenIdle);
+  return CompactTier(input, {.flushed = kFlushedWhenIdle});
+}
+
+std::optional<CompactionPick> PickTierForReads(const PickInput& input) {
+  return CompactTier(input, {.flushed = kTierForReads, .others = kTierForReads});
 }
 
 }  // namespace mergedb::picker

@@ -56,6 +56,7 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = PickSmallBlobs(input)) return pick;
   if (auto pick = PickBlobOrder(input)) return pick;
   if (auto pick = PickTombstones(input)) return pick;
+  if (auto pick = PickForReads(input)) return pick;
   return input.style == Style::kLazy ? PickIdleTier(input) : std::nullopt;
 }
 
@@ -180,6 +181,23 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
     pick.pick->output_file_bytes = OutputBytes(input, partition_bytes);
     return pick;
   }
+  return pick;
+}
+
+// MEASURED: docs/decisions/0061-reads-pay-for-compactions.md.
+uint64_t RunVisitsFor(uint64_t input_bytes) {
+  constexpr uint64_t kBytesPerVisit = 300;
+  return input_bytes / kBytesPerVisit;
+}
+
+std::optional<CompactionPick> PickForReads(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  if (runs.size() < 2 || input.extra_run_visits < kRunVisitsMin) return std::nullopt;
+  std::optional<CompactionPick> pick;
+  if (input.style == Style::kLazy) pick = PickTierForReads(input);
+  if (!pick) pick = PickManual(input, {}, runs.front()->position()).pick;
+  if (!pick || RunVisitsFor(pick->input_bytes) > input.extra_run_visits) return std::nullopt;
+  pick->reason = CompactionReason::kReads;
   return pick;
 }
 

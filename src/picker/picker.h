@@ -50,6 +50,8 @@ struct PickInput {
   // Bytes of values that scans read one by one since the last compaction for them, because the values are not in key
   // order.
   uint64_t scattered_bytes = 0;
+  // Sorted runs that seeks have visited beside the first one, less what compactions for them have cost.
+  uint64_t extra_run_visits = 0;
   const kv::Order& order;
   // Of the oldest snapshot: newer tombstones may have to stay. kSequenceMax without snapshots.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
@@ -57,6 +59,11 @@ struct PickInput {
 
 // The most urgent compaction that can start now, or nothing.
 std::optional<CompactionPick> Pick(const PickInput& input);
+
+// Fewer visits pay for no compaction.
+inline constexpr uint64_t kRunVisitsMin = 16'384;
+// The visits that pay for a compaction of `input_bytes` for reads.
+uint64_t RunVisitsFor(uint64_t input_bytes);
 
 // True if scans have met so many scattered values that a compaction for them pays.
 bool NeedsBlobOrder(const PickInput& input);

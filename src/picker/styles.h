@@ -13,6 +13,8 @@ std::optional<CompactionPick> PickMove(const PickInput& input);
 std::optional<CompactionPick> PickTier(const PickInput& input);  // lazy: a tier has its full number of runs
 std::optional<CompactionPick> PickIdleTier(
     const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
+// lazy: a few runs of one level, whatever the urgency.
+std::optional<CompactionPick> PickTierForReads(const PickInput& input);
 format::Level LazyLevel(const PickInput& input, uint64_t bytes);
 std::optional<CompactionPick> PickCascade(const PickInput& input);  // cascade: all of its rules
 format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
@@ -25,6 +27,8 @@ std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
 std::optional<CompactionPick> PickSmallBlobs(const PickInput& input);
 // Write the values of blob files in key order, if scans would gain from it.
 std::optional<CompactionPick> PickBlobOrder(const PickInput& input);
+// Compact the runs of a tier, or a partition of all runs into the oldest run, if seeks have paid for it.
+std::optional<CompactionPick> PickForReads(const PickInput& input);
 // True if the known garbage is at least three times the bytes above the oldest run: then compactions, which would find
 // more garbage, must not delay its collection.
 bool BlobGarbageComesFirst(const PickInput& input);

@@ -29,7 +29,7 @@ Status BlobValues::Resolve(const kv::Entry& entry, std::string_view* value) {
 
 void BlobValues::ReportScattered() {
   const uint64_t bytes = scanner_.scattered_bytes() - std::exchange(reported_bytes_, scanner_.scattered_bytes());
-  if (bytes > 0 && on_scattered_) on_scattered_(bytes);
+  if (bytes > 0 && observer_ != nullptr) observer_->NoteScatteredValues(bytes);
 }
 
 }  // namespace mergedb::read

@@ -2,24 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 
 #include "blob/scanner.h"
 #include "kv/value_source.h"
+#include "read/read_observer.h"
 #include "version/version.h"
 
 namespace mergedb::read {
 
 class BlobValues final : public kv::ValueSource {
  public:
-  // Called with the bytes of scattered values (blob/scanner.h), now and then and at the end; may be empty.
-  using OnScattered = std::function<void(uint64_t bytes)>;
-
-  // `version` and `files` outlive the object.
-  BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums, OnScattered on_scattered = {})
-      : version_(version), scanner_(files, verify_checksums), on_scattered_(std::move(on_scattered)) {}
+  // `version`, `files` and `observer` outlive the object. `observer` hears of scattered values now and then and at the
+  // end; it may be null.
+  BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums,
+             ReadObserver* observer = nullptr)
+      : version_(version), scanner_(files, verify_checksums), observer_(observer) {}
   ~BlobValues() override { ReportScattered(); }
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override;
@@ -31,7 +30,7 @@ class BlobValues final : public kv::ValueSource {
 
   const version::Version& version_;
   blob::Scanner scanner_;
-  const OnScattered on_scattered_;
+  ReadObserver* const observer_;
   uint64_t reported_bytes_ = 0;
 };
 

@@ -70,8 +70,9 @@ class DbIterator final : public InternalAccessIterator {
         directory_(context.directory),
         latencies_(context.latencies),
         slow_calls_(context.slow_calls),
+        observer_(context.observer),
         super_version_(std::move(super_version)),
-        values_(*super_version_->version, context.values, options.read.verify_checksums, context.on_scattered_values) {
+        values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
     auto tree =
@@ -81,13 +82,14 @@ class DbIterator final : public InternalAccessIterator {
                                        {.sequence = visible,
                                         .lower = std::move(bounds.lower),
                                         .upper = std::move(bounds.upper),
-                                        .on_tombstone_scan = context.on_tombstone_scan,
+                                        .on_tombstone_scan = OnTombstoneScan(),
                                         .operators = context.operators,
                                         .values = &values_,
                                         .keys_only = options.keys_only},
                                        std::move(tree));
   }
   ~DbIterator() override {
+    ReportRunVisits();
     input_ = nullptr;
     super_version_ = nullptr;
     if (on_release_) on_release_();
@@ -133,11 +135,26 @@ class DbIterator final : public InternalAccessIterator {
   void MeasureSeek(const Act& seek) {
     if (!IsOpen()) return;
     values_.NoteSeek();
+    const size_t runs = super_version_->version->runs().size();
+    run_visits_ += runs - std::min<size_t>(runs, 1);
+    if (run_visits_ >= kRunVisitsToReport) ReportRunVisits();
     if (latencies_ == nullptr) return seek();
     const env::SlowCall slow(*slow_calls_, "seek");
     const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
     seek();
   }
+
+  void ReportRunVisits() {
+    if (run_visits_ > 0 && observer_ != nullptr) observer_->NoteRunVisits(run_visits_);
+    run_visits_ = 0;
+  }
+  // WHY a lambda of one pointer: std::function allocates no memory for it.
+  std::function<void(iterator::TombstoneScan)> OnTombstoneScan() const {
+    if (observer_ == nullptr) return {};
+    return [observer = observer_](iterator::TombstoneScan scan) { observer->NoteTombstoneScan(std::move(scan)); };
+  }
+
+  static constexpr uint64_t kRunVisitsToReport = 1024;
 
   const kv::Order order_;
   const std::function<void()> on_release_;
@@ -146,7 +163,9 @@ class DbIterator final : public InternalAccessIterator {
   const std::string_view directory_;
   env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
   const env::SlowCalls* const slow_calls_;
-  mutable Status damage_;  // the input's Corruption, with the next step added
+  ReadObserver* const observer_;  // as latencies_
+  uint64_t run_visits_ = 0;       // not yet reported
+  mutable Status damage_;         // the input's Corruption, with the next step added
   SuperVersionPtr super_version_;
   BlobValues values_;
   std::unique_ptr<iterator::UserCursor> input_;

@@ -13,7 +13,6 @@
 #include "env/latencies.h"
 #include "env/slow_call.h"
 #include "iterator/masking_iterator.h"
-#include "iterator/tombstone_scan.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
@@ -21,6 +20,7 @@
 #include "mergedb/iterator.h"
 #include "read/blob_values.h"
 #include "read/pinned_tables.h"
+#include "read/read_observer.h"
 #include "read/super_version.h"
 #include "table/cache.h"
 
@@ -36,9 +36,8 @@ struct DbIteratorContext {
   std::shared_ptr<const void> keep;
   // The database's directory, which `keep` keeps alive; a Corruption names it in its next step.
   std::string_view directory = {};
-  std::function<void()> on_release = {};                                // the iterator was destroyed, its pins are gone
-  std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move
-  BlobValues::OnScattered on_scattered_values = {};
+  std::function<void()> on_release = {};  // the iterator was destroyed, its pins are gone
+  ReadObserver* observer = nullptr;       // `keep` keeps it alive; may be null
   const kv::ProgramOperators* operators = nullptr;
   env::Latencies* latencies = nullptr;         // of seeks; `keep` keeps it alive; may be null
   const env::SlowCalls* slow_calls = nullptr;  // of seeks; as `latencies`; null if `latencies` is

@@ -69,6 +69,7 @@ Status BlockSource::InContext(uint32_t block, const Status& status) const {
 Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
                                std::string_view* raw) const {
   const uint64_t offset = index.offset(block);
+  around.Before(file.get(), offset);
   const std::string_view stored(mapping->data() + offset, index.stored_bytes(block));
   auto opened = OpenInPlace(stored, {.unique_id = unique_id, .offset = offset}, control.verify_checksums, raw);
   if (!opened) return InContext(block, opened.error());

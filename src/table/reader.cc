@@ -108,7 +108,7 @@ class ReaderImpl final : public Reader {
                 .cache = cache,
                 .latencies = options.latencies},
         filter_policy_(options.filter_policy),
-        is_mapped_(options.is_mapped) {}
+        memory_(options.memory) {}
 
   Status Load(format::FileMetaPtr meta);
 
@@ -157,7 +157,7 @@ class ReaderImpl final : public Reader {
   BlockSource source_;
   format::Bloom bloom_;
   const format::FilterPolicy* const filter_policy_;
-  const bool is_mapped_;
+  env::FileMemory* const memory_;
   std::string own_filter_bytes_;
   std::optional<format::FilterBlock> own_filter_;
   kv::RangeTombstones range_tombstones_;
@@ -203,21 +203,18 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   std::string_view payload;
   RETURN_IF_ERROR(sections.OpenIndex(&payload));
   RETURN_IF_ERROR(source_.index.Decode(payload, footer.data_bytes, source_.order));
-  source_.around = env::ReadAround(source_.index.offset(source_.index.count()));
+  const uint64_t block_bytes = source_.index.offset(source_.index.count());
+  source_.around = memory_ == nullptr ? env::ReadAround(block_bytes) : memory_->Around(block_bytes);
   if (meta_->entries < source_.index.count()) {
     return Differs("minimum entries for its blocks", source_.index.count(), meta_->entries);
   }
   return {};
 }
 
-// WHY only a file that is too short is an error: after any other refusal (of the file system, or of a memory
-// limit) ReadAt still works.
 Status ReaderImpl::MapBlocks() {
-  if (!is_mapped_ || !has_blocks()) return {};
-  auto mapped = source_.file->MapForReading(static_cast<size_t>(source_.index.offset(source_.index.count())));
-  if (!mapped) return mapped.error().IsCorruption() ? mapped.error() : Status();
-  source_.mapping = std::move(*mapped);
-  source_.checked = CheckedBlocks(source_.index.count());
+  if (memory_ == nullptr || !has_blocks()) return {};
+  ASSIGN_OR_RETURN(source_.mapping, memory_->Map(source_.file.get(), source_.index.offset(source_.index.count())));
+  if (source_.mapping != nullptr) source_.checked = CheckedBlocks(source_.index.count());
   return {};
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/block_cache.h"
+#include "env/file_memory.h"
 #include "env/latencies.h"
 #include "format/filter_block.h"
 #include "format/version_edit.h"
@@ -40,8 +41,9 @@ struct ReadControl {
 struct ReaderOptions {
   // The program's own filter policy; must outlive the reader. Null: bloom filters.
   const format::FilterPolicy* filter_policy = nullptr;
-  // Map the file if the file system can; else read it.
-  bool is_mapped = false;
+  // Maps the file and reads around cold blocks if this allows it; outlives the reader's open. Null: the file is not
+  // mapped.
+  env::FileMemory* memory = nullptr;
   env::Latencies* latencies = nullptr;  // of reads of blocks; outlives the reader; may be null
 };
 

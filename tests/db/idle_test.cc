@@ -37,7 +37,8 @@ class Idle : public ::testing::TestWithParam<Shape> {
     Options options = sim_.SmallOptions();
     options.style = GetParam().style;
     options.blob_value_bytes_min = GetParam().separates_values ? 64 : 0;
-    auto db = db::DbImpl::Open(options, SimulatedEnv::kPath, {.maps_tables = GetParam().maps_tables});
+    if (GetParam().maps_tables) options.mapped_read_bytes_max = UINT64_MAX;
+    auto db = db::DbImpl::Open(options, SimulatedEnv::kPath, {.keeps_keys_whole = GetParam().maps_tables});
     ASSERT_OK(db.status());
     db_ = std::move(*db);
     if (!GetParam().has_keyspaces) return;

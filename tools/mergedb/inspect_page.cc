@@ -237,6 +237,7 @@ const char* Explain(picker::CompactionReason reason) {
     case picker::CompactionReason::kSmallBlobs: return "many small blob files become one";
     case picker::CompactionReason::kBlobOrder:
       return "scans read many values one by one; the values come into key order";
+    case picker::CompactionReason::kReads: return "searches had to look into many runs; fewer runs make them faster";
   }
   return "";
 }

@@ -65,6 +65,12 @@ pub struct Options {
     pub merge_operator_count: usize,
     pub blob_value_bytes_min: i64,
     pub wal_sync_interval_ms: i64,
+    pub listener: *const c_void,
+    pub log_bytes_max: u64,
+    pub slow_call_us: u64,
+    pub mapped_read_bytes_max: u64,
+    pub keep_space_at_rest: i32,
+    pub reserved: i32,
 }
 
 #[repr(C)]
@@ -255,6 +261,7 @@ mod tests {
             Options, mergedb_options, bloom_bits_per_key, bloom_bits_per_key;
             Options, mergedb_options, use_mapped_wal_buffer, use_mapped_wal_buffer;
             Options, mergedb_options, wal_sync_interval_ms, wal_sync_interval_ms;
+            Options, mergedb_options, mapped_read_bytes_max, mapped_read_bytes_max;
             WriteOptions, mergedb_write_options, keyspace, keyspace;
             ReadOptions, mergedb_read_options, fill_cache, fill_cache;
             ReadOptions, mergedb_read_options, keyspace, keyspace;

@@ -86,6 +86,9 @@ pub struct Options {
     pub write_delay_max: Duration,
     /// An unsynced write is durable at most this long after the call; `Some(ZERO)`: no limit in time.
     pub wal_sync_interval: Option<Duration>,
+    /// Tables and blob files up to this many bytes are mapped and read in place; an I/O error of the disk then kills the
+    /// process.
+    pub mapped_read_bytes_max: u64,
     /// Close waits for running compactions.
     pub finish_compactions_on_close: bool,
     /// One write for each commit group instead of a mapped WAL buffer.
@@ -122,6 +125,12 @@ impl Options {
             wal_sync_interval_ms: self
                 .wal_sync_interval
                 .map_or(0, |interval| or_none(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX))),
+            listener: null(),
+            log_bytes_max: 0,
+            slow_call_us: 0,
+            mapped_read_bytes_max: self.mapped_read_bytes_max,
+            keep_space_at_rest: 0,
+            reserved: 0,
         }
     }
 }

@@ -94,6 +94,7 @@ fn open_takes_options_and_returns_errors() {
         blob_value_bytes_min: Some(0),
         wal_sync_interval: Some(Duration::ZERO),
         write_delay_max: Duration::from_millis(1),
+        mapped_read_bytes_max: 1 << 20,
         ..Options::default()
     };
     let db = Db::open_with(&path, &options).unwrap();

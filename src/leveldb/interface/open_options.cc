@@ -114,6 +114,7 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.block_bytes = std::clamp(options.block_size, size_t{1} << 10, size_t{4} << 20);
   core.compression = {.upper = CodecOf(options.compression), .bottom = CodecOf(options.compression)};
   if (const auto bits = BitsOf(options.filter_policy)) core.bloom_bits_per_key = std::clamp(*bits, 0, kBloomBitsMax);
+  core.mapped_read_bytes_max = UINT64_MAX;  // LevelDB maps its tables, too
   core.env = mergedb::DefaultEnv();
   if (borrowed->files != nullptr) {
     core.env.file_system = borrowed->files.get();

@@ -67,6 +67,30 @@ TEST(BlobReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
   }
 }
 
+// The bits of a mapped page may change on the disk after the first read.
+TEST(BlobReader, AMappedFileIsReadInPlaceAndVerifiedAtEachRead) {
+  for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
+    MemoryFiles files;
+    base::BlockCache blocks(1 << 20);
+    auto rows = SomeValues(20, 2'000);
+    const auto meta = WriteValues(&files, 7, &rows, {.compression = codec});
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks, nullptr, testing::Mapping());
+    ASSERT_TRUE(reader.has_value());
+    const uint64_t reads = files.reads;
+    for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
+    EXPECT_EQ(Get(**reader, rows[1].reference, rows[2].key), "Corruption") << "the value of another key";
+    if (codec != Compression::kNone) {
+      EXPECT_GT(blocks.bytes(), 0u) << "decompressed values are cached";
+      continue;
+    }
+    EXPECT_EQ(files.reads, reads);
+    EXPECT_EQ(blocks.bytes(), 0u);
+    files.bytes(ValuePath(7))[rows[1].reference.offset + 40] ^= 1;
+    EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), "Corruption");
+    EXPECT_EQ(Get(**reader, rows[2].reference, rows[2].key), rows[2].value);
+  }
+}
+
 // A forged MANIFEST may claim such a size.
 TEST(BlobReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   MemoryFiles files;

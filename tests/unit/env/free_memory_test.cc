@@ -70,5 +70,20 @@ TEST_F(FreeMemoryTest, WithinAContainerTheLimitIsAtTheTop) {
   EXPECT_EQ(Mebibytes(), 100u);
 }
 
+TEST_F(FreeMemoryTest, TheMostIsAllMemoryOfTheSystemOrTheLimitItself) {
+  const auto most = [&] { return MemoryBytesMax(root_.path()) / kMebibyte; };
+  EXPECT_EQ(most(), 0u) << "the system does not tell";
+  WriteMeminfo();
+  EXPECT_EQ(most(), 24'105u);
+  Write("/proc/self/cgroup", "4:memory:/docker/1\n0::/user.slice\n");
+  Write("/sys/fs/cgroup/user.slice/memory.max", "max\n");
+  EXPECT_EQ(most(), 24'105u);
+  Write("/sys/fs/cgroup/user.slice/memory.max", "536870912\n");
+  Write("/sys/fs/cgroup/user.slice/memory.current", "536870912\n");
+  EXPECT_EQ(most(), 512u);
+  Write("/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "104857600\n");
+  EXPECT_EQ(most(), 100u);
+}
+
 }  // namespace
 }  // namespace mergedb::env

@@ -22,7 +22,8 @@ class PinnedTablesTest : public ::testing::Test {
   Table Make(const std::string& path, bool is_mapped = true) {
     const auto meta =
         testing::WriteTable(&files_, path, Bytewise(), {{"key", kv::MakeTag(1, kv::Kind::kPut), "value"}});
-    auto reader = table::Reader::Open(&files_, path, meta, Bytewise(), nullptr, {.is_mapped = is_mapped});
+    auto reader =
+        table::Reader::Open(&files_, path, meta, Bytewise(), nullptr, {.memory = testing::Mapping(is_mapped)});
     EXPECT_TRUE(reader.has_value());
     return {obsolete_->Track(meta), *reader};
   }

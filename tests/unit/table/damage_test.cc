@@ -49,7 +49,7 @@ bool IsNoticedWhenPassedOver(const Reader& reader, const std::vector<Row>& rows,
 
 // Reads everything; true if a read reports an error. Every row that is read must be right.
 bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows, bool is_mapped) {
-  auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr, {.is_mapped = is_mapped});
+  auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr, {.memory = testing::Mapping(is_mapped)});
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
   EXPECT_EQ((*reader)->range_tombstones().tombstones(), 6u);

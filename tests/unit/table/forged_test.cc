@@ -107,7 +107,8 @@ void ExpectSays(const Status& status, Code code, std::string_view words) {
 TEST(ForgedTable, IsWholeIfNothingOfItLies) {
   MemoryFiles files = FilesWith(Parts().Assemble());
   for (const bool is_mapped : {false, true}) {
-    const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = is_mapped});
+    const auto reader =
+        Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.memory = testing::Mapping(is_mapped)});
     ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
     EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
   }
@@ -218,7 +219,8 @@ TEST(ForgedTable, ABlockThatIsNoneIsAnErrorOfEachWayToReadIt) {
     parts.blocks[0] = none;
     MemoryFiles files = FilesWith(parts.Assemble());
     for (const bool is_mapped : {false, true}) {
-      const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = is_mapped});
+      const auto reader =
+          Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.memory = testing::Mapping(is_mapped)});
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
       Found found;
       ExpectSays((*reader)->Get("a", kv::kSequenceMax, {}, &found), Code::kCorruption, "7.tbl: block at 0");
@@ -656,8 +658,8 @@ TEST(TableErrors, ASearchForBlocksEndsWhereTheyCannotBeRead) {
 TEST(TableErrors, AFileThatIsCutBeforeItIsMappedIsCorruption) {
   MemoryFiles files = FilesWith(Parts().Assemble());
   files.maps_too_late = true;
-  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = true}).status(), Code::kCorruption,
-             "too short");
+  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.memory = testing::Mapping()}).status(),
+             Code::kCorruption, "too short");
   EXPECT_TRUE(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).has_value())
       << "who does not map it does not ask";
 }

@@ -11,7 +11,7 @@ using testing::Bytewise;
 using testing::MemoryFiles;
 using testing::Row;
 
-constexpr ReaderOptions kMapped{.is_mapped = true};
+const ReaderOptions kMapped{.memory = testing::Mapping()};
 
 std::vector<Row> Rows(int count = 2000) {
   std::vector<Row> rows;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "env/file_memory.h"
 #include "mergedb/env.h"
 
 namespace mergedb::testing {
@@ -111,5 +112,11 @@ class MemoryFiles final : public FileSystem {
 
   std::map<std::string, std::shared_ptr<std::string>> files_;
 };
+
+// For readers: without a bound, or null for no mapping at all.
+inline env::FileMemory* Mapping(bool may_map = true) {
+  static env::FileMemory unlimited(UINT64_MAX, UINT64_MAX);
+  return may_map ? &unlimited : nullptr;
+}
 
 }  // namespace mergedb::testing

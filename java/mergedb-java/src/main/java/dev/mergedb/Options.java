@@ -44,6 +44,7 @@ public final class Options {
   int finishCompactionsOnClose;
   int useMappedWalBuffer;
   long blobValueBytesMin;
+  long mappedReadBytesMax;
   KeyComparator comparator;
   Consumer<String> logger;
 
@@ -66,7 +67,8 @@ public final class Options {
       finishCompactionsOnClose,
       useMappedWalBuffer,
       blobValueBytesMin,
-      walSyncIntervalMillis
+      walSyncIntervalMillis,
+      mappedReadBytesMax
     };
   }
 
@@ -227,6 +229,19 @@ public final class Options {
    */
   public Options blobValueBytesMin(long value) {
     blobValueBytesMin = value;
+    return this;
+  }
+
+  /**
+   * How many bytes of tables and blob files are mapped and read in place. A read of mapped bytes that are in memory needs no
+   * system call; an I/O error of the disk then kills the process.
+   *
+   * @param value bytes; 0, the default: no file is mapped
+   * @return this
+   */
+  public Options mappedReadBytesMax(long value) {
+    if (value < 0) throw new IllegalArgumentException("mappedReadBytesMax: " + value + ", expected 0 or more");
+    mappedReadBytesMax = value;
     return this;
   }
 

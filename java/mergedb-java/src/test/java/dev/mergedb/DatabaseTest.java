@@ -386,6 +386,7 @@ class DatabaseTest {
                           .finishCompactionsOnClose(true)
                           .useMappedWalBuffer(false)
                           .blobValueBytesMin(-1)
+                          .mappedReadBytesMax(1 << 20)
                           .logger(lines::add);
     try (Database other = Database.open(folder.resolve("other"), options)) {
       other.put(bytes("k"), bytes("v"));

@@ -1,0 +1,39 @@
+// The memory that one database may use for its files: how many bytes it maps for reading, and of how many bytes it reads
+// the neighbourhood of a cold block ahead.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "env/byte_budget.h"
+#include "env/read_around.h"
+#include "mergedb/env.h"
+#include "mergedb/result.h"
+
+namespace mergedb::env {
+
+// THREADS: any. OWNERSHIP: the mappings and readers that it gives out may live longer.
+class FileMemory {
+ public:
+  // At most `mapped_bytes_max` bytes are mapped, and both at most `memory_bytes`. Files beyond that would evict each other
+  // from the page cache: a mapped page that is missing costs what the system reads around each fault, and the
+  // neighbourhood of a block is evicted before it is read.
+  FileMemory(uint64_t mapped_bytes_max, uint64_t memory_bytes)
+      : mapped_(std::make_shared<ByteBudget>(std::min(mapped_bytes_max, memory_bytes))),
+        around_(std::make_shared<ByteBudget>(memory_bytes)) {}
+
+  // Maps the file's bytes [0, bytes). Null: the budget does not suffice, `bytes` is 0, or the file system refuses; the
+  // caller then reads. Corruption: the file is shorter.
+  Result<std::unique_ptr<ReadMapping>> Map(File* file, uint64_t bytes);
+  // Reads around within the file's bytes [0, bytes); nothing if the budget does not suffice.
+  ReadAround Around(uint64_t bytes);
+
+  const ByteBudget& mapped() const { return *mapped_; }
+
+ private:
+  const std::shared_ptr<ByteBudget> mapped_;
+  const std::shared_ptr<ByteBudget> around_;
+};
+
+}  // namespace mergedb::env
