@@ -29,6 +29,7 @@
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 #include "table/cache.h"
+#include "trace/recorder.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {
@@ -55,6 +56,7 @@ struct Store {
         latencies(checked.env.clock),
         events(checked, directory),
         slow_calls(SlowCallsToTell()),
+        recorder(checked.env.file_system, checked.env.clock, order.is_bytewise()),
         blocks(memory.block_cache_bytes, given.block_keeper),
         tables(table::Cache::New(
             checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
@@ -136,6 +138,7 @@ struct Store {
   mutable Events events;
   mutable Stalls stalls{events};
   const env::SlowCalls slow_calls;
+  mutable trace::Recorder recorder;
   const uint64_t opened_nanos = options.env.clock->NowNanos();
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;

@@ -27,13 +27,12 @@ inline std::string Line(const Operation& op) {
   if (op.keyspace != 0) line += " @" + std::to_string(op.keyspace);
   if (op.iterator != 0) line += " #" + std::to_string(op.iterator);
   const bool is_iterator = op.kind == OpKind::kIterator;
-  if (!is_iterator || op.has_lower) line.append(" ").append(op.key);
+  if (is_iterator ? op.has_lower : !op.key.empty()) line.append(" ").append(op.key);
   if (op.kind == OpKind::kDeleteRange || op.has_upper) line.append(" to ").append(op.end);
   if (op.keys_only) line += " keys_only";
   if (op.value_bytes != 0) line += " [" + std::to_string(op.value_bytes) + "]";
   if (op.value) line.append("=").append(*op.value);
   if (op.count != 0) line += " x" + std::to_string(op.count);
-  while (line.ends_with(' ')) line.pop_back();
   return line;
 }
 
