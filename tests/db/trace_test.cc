@@ -95,8 +95,11 @@ TEST_F(TraceTest, HasIteratorsWithCountsOfSteps) {
   other->Next();
   ASSERT_OK(db_->EndTrace());
   EXPECT_EQ(older->key(), "a");
+  ASSERT_OK(db_->StartTrace("/second"));
   other->SeekToFirst();
   EXPECT_EQ(other->key(), "c") << "it works after the trace";
+  ASSERT_OK(db_->EndTrace());
+  EXPECT_TRUE(trace::ReadAll(sim_.files.get(), "/second").lines.empty()) << "and is not in the next one";
   EXPECT_THAT(Read().lines,
               ElementsAre("iterator #1 a to d keys_only", "seek #1 a", "next #1 x2", "prev #1 x1", "seek_for_prev #1 c",
                           "next #1 x1", "release #1", "iterator #2 c to d", "seek_to_first #2", "seek_to_last #2"))
