@@ -71,6 +71,8 @@ constexpr Named kFlags[] = {
     {"writes", &Flags::writes, "operations",
      "Operations of each thread in benchmarks that read and write, if more than --reads; below 0: --num."},
     {"mergereadpercent", &Flags::mergereadpercent, "percent", "Share of merge operations in readrandommergerandom."},
+    {"trace", &Flags::trace, "", "The trace that the benchmark replay reads."},
+    {"replay_speed", &Flags::replay_speed, "times the recorded speed", "Speed of replay; 0: as fast as possible."},
     {"rocksdb_library", &Flags::rocksdb_library, "", "Path of librocksdb; empty: the system's."},
     {"rocksdb_style", &Flags::rocksdb_style, "", "RocksDB's compaction style: leveled or universal."},
     {"rocksdb_level_base", &Flags::rocksdb_level_base, "bytes",
@@ -231,6 +233,9 @@ std::string FlagConflict(const Flags& flags) {
            "expected at least 1";
   }
   if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: expected more than 0";
+  if (("," + flags.benchmarks + ",").find(",replay,") != std::string::npos && flags.trace.empty())
+    return "--benchmarks=replay needs --trace";
+  if (!(flags.replay_speed >= 0)) return "--replay_speed: expected at least 0";
   if (flags.mergereadpercent < 0 || flags.mergereadpercent > 100) return "--mergereadpercent: expected 0 to 100";
   if (flags.merge_keys == 0 || flags.merge_keys > flags.num) return "--merge_keys: expected 1 to --num";
   if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: expected more than 0, and not 1";

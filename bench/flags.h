@@ -69,6 +69,9 @@ struct Flags {
   int64_t writes = -1;
   int64_t mergereadpercent = 70;  // readrandommergerandom: percentage of merges
 
+  std::string trace;        // replay: the file
+  double replay_speed = 0;  // replay: 1 is the recorded speed; 0: no pauses
+
   std::string rocksdb_library;
   std::string rocksdb_style = "leveled";  // or "universal"
   int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: derived from the write buffer

@@ -16,14 +16,6 @@ constexpr double kControlRate = 2000;    // low, so that the engine's background
 constexpr uint64_t kSpinNanos = 60'000;  // a sleep may overshoot by this much
 constexpr uint64_t kSleepWorthNanos = 200'000;
 
-void WaitUntil(uint64_t due_nanos) {
-  for (uint64_t now = NowNanos(); now < due_nanos; now = NowNanos()) {
-    if (due_nanos - now > kSleepWorthNanos) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(due_nanos - now - kSpinNanos));
-    }
-  }
-}
-
 // Calls `act` every 1 / rate seconds until `stop_nanos`, and adds the latency of each call, from its due time
 // to its end.
 template <typename Act>
@@ -39,6 +31,14 @@ void Pace(double rate, uint64_t start_nanos, uint64_t stop_nanos, Histogram* lat
 }
 
 }  // namespace
+
+void WaitUntil(uint64_t due_nanos) {
+  for (uint64_t now = NowNanos(); now < due_nanos; now = NowNanos()) {
+    if (due_nanos - now > kSleepWorthNanos) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(due_nanos - now - kSpinNanos));
+    }
+  }
+}
 
 void RunOpenLoop(Task& task) {
   const Flags& flags = task.flags;

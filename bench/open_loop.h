@@ -18,6 +18,9 @@ struct OpenLoopResult {
 };
 
 struct Task;
+// Sleeps, and spins at the end, so that it returns within microseconds after this time (NowNanos).
+void WaitUntil(uint64_t due_nanos);
+
 void RunOpenLoop(Task& task);
 
 }  // namespace mergedb::bench

@@ -137,7 +137,8 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   };
   std::atomic<int> others_left{flags_.threads};
   const int64_t records_at_start = records_.count();
-  const bool times_each_op = flags_.times_each_op() || (workload.mix != nullptr && flags_.latency);
+  const bool times_each_op =
+      flags_.times_each_op() || ((workload.mix != nullptr || workload.has_kinds) && flags_.latency);
   std::vector<std::unique_ptr<Task>> tasks;
   for (int i = 0; i < threads; ++i) {
     tasks.emplace_back(new Task{.flags = flags_,

@@ -48,15 +48,19 @@ class ThreadStats {
   }
   // Counts one operation, also among those of its kind. REQUIRES: all operations of the benchmark have a kind.
   void FinishedOp(OpKind kind, int64_t found) {
+    const uint64_t now = times_each_op_ ? NowNanos() : 0;
+    FinishedOp(kind, found, now - last_nanos_);
+    if (times_each_op_) last_nanos_ = now;
+  }
+  // The same, with a latency that the caller has measured.
+  void FinishedOp(OpKind kind, int64_t found, uint64_t nanos) {
     if (kinds_.empty()) kinds_.resize(kOpKinds);
     KindStats& stats = kinds_[static_cast<size_t>(kind)];
     ++stats.ops;
     stats.found += found;
     if (times_each_op_) {
-      const uint64_t now = NowNanos();
-      stats.latencies.Add(now - last_nanos_);
-      latencies_.Add(now - last_nanos_);
-      last_nanos_ = now;
+      stats.latencies.Add(nanos);
+      latencies_.Add(nanos);
     }
     CountOps(1);
   }

@@ -9,6 +9,7 @@
 #include "bench/keys.h"
 #include "bench/measure.h"
 #include "bench/merge_workloads.h"
+#include "bench/replay.h"
 #include "bench/transaction_workloads.h"
 #include "bench/ycsb.h"
 
@@ -372,6 +373,8 @@ const Entry kEntries[] = {
      RunYcsb, [](Workload& w) { w.mix = &kYcsbE; }},
     {"ycsbf", "YCSB's workload F: 50 percent reads, 50 percent reads with an update of the same record, zipfian",
      RunYcsb, [](Workload& w) { w.mix = &kYcsbF; }},
+    {"replay", "do the operations of the trace --trace, at --replay_speed", Replay,
+     [](Workload& w) { w.has_kinds = true; }},
     {"open", "close and open the database, --num / 10000 times", OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);

@@ -33,6 +33,7 @@ struct Workload {
   int64_t value_bytes = 0;
   int64_t batch_ops = 1;
   const YcsbMix* mix = nullptr;  // of a benchmark of YCSB
+  bool has_kinds = false;        // the report has a line for each kind of operation
   Durability durability = Durability::kProcessCrash;
 };
 

@@ -57,6 +57,7 @@ class Engine {
   virtual std::string Version() const = 0;  // "LevelDB 1.23"
   // True if the engine has the operator of --merge_operator.
   virtual bool CanMerge() const { return false; }
+  virtual bool CanDeleteRange() const { return false; }
 
   virtual std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) = 0;
   // Commit ends a transaction of the engine's own kind; the next Put begins one. The second parameter is true

@@ -149,6 +149,7 @@ class MergedbEngine final : public Engine {
   }
   std::string Version() const override { return "mergedb " MERGEDB_VERSION; }
   bool CanMerge() const override { return IsMergeOperator(merge_operator_); }
+  bool CanDeleteRange() const override { return true; }
 
   std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
     if (is_batched) return std::make_unique<BatchWriter>(db_.get(), durability, merge_operator_);

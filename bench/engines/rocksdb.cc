@@ -180,6 +180,7 @@ class RocksdbEngine final : public Engine {
   }
   std::string Version() const override { return "RocksDB (" + rocks_.path + ")"; }
   bool CanMerge() const override { return can_merge_; }
+  bool CanDeleteRange() const override { return true; }
 
   std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
     return std::make_unique<RocksdbWriter>(rocks_, db_, durability, is_batched);

@@ -737,6 +737,33 @@ MERGEDB_C_EXPORT mergedb_code mergedb_perf_begin(mergedb_error* error);
  * struct is too small; in that case the counting goes on. */
 MERGEDB_C_EXPORT mergedb_code mergedb_perf_end(mergedb_perf* perf, mergedb_error* error);
 
+/* ---- traces: include/mergedb/trace.h ------------------------------------------------------------------------------
+ *
+ * A file of the calls on a database, with their times. docs/TRACE.md says what is recorded and what it costs. */
+typedef struct mergedb_trace_options {
+  size_t struct_size;
+  uint32_t sampling;     /* one of so many keys and iterators is recorded; 0: all */
+  int32_t record_values; /* 1: the bytes of values of up to 1 MiB; 0: their sizes */
+  uint64_t bytes_max;    /* the trace ends when its file would exceed this size; 0: 1 GiB */
+} mergedb_trace_options;
+
+typedef struct mergedb_trace_report {
+  size_t struct_size;  /* set by the caller */
+  uint64_t operations; /* in the trace; a batch counts as one */
+  uint64_t lost;       /* left out, because the file could not be written as fast, or a batch was too large */
+  uint64_t bytes;      /* of the file */
+  int32_t is_full;     /* 1: the trace ended at bytes_max */
+} mergedb_trace_report;
+
+/* Begins to record the calls on `db` to the new file `path` (NUL-terminated). Errors: INVALID_ARGUMENT (the options, or
+ * the file exists), BUSY (a trace was started and not ended), IO_ERROR, NO_SPACE, SHUTTING_DOWN. If the file cannot be
+ * written later, the trace ends, and no call fails for that reason. */
+MERGEDB_C_EXPORT mergedb_code mergedb_start_trace(mergedb_db db, const char* path, const mergedb_trace_options* options,
+                                                  mergedb_error* error);
+/* Ends the trace; mergedb_close does so, too. After OK, and after IO_ERROR or NO_SPACE of the file, *report is filled;
+ * `report` may be NULL. INVALID_ARGUMENT: no trace was started, or the struct is too small; then the trace goes on. */
+MERGEDB_C_EXPORT mergedb_code mergedb_end_trace(mergedb_db db, mergedb_trace_report* report, mergedb_error* error);
+
 /* ---- checkpoints: include/mergedb/checkpoint.h --------------------------------------------------------------------
  *
  *     mergedb_checkpoint_report report = {.struct_size = sizeof report};

@@ -29,6 +29,7 @@
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 #include "mergedb/snapshot.h"
+#include "mergedb/trace.h"
 #include "mergedb/write_batch.h"
 
 namespace mergedb {
@@ -144,6 +145,16 @@ class MERGEDB_EXPORT DB {
   virtual Result<std::vector<Metric>> Metrics();
   // The latency histograms of this process's operations, in a fixed order. Errors: as Metrics.
   virtual Result<std::vector<LatencyHistogram>> Histograms();
+
+  // Records the calls on this database, with their times, to a new file (mergedb/trace.h, docs/TRACE.md). The file must
+  // not exist. Errors: InvalidArgument (the options), Busy (a trace was started and not ended), IOError, NoSpace,
+  // ShuttingDown, and NotSupported from another implementation of DB. If the file cannot be written later, the trace
+  // ends, and no call fails for that reason.
+  virtual Status StartTrace(const std::string& path, const TraceOptions& options = {});
+  // Ends the trace. OK, also if the trace was full before; or the error that ended it, which leaves a trace without an
+  // end. InvalidArgument if no trace was started. Close ends the trace, too. `report` may be null; it is filled also
+  // after an error of the file.
+  virtual Status EndTrace(TraceReport* report = nullptr);
 
   // Reads and checks every byte of every live table and blob file. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;

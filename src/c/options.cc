@@ -305,6 +305,15 @@ Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, Checkpoi
   return Status::Ok();
 }
 
+Status DecodeTraceOptions(const mergedb_trace_options* given, TraceOptions* options) {
+  mergedb_trace_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_trace_options", &c));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_trace_options", "record_values", c.record_values, &options->record_values));
+  if (c.sampling != 0) options->sampling = c.sampling;
+  if (c.bytes_max != 0) options->bytes_max = c.bytes_max;
+  return Status::Ok();
+}
+
 Status CheckRoom(size_t struct_size, size_t bytes, const char* name) {
   if (struct_size >= bytes && struct_size <= kStructBytesMax) return Status::Ok();
   return Status::InvalidArgument(std::string(name) + ": struct_size is " + std::to_string(struct_size) + ", expected " +

@@ -32,6 +32,8 @@ Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* d
 
 Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options);
 
+Status DecodeTraceOptions(const mergedb_trace_options* given, TraceOptions* options);
+
 // OK if an output struct of the caller can be filled: its struct_size is at least `bytes`.
 Status CheckRoom(size_t struct_size, size_t bytes, const char* name);
 

@@ -1,4 +1,4 @@
-// The defaults of class DB, for other implementations of it: no named keyspaces, no metrics.
+// The defaults of class DB, for other implementations of it: no named keyspaces, no metrics, no traces.
 #include "mergedb/db.h"
 
 namespace mergedb {
@@ -49,5 +49,9 @@ Result<std::vector<Metric>> DB::Metrics() { return Status::NotSupported("this da
 Result<std::vector<LatencyHistogram>> DB::Histograms() {
   return Status::NotSupported("this database has no histograms");
 }
+Status DB::StartTrace(const std::string&, const TraceOptions&) {
+  return Status::NotSupported("this database records no traces");
+}
+Status DB::EndTrace(TraceReport*) { return Status::NotSupported("this database records no traces"); }
 
 }  // namespace mergedb

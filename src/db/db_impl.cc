@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/schedule_point.h"
 #include "db/integrity.h"
+#include "db/traced_iterator.h"
 #include "db/write_checks.h"
 #include "read/next_step.h"
 
@@ -45,9 +46,114 @@ DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock
                      .keyspaces = keyspaces_,
                      .access = access_}) {}
 
-// ---- Writing ----------------------------------------------------------------------------------------------
+// ---- Tracing ----------------------------------------------------------------------------------------------
+//
+// Without a trace, a call costs one relaxed load and one branch more.
+
+Status DbImpl::StartTrace(const std::string& path, const TraceOptions& options) {
+  RETURN_IF_ERROR(store_->CheckOpen());
+  return store_->recorder.Start(path, options);
+}
+
+Status DbImpl::EndTrace(TraceReport* report) { return store_->recorder.End(trace::EndReason::kEnded, report); }
+
+template <typename Act>
+Status DbImpl::Traced(trace::Operation operation, const Act& act) {
+  const trace::Recorder::Call call = store_->recorder.Begin();
+  Status status = act();
+  operation.code = status.code();
+  store_->recorder.Add(call, operation);
+  return status;
+}
 
 Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoPut(options, keyspace, key, value);
+  return Traced(
+      {.kind = trace::OpKind::kPut, .keyspace = keyspace.id(), .key = key, .value_bytes = value.size(), .value = value},
+      [&] { return DoPut(options, keyspace, key, value); });
+}
+
+Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoDelete(options, keyspace, key);
+  return Traced({.kind = trace::OpKind::kDelete, .keyspace = keyspace.id(), .key = key},
+                [&] { return DoDelete(options, keyspace, key); });
+}
+
+Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
+                           std::string_view end) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoDeleteRange(options, keyspace, begin, end);
+  return Traced({.kind = trace::OpKind::kDeleteRange, .keyspace = keyspace.id(), .key = begin, .end = end},
+                [&] { return DoDeleteRange(options, keyspace, begin, end); });
+}
+
+Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoMerge(options, keyspace, key, operand);
+  return Traced({.kind = trace::OpKind::kMerge,
+                 .keyspace = keyspace.id(),
+                 .key = key,
+                 .value_bytes = operand.size(),
+                 .value = operand},
+                [&] { return DoMerge(options, keyspace, key, operand); });
+}
+
+Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoWrite(options, batch);
+  const trace::Recorder::Call call = store_->recorder.Begin();
+  Status status = DoWrite(options, batch);
+  store_->recorder.AddBatch(call, status.code(), batch.rep(), nullptr);
+  return status;
+}
+
+Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
+  if (!store_->recorder.is_on()) [[likely]]
+    return DoGet(options, keyspace, key, value);
+  const trace::Recorder::Call call = store_->recorder.Begin();
+  Status status = DoGet(options, keyspace, key, value);
+  store_->recorder.Add(call, {.kind = trace::OpKind::kGet,
+                              .code = status.code(),
+                              .keyspace = keyspace.id(),
+                              .key = key,
+                              .value_bytes = status.ok() ? value->size() : 0});
+  return status;
+}
+
+std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
+                                     const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
+  const env::SlowCall slow(store_->slow_calls, "multi_get");
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet);
+  const trace::Recorder::Call call = store_->recorder.Begin();
+  std::vector<Status> statuses = access_.MultiGet(options, keyspace, keys, values);
+  if (call.session != 0) [[unlikely]]
+    store_->recorder.AddMultiGet(call, keyspace.id(), keys, statuses, *values);
+  return statuses;
+}
+
+std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
+  const trace::Recorder::Call call = store_->recorder.Begin();
+  std::unique_ptr<Iterator> iterator = access_.NewIterator(options);
+  if (call.session == 0) [[likely]]
+    return iterator;
+  const format::Bounds bounds = read::BoundsOf(options);
+  const uint64_t number = store_->recorder.AddIterator(call, {.kind = trace::OpKind::kIterator,
+                                                              .code = iterator->status().code(),
+                                                              .keyspace = options.keyspace.id(),
+                                                              .key = bounds.lower.value_or(""),
+                                                              .end = bounds.upper.value_or(""),
+                                                              .has_lower = bounds.lower.has_value(),
+                                                              .has_upper = bounds.upper.has_value(),
+                                                              .keys_only = options.keys_only});
+  if (number == 0) return iterator;  // not in the sample
+  return std::make_unique<TracedIterator>(store_, call, number, std::move(iterator));
+}
+
+// ---- Writing ----------------------------------------------------------------------------------------------
+
+Status DbImpl::DoPut(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
   const env::SlowCall slow(store_->slow_calls, "put");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
@@ -56,7 +162,7 @@ Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_v
                         {.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
 }
 
-Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
+Status DbImpl::DoDelete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
   const env::SlowCall slow(store_->slow_calls, "delete");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -64,8 +170,8 @@ Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::strin
                         {.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
-Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
-                           std::string_view end) {
+Status DbImpl::DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
+                             std::string_view end) {
   const env::SlowCall slow(store_->slow_calls, "delete_range");
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -84,7 +190,7 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
   return DeleteRange(options, keyspace, prefix, *end);
 }
 
-Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
+Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
   const env::SlowCall slow(store_->slow_calls, "merge");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(operand));
@@ -95,7 +201,7 @@ Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string
                         {.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
 }
 
-Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
+Status DbImpl::DoWrite(const WriteOptions& options, const WriteBatch& batch) {
   const env::SlowCall slow(store_->slow_calls, "write");
   bool has_keyspaces = false;
   RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names, &has_keyspaces));
@@ -108,20 +214,11 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 
 // ---- Reading ----------------------------------------------------------------------------------------------
 
-Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
+Status DbImpl::DoGet(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
   const env::SlowCall slow(store_->slow_calls, "get");
   const env::LatencyTimer timer(store_->latencies, env::Operation::kGet);
   return access_.Get(options, keyspace, key, value);
 }
-
-std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
-                                     const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
-  const env::SlowCall slow(store_->slow_calls, "multi_get");
-  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet);
-  return access_.MultiGet(options, keyspace, keys, values);
-}
-
-std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return access_.NewIterator(options); }
 
 std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
   return store_->snapshots->Get(store_->options.env.clock->NowNanos());
@@ -205,6 +302,7 @@ Status DbImpl::Close() noexcept {
   if (is_stopped_.exchange(true)) return {};
   store_->events.Emit(EventKind::kClose, [] { return EventFields(); });
   store_->events.StopListener();  // while the database is open, since the listener may call it
+  (void)store_->recorder.End(trace::EndReason::kClosed, nullptr);  // an error is that of the trace, not of the database
   SCHEDULE_POINT("publish that the database is closed");
   store_->is_closed->store(true, std::memory_order_release);
   if (background_ == nullptr) return {};

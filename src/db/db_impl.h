@@ -76,6 +76,8 @@ class DbImpl final : public DB {
   bool GetProperty(std::string_view name, std::string* value) override;
   Result<std::vector<Metric>> Metrics() override;
   Result<std::vector<LatencyHistogram>> Histograms() override;
+  Status StartTrace(const std::string& path, const TraceOptions& options) override;
+  Status EndTrace(TraceReport* report) override;
   Status CheckIntegrity() override;
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);
@@ -121,6 +123,17 @@ class DbImpl final : public DB {
   void StartBackground() noexcept;
   void TellOpen();  // the events of the open; LOG begins
   PropertySources Sources() const;
+
+  // The public calls of these names, without a trace.
+  Status DoPut(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value);
+  Status DoDelete(const WriteOptions& options, Keyspace keyspace, std::string_view key);
+  Status DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end);
+  Status DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand);
+  Status DoWrite(const WriteOptions& options, const WriteBatch& batch);
+  Status DoGet(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value);
+  // Records `operation` around `act`, which returns its Status.
+  template <typename Act>
+  Status Traced(trace::Operation operation, const Act& act);
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> file_lock_;  // null after Close, and if the database is open read-only

@@ -32,6 +32,7 @@
 #include "mergedb/result.h"
 #include "read/read_observer.h"
 #include "table/cache.h"
+#include "trace/recorder.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {
@@ -57,6 +58,7 @@ struct Store {
         latencies(checked.env.clock),
         events(checked, directory),
         slow_calls(SlowCallsToTell()),
+        recorder(checked.env.file_system, checked.env.clock, order.is_bytewise()),
         blocks(memory.block_cache_bytes, given.block_keeper),
         file_memory(checked.mode == OpenMode::kReadOnly ? 0 : checked.mapped_read_bytes_max, MemoryForFiles()),
         tables(
@@ -143,6 +145,7 @@ struct Store {
   mutable Events events;
   mutable Stalls stalls{events};
   const env::SlowCalls slow_calls;
+  mutable trace::Recorder recorder;
   const uint64_t opened_nanos = options.env.clock->NowNanos();
   base::BlockCache blocks;
   env::FileMemory file_memory;

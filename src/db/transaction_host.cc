@@ -20,7 +20,12 @@ void TransactionHost::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence
 
 Status TransactionHost::Commit(const write::Change& change) {
   RETURN_IF_ERROR(parts_.writers.CheckWritable({.durability = change.durability}));
-  return change.keyspace_changes == nullptr ? parts_.writers.Commit(change) : parts_.keyspaces.CommitRecords(change);
+  const trace::Recorder::Call call = parts_.store.recorder.Begin();
+  Status status =
+      change.keyspace_changes == nullptr ? parts_.writers.Commit(change) : parts_.keyspaces.CommitRecords(change);
+  if (call.session != 0) [[unlikely]]
+    parts_.store.recorder.AddBatch(call, status.code(), change.batch, change.key_map);
+  return status;
 }
 
 }  // namespace mergedb::db

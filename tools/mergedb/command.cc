@@ -43,6 +43,7 @@ void TakeWords(const Verb& verb, Arguments& arguments) {
     arguments.directory = ".";
     words.erase(words.begin());
   }
+  if (verb.is_of_words) arguments.directory = ".";
   if (arguments.directory.empty() && !words.empty()) {
     arguments.directory = words.front();
     words.erase(words.begin());
@@ -60,7 +61,7 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
   CLI::App* added = app.add_subcommand(verb.name, verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(verb.footer);
-  if (!verb.is_of_command) {
+  if (!verb.is_of_command && !verb.is_of_words) {
     added->add_option("--db", context.arguments.directory,
                       verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word");
   }

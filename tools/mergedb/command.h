@@ -16,6 +16,7 @@
 //   top_command.cc        top                           why_command.cc        why
 //   page_command.cc       inspect                       inspect_page.cc       the page of inspect
 //   estimate_command.cc   estimate                      examples.cc           two examples for each verb
+//   trace_command.cc      trace                         trace_analysis.cc, trace_scrub.cc     what it does
 //   doctor_command.cc     doctor                        engine_file.cc, loaded_files.cc       what doctor looks at
 //
 // Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc,
@@ -68,6 +69,7 @@ struct Arguments {
   double interval_seconds = 1;
   uint64_t entries = 200'000;        // of the sample of estimate
   std::string html, style = "lazy";  // options of inspect
+  uint64_t top = 10;                 // hot keys that trace analyse shows
   std::string listen;                // address and port of serve-metrics
   int timeout_seconds = 5;
   int process = 0;  // --pid of doctor
@@ -119,6 +121,7 @@ struct Verb {
   int (*run)(Arguments& arguments);
   bool is_of_file = false;     // the first word is a file, in the directory of --db if it is given
   bool is_of_command = false;  // no directory; the words after "--" are a command
+  bool is_of_words = false;    // no directory; the words are those of the verb
 };
 CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
@@ -151,6 +154,7 @@ void AddTopCommand(CLI::App& app, Context& context);
 void AddWhyCommand(CLI::App& app, Context& context);
 // Ends the help of each verb with two examples. REQUIRES: all verbs are added.
 void AddExamples(CLI::App& app);
+void AddTraceCommand(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.

@@ -1,14 +1,13 @@
 // The verb estimate: what the data of a database looks like, and what other settings would cost. It reads a sample of the
 // entries and changes nothing.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 
 #include "command.h"
 #include "db/db_impl.h"
 #include "format/compression.h"
 #include "inspect_page.h"
+#include "sizes.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -19,21 +18,6 @@ constexpr size_t kPlaces = 64;                           // from which samples a
 constexpr size_t kCompressedBytesMax = size_t{8} << 20;  // of the sample that is compressed
 constexpr size_t kRecordBytes = 4;                       // of an entry in a block beside key and value, about
 constexpr size_t kIndexBytes = 12;                       // of a block in the index beside its key, about
-
-struct Sizes {  // counts[i]: sizes of i bits, which are from 2^(i-1) to 2^i - 1
-  std::array<uint64_t, 65> counts{};
-  uint64_t count = 0;
-  uint64_t bytes = 0;
-  uint64_t largest = 0;
-
-  void Add(size_t size) {
-    ++counts[static_cast<size_t>(std::bit_width(size))];
-    ++count;
-    bytes += size;
-    largest = std::max<uint64_t>(largest, size);
-  }
-  double Mean() const { return count == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(count); }
-};
 
 struct Sample {
   Sizes keys, values;
@@ -93,17 +77,6 @@ double RatioOf(const Sample& sample, Compression codec, size_t block_bytes) {
   return raw == 0 ? 1.0 : static_cast<double>(stored) / static_cast<double>(raw);
 }
 
-nlohmann::ordered_json SizesJson(const Sizes& sizes) {
-  nlohmann::ordered_json buckets = nlohmann::ordered_json::array();
-  for (size_t bits = 0; bits < sizes.counts.size(); ++bits) {
-    if (sizes.counts[bits] == 0) continue;
-    const uint64_t from = bits == 0 ? 0 : uint64_t{1} << (bits - 1);
-    buckets.push_back(
-        {{"from_bytes", from}, {"to_bytes", bits == 0 ? 0 : 2 * from - 1}, {"count", sizes.counts[bits]}});
-  }
-  return {{"count", sizes.count}, {"mean_bytes", sizes.Mean()}, {"largest_bytes", sizes.largest}, {"sizes", buckets}};
-}
-
 uint64_t Scaled(const Sample& sample, double of_sample) { return static_cast<uint64_t>(sample.Scale() * of_sample); }
 
 nlohmann::ordered_json BlocksJson(const Sample& sample) {
@@ -150,23 +123,6 @@ nlohmann::ordered_json BlobJson(const Sample& sample) {
 }
 
 // ---- text -----------------------------------------------------------------------------------------------------------
-
-void PrintSizes(const char* title, const Sizes& sizes) {
-  char line[128];
-  std::snprintf(line, sizeof line, "%s: mean %.1f bytes, largest %s\n", title, sizes.Mean(),
-                PrintBytes(sizes.largest).c_str());
-  Print(line);
-  const uint64_t most = std::max<uint64_t>(1, *std::ranges::max_element(sizes.counts));
-  for (size_t bits = 0; bits < sizes.counts.size(); ++bits) {
-    if (sizes.counts[bits] == 0) continue;
-    const uint64_t to = bits == 0 ? 0 : (uint64_t{1} << (bits - 1)) * 2 - 1;
-    const size_t columns = (sizes.counts[bits] * 40 + most - 1) / most;
-    std::snprintf(line, sizeof line, "  up to %10llu bytes %6.2f %%  %s\n", static_cast<unsigned long long>(to),
-                  100.0 * static_cast<double>(sizes.counts[bits]) / static_cast<double>(sizes.count),
-                  std::string(columns, '#').c_str());
-    Print(line);
-  }
-}
 
 std::string Cell(const nlohmann::ordered_json& row, const char* name) {
   const auto& value = row[name];

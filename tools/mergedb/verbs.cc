@@ -31,6 +31,7 @@ void AddVerbs(CLI::App& app, Context& context) {
   AddEstimateCommand(app, context);
   AddTopCommand(app, context);
   AddWhyCommand(app, context);
+  AddTraceCommand(app, context);
   AddDoctorCommand(app, context);
   AddExamples(app);
 }

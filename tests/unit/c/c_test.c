@@ -370,6 +370,31 @@ static void counts_where_time_goes(void) {
   EXPECT_OK(mergedb_destroy(path, &error));
 }
 
+static void traces_calls(void) {
+  mergedb_db db = open_fresh();
+  char trace[600];
+  snprintf(trace, sizeof trace, "%s.trace", path);
+  unlink(trace);
+  mergedb_trace_report report = {.struct_size = sizeof report};
+  EXPECT_CODE(mergedb_end_trace(db, &report, &error), MERGEDB_INVALID_ARGUMENT);
+  const mergedb_trace_options options = {
+      .struct_size = sizeof options, .record_values = MERGEDB_YES, .bytes_max = 1 << 20};
+  EXPECT_OK(mergedb_start_trace(db, trace, &options, &error));
+  EXPECT_CODE(mergedb_start_trace(db, trace, NULL, &error), MERGEDB_BUSY);
+  EXPECT_OK(put(db, "k", "v"));
+  EXPECT_OK(put(db, "l", "v"));
+  EXPECT_OK(mergedb_end_trace(db, &report, &error));
+  EXPECT(report.operations == 2 && report.lost == 0 && report.bytes > 48 && report.is_full == 0);
+  EXPECT_CODE(mergedb_start_trace(db, trace, NULL, &error), MERGEDB_INVALID_ARGUMENT); /* the file exists */
+  EXPECT(unlink(trace) == 0);
+  EXPECT_OK(mergedb_start_trace(db, trace, NULL, &error));
+  EXPECT_OK(mergedb_end_trace(db, NULL, &error));
+  EXPECT(unlink(trace) == 0);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_start_trace(db, trace, NULL, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_destroy(path, &error));
+}
+
 struct seen_metrics {
   int count, count_max;
   uint64_t writes;
@@ -1114,6 +1139,7 @@ int main(int argc, char** argv) {
   lists_metrics();
   tells_events();
   counts_where_time_goes();
+  traces_calls();
   keeps_a_callers_order();
   tells_a_callers_logger();
   merges_without_reading();

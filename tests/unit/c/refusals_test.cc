@@ -322,6 +322,23 @@ TEST_F(CInterfaceRefusals, OptionsOfCopies) {
   EXPECT_TRUE(sim_.files->SizeOf(target).error().IsNotFound());
 }
 
+TEST_F(CInterfaceRefusals, OptionsOfTraces) {
+  const std::string path = "/trace";
+  auto small = Sized<mergedb_trace_options>(), values = small, bytes = small, sampling = small;
+  small.struct_size = 3;
+  values.record_values = 5;
+  bytes.bytes_max = 1;
+  sampling.sampling = 1'000'001;
+  REFUSED("path is NULL", mergedb_start_trace(db_, nullptr, nullptr, &error_));
+  REFUSED("mergedb_trace_options: struct_size is 3", mergedb_start_trace(db_, path.c_str(), &small, &error_));
+  REFUSED("record_values is 5", mergedb_start_trace(db_, path.c_str(), &values, &error_));
+  REFUSED("bytes_max", mergedb_start_trace(db_, path.c_str(), &bytes, &error_));
+  REFUSED("sampling", mergedb_start_trace(db_, path.c_str(), &sampling, &error_));
+  EXPECT_TRUE(sim_.files->SizeOf(path).error().IsNotFound());
+  mergedb_trace_report report = {};
+  REFUSED("mergedb_trace_report: struct_size is 0", mergedb_end_trace(db_, &report, &error_));
+}
+
 // ---- verify and repair
 
 TEST_F(CInterfaceRefusals, OptionsOfVerifyAndRepair) {
@@ -546,6 +563,8 @@ std::vector<HandleCall> CallsOfDatabases() {
       CALL(kKind, mergedb_histograms, nullptr, nullptr),
       CALL(kKind, mergedb_check),
       CALL(kKind, mergedb_checkpoint, "/nowhere", nullptr, nullptr),
+      CALL(kKind, mergedb_start_trace, "/nowhere", nullptr),
+      CALL(kKind, mergedb_end_trace, nullptr),
       CALL(kKind, mergedb_snapshot_create, nullptr),
       CALL(kKind, mergedb_iterator_create, nullptr, nullptr),
       CALL(kKind, mergedb_transaction_begin, nullptr, nullptr),
