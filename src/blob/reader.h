@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "env/deferral.h"
 #include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/blob_file.h"
@@ -31,6 +32,8 @@ namespace mergedb::blob {
 struct ReadControl {
   bool verify_checksums = true;
   bool fill_cache = true;
+  // Lets Get end before it reads from the file: then the deferral waits, and the status says nothing.
+  env::Deferral* deferral = nullptr;
 };
 
 // `pin` keeps `value` alive.
@@ -73,6 +76,7 @@ class Reader {
  private:
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache, env::Latencies* latencies);
+  bool Defers(const format::BlobIndex& reference, env::Deferral* deferral) const;
   Status CheckKey(std::string_view expected, std::string_view found) const;
   Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
   Status CheckFooter() const;
