@@ -145,6 +145,22 @@ void ReadRandom(Task& task) {
 
 namespace {
 
+void MultiReadRandom(Task& task) {
+  const auto reader = task.engine->NewReader();
+  const size_t batch = static_cast<size_t>(task.workload.batch_ops);
+  std::vector<KeyMaker> makers(batch, KeyMaker(task.flags));
+  NumberSource numbers(task.flags, false, task.seed);
+  std::vector<std::string_view> keys(batch);
+  std::vector<std::string> values(batch);
+  int64_t found = 0, done = 0;
+  for (; done < task.workload.reads; done += static_cast<int64_t>(batch)) {
+    for (size_t i = 0; i < batch; ++i) keys[i] = makers[i].Set(numbers.Next(done + static_cast<int64_t>(i)));
+    found += reader->MultiGet(keys, &values);
+    task.stats.FinishedOps(static_cast<int64_t>(batch));
+  }
+  AddFoundMessage(task, found, done);
+}
+
 // Keys that are one character shorter than the written ones: absent, but between existing keys.
 void ReadMissing(Task& task) {
   const auto reader = task.engine->NewReader();
@@ -334,6 +350,8 @@ const Entry kEntries[] = {
     {"readseq", "scan --reads entries from the first key forward", ReadSequential, [](Workload&) {}},
     {"readreverse", "scan --reads entries from the last key backward", ReadReverse, [](Workload&) {}},
     {"readrandom", "get --reads random keys", ReadRandom, [](Workload&) {}},
+    {"multireadrandom", "get --reads random keys, --batch_size keys in each call, where the engine has such a call",
+     MultiReadRandom, [](Workload&) {}},
     {"readrandomsmall", "get --reads / 1000 random keys", ReadRandom, [](Workload& w) { w.reads /= 1000; }},
     {"readmissing", "get --reads random keys that do not exist", ReadMissing, [](Workload&) {}},
     {"readhot", "get --reads random keys of the first hundredth", ReadHot, [](Workload&) {}},

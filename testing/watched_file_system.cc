@@ -98,7 +98,10 @@ class WatchedFileSystem::WatchedFile final : public File {
   Status Close() override {
     return Watched(owner_->watch_, {Op::kClose, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Close(); });
   }
-  void WillRead(uint64_t offset, uint64_t bytes) override { inner_->WillRead(offset, bytes); }
+  void WillRead(uint64_t offset, uint64_t bytes) override {
+    if (owner_->watch_.will_read) owner_->watch_.will_read(path_, offset, bytes);
+    inner_->WillRead(offset, bytes);
+  }
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override {
     return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Map(bytes); });
   }

@@ -42,6 +42,8 @@ struct Watch {
   std::function<void(const FileCall& call, const Status& outcome)> after = {};
   // A read found `got` bytes; returns the number of bytes that the caller gets.
   std::function<size_t(const FileCall& call, size_t got)> shorten = {};
+  // A hint (File::WillRead), which cannot fail.
+  std::function<void(std::string_view path, uint64_t offset, uint64_t bytes)> will_read = {};
 };
 
 class WatchedFileSystem final : public FileSystem {

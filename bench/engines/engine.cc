@@ -46,6 +46,12 @@ void Die(std::string_view engine, std::string_view act, std::string_view reason)
   std::_Exit(1);  // _Exit, because background threads of the engine may still run
 }
 
+int64_t Reader::MultiGet(const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
+  int64_t found = 0;
+  for (size_t i = 0; i < keys.size(); ++i) found += Get(keys[i], &(*values)[i]);
+  return found;
+}
+
 void Writer::DeleteRange(std::string_view, std::string_view) {
   Die("--engine", "deleterange", "it has no range deletes");
 }

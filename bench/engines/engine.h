@@ -36,6 +36,9 @@ class Reader {
   virtual ~Reader() = default;
   // Copies the value, for every engine. False: not found.
   virtual bool Get(std::string_view key, std::string* value) = 0;
+  // The same for many keys in one call, if the engine has such a call; the default calls Get for each key. Returns the
+  // number of keys that were found. REQUIRES: as many values as keys.
+  virtual int64_t MultiGet(const std::vector<std::string_view>& keys, std::vector<std::string>* values);
 };
 
 class Cursor {

@@ -118,6 +118,14 @@ class MergedbReader final : public Reader {
     if (!status.ok() && !status.IsNotFound()) Check(status, "get");
     return status.ok();
   }
+  int64_t MultiGet(const std::vector<std::string_view>& keys, std::vector<std::string>* values) override {
+    int64_t found = 0;
+    for (const Status& status : db_->MultiGet({}, keys, values)) {
+      if (!status.ok() && !status.IsNotFound()) Check(status, "multi get");
+      found += status.ok();
+    }
+    return found;
+  }
 
  private:
   DB* db_;

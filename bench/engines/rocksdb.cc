@@ -126,11 +126,40 @@ class RocksdbReader final : public Reader {
     rocks_.pinnableslice_destroy_(slice);
     return true;
   }
+  int64_t MultiGet(const std::vector<std::string_view>& keys, std::vector<std::string>* values) override {
+    if (!rocks_.batched_multi_get_cf_) return Reader::MultiGet(keys, values);
+    const size_t count = keys.size();
+    data_.resize(count), bytes_.resize(count), slices_.resize(count), errors_.assign(count, nullptr);
+    for (size_t i = 0; i < count; ++i) {
+      data_[i] = keys[i].data();
+      bytes_[i] = keys[i].size();
+    }
+    rocksdb_column_family_handle_t* const family = rocks_.get_default_column_family_handle_(db_);
+    rocks_.batched_multi_get_cf_(db_, options_, family, count, data_.data(), bytes_.data(), slices_.data(),
+                                 errors_.data(), false);
+    rocks_.column_family_handle_destroy_(family);
+    int64_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+      Check(rocks_, errors_[i], "multi get");
+      if (!slices_[i]) continue;
+      size_t bytes = 0;
+      const char* data = rocks_.pinnableslice_value_(slices_[i], &bytes);
+      (*values)[i].assign(data, bytes);
+      rocks_.pinnableslice_destroy_(slices_[i]);
+      ++found;
+    }
+    return found;
+  }
 
  private:
   const RocksdbLibrary& rocks_;
   rocksdb_t* db_;
   rocksdb_readoptions_t* options_;
+  // Of MultiGet; kept, so that no call allocates them.
+  std::vector<const char*> data_;
+  std::vector<size_t> bytes_;
+  std::vector<rocksdb_pinnableslice_t*> slices_;
+  std::vector<char*> errors_;
 };
 
 class RocksdbCursor final : public Cursor {

@@ -19,6 +19,7 @@ struct rocksdb_writeoptions_t;
 struct rocksdb_writebatch_t;
 struct rocksdb_pinnableslice_t;
 struct rocksdb_iterator_t;
+struct rocksdb_column_family_handle_t;
 struct rocksdb_mergeoperator_t;
 struct rocksdb_wait_for_compact_options_t;
 
@@ -94,10 +95,15 @@ using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* co
   X(void, compact_range, (rocksdb_t*, const char*, size_t, const char*, size_t))
 
 // Functions that older versions lack; null there.
-#define MERGEDB_ROCKSDB_NEWER_CALLS(X)                                             \
-  X(rocksdb_wait_for_compact_options_t*, wait_for_compact_options_create, ())      \
-  X(void, wait_for_compact_options_destroy, (rocksdb_wait_for_compact_options_t*)) \
-  X(void, wait_for_compact, (rocksdb_t*, rocksdb_wait_for_compact_options_t*, char**))
+#define MERGEDB_ROCKSDB_NEWER_CALLS(X)                                                                      \
+  X(rocksdb_wait_for_compact_options_t*, wait_for_compact_options_create, ())                               \
+  X(void, wait_for_compact_options_destroy, (rocksdb_wait_for_compact_options_t*))                          \
+  X(void, wait_for_compact, (rocksdb_t*, rocksdb_wait_for_compact_options_t*, char**))                      \
+  X(rocksdb_column_family_handle_t*, get_default_column_family_handle, (rocksdb_t*))                        \
+  X(void, column_family_handle_destroy, (rocksdb_column_family_handle_t*))                                  \
+  X(void, batched_multi_get_cf,                                                                             \
+    (rocksdb_t*, const rocksdb_readoptions_t*, rocksdb_column_family_handle_t*, size_t, const char* const*, \
+     const size_t*, rocksdb_pinnableslice_t**, char**, bool))
 
 struct RocksdbLibrary {
 #define X(result, name, parameters) result(*name##_) parameters = nullptr;

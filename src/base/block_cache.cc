@@ -139,14 +139,14 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
   return shards_[(HashOf({file, offset}) >> 48) & (shard_count_ - 1)];
 }
 
-BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
+BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset, bool counts_miss) {
   if (keeper_ != nullptr) [[unlikely]]
     return keeper_->Find(file, offset);
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
   Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
   if (slot.block == nullptr) {
-    ++shard.misses;
+    shard.misses += counts_miss ? 1 : 0;
     return {};
   }
   ++shard.hits;

@@ -81,8 +81,9 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // Returns an empty Pin if the block is not in the cache.
-  Pin Find(uint64_t file, uint64_t offset);
+  // Returns an empty Pin if the block is not in the cache. `counts_miss`: false for a caller that looks again
+  // before it reads the block.
+  Pin Find(uint64_t file, uint64_t offset, bool counts_miss = true);
   // Stores `pin`'s block under this name. If another thread stored a block under it first, that block stays.
   void Insert(uint64_t file, uint64_t offset, const Pin& pin);
   // Forget all blocks of a file.

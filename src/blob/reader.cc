@@ -14,6 +14,9 @@ namespace {
 using base::BlockCache;
 
 constexpr size_t kCheckReadBytes = size_t{1} << 20;
+// The part of a value that a search which waits hints at. WHY not all: the system reads on ahead of a large read, and
+// memory that is short would lose the end of a large value before it is read.
+constexpr uint64_t kHintBytesMax = uint64_t{1} << 20;
 
 Status Differs(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
@@ -156,18 +159,32 @@ bool Reader::FindInPlace(const format::BlobIndex& reference, std::string_view ke
   return true;
 }
 
+// True: the value is asked for, and the caller ends its search.
+bool Reader::Defers(const format::BlobIndex& reference, env::Deferral* deferral) const {
+  const uint64_t bytes = std::min<uint64_t>(reference.bytes, kHintBytesMax);
+  if (!deferral->Waits({.file = kv::ToInt(meta_.number), .offset = reference.offset, .bytes = bytes})) return false;
+  around_.Before(file_.get(), reference.offset);
+  file_->WillRead(reference.offset, bytes);
+  return true;
+}
+
 // A cached value was verified when it entered the cache. The key is compared again, since another blob index
 // may lead to this record.
 Status Reader::Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                    Found* found) const {
   RETURN_IF_ERROR(CheckBlobIndex(reference));
   if (Status status; FindInPlace(reference, key, control, found, &status)) return status;
+  const uint64_t number = kv::ToInt(meta_.number);
+  const bool counts_miss = control.deferral == nullptr || !control.deferral->WouldWait(number, reference.offset);
   if (cache_ != nullptr) {
-    found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
-    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+    found->pin = cache_->Find(number, reference.offset, counts_miss);
+    if (PerfContext* const perf = base::thread_perf; perf != nullptr && (found->pin || counts_miss)) [[unlikely]]
       ++(found->pin ? perf->block_cache_hits : perf->block_cache_misses);
   }
-  if (!found->pin) return Load(reference, key, control, found);
+  if (!found->pin) {
+    if (control.deferral != nullptr && Defers(reference, control.deferral)) return Status::Make(Code::kBusy, {});
+    return Load(reference, key, control, found);
+  }
   format::BlobRecord record;
   Status status = format::OpenRecord(found->pin.bytes(), {}, false, &record);
   if (status.ok()) status = CheckKey(key, record.key);

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "env/deferral.h"
 #include "env/file_memory.h"
 #include "env/latencies.h"
 #include "env/read_around.h"
@@ -32,6 +33,8 @@ namespace mergedb::blob {
 struct ReadControl {
   bool verify_checksums = true;
   bool fill_cache = true;
+  // Lets Get end before it reads from the file: then the deferral waits, and the status says nothing.
+  env::Deferral* deferral = nullptr;
 };
 
 // `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and valid as long as the Reader.
@@ -78,6 +81,7 @@ class Reader {
  private:
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache, env::Latencies* latencies);
+  bool Defers(const format::BlobIndex& reference, env::Deferral* deferral) const;
   Status CheckKey(std::string_view expected, std::string_view found) const;
   bool FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found,
                    Status* status) const;

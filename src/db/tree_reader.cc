@@ -36,6 +36,19 @@ Status TreeReader::Get(const ReadOptions& options, std::string_view key, std::st
                             store_->directory);
 }
 
+namespace {
+
+std::vector<std::string> ToTree(const kv::KeyMap& map, kv::KeyspaceId id, const std::vector<std::string_view>& keys) {
+  std::vector<std::string> tree_keys(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const std::string_view key = map.ToTree(id, keys[i], &tree_keys[i]);
+    if (key.data() != tree_keys[i].data()) tree_keys[i] = key;
+  }
+  return tree_keys;
+}
+
+}  // namespace
+
 std::vector<Status> TreeReader::MultiGet(const ReadOptions& options, const kv::KeyMap* map, kv::KeyspaceId id,
                                          const std::vector<std::string_view>& keys,
                                          std::vector<std::string>* values) const {
@@ -43,14 +56,13 @@ std::vector<Status> TreeReader::MultiGet(const ReadOptions& options, const kv::K
   kv::Sequence sequence = 0;
   const read::SuperVersionPin super_version = TakeSuperVersion(
       options, [this] { return version_set_.Pinned(); }, &sequence);
+  const std::vector<std::string> made_keys = map == nullptr ? std::vector<std::string>() : ToTree(*map, id, keys);
+  const std::vector<std::string_view> tree_keys(made_keys.begin(), made_keys.end());
   std::vector<Status> statuses(keys.size());
-  std::string scratch;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const std::string_view key = map == nullptr ? keys[i] : map->ToTree(id, keys[i], &scratch);
-    Status status = read::Lookup(LookupIn(), *super_version, key, sequence,
-                                 {options.verify_checksums, options.fill_cache}, &(*values)[i]);
-    statuses[i] = read::WithNextStep(std::move(status), store_->directory);
-  }
+  read::MultiLookup(
+      LookupIn(), *super_version, {options.verify_checksums, options.fill_cache},
+      {.keys = map == nullptr ? keys : tree_keys, .sequence = sequence, .values = *values, .statuses = statuses});
+  for (Status& status : statuses) status = read::WithNextStep(std::move(status), store_->directory);
   return statuses;
 }
 

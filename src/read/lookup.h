@@ -44,4 +44,16 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
               kv::Sequence sequence, const table::ReadControl& control, std::string* value,
               std::span<const std::string_view> newer = {}, InPlace* in_place = nullptr);
 
+struct ManyKeys {
+  std::span<const std::string_view> keys;
+  kv::Sequence sequence;
+  std::span<std::string> values;  // as many as keys
+  std::span<Status> statuses;     // as many as keys
+};
+
+// As Lookup for each key, with the device's reads of up to 64 keys in flight (env/deferral.h): a search that misses the
+// block cache tells the file system what it will read and waits until its turn comes again. THREADS: any.
+void MultiLookup(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+                 const ManyKeys& many);
+
 }  // namespace mergedb::read

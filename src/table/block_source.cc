@@ -101,12 +101,25 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   return {};
 }
 
+// True: the block is asked for, and the caller ends its search.
+bool BlockSource::Defers(uint32_t block, env::Deferral* deferral) const {
+  const env::Deferral::Extent extent{.file = number, .offset = index.offset(block), .bytes = index.stored_bytes(block)};
+  if (!deferral->Waits(extent)) return false;
+  around.Before(file.get(), extent.offset);
+  file->WillRead(extent.offset, extent.bytes);
+  return true;
+}
+
 Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
                          std::string_view* raw) const {
   *raw = FindMapped(block);
   if (!raw->empty()) return {};
-  *pin = FindCached(block);
-  if (!*pin) return Load(block, control, pin, raw);
+  const bool will_wait = control.deferral != nullptr && control.deferral->WouldWait(number, index.offset(block));
+  *pin = FindCached(block, !will_wait);
+  if (!*pin) {
+    if (control.deferral != nullptr && Defers(block, control.deferral)) return Status::Make(Code::kBusy, {});
+    return Load(block, control, pin, raw);
+  }
   *raw = pin->bytes();
   return {};
 }

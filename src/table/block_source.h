@@ -19,6 +19,7 @@
 #include "base/block_cache.h"
 #include "base/perf.h"
 #include "env/buffer_pool.h"
+#include "env/deferral.h"
 #include "env/latencies.h"
 #include "env/read_around.h"
 #include "format/index.h"
@@ -50,22 +51,23 @@ struct BlockSource {
     if (mapping == nullptr || !checked.Has(block)) return {};
     return {mapping->data() + index.offset(block), index.stored_bytes(block) - format::kTrailerBytes};
   }
-  // An empty Pin if the cache does not hold the block.
-  base::BlockCache::Pin FindCached(uint32_t block) const {
+  // An empty Pin if the cache does not hold the block. `counts_miss` as in BlockCache::Find.
+  base::BlockCache::Pin FindCached(uint32_t block, bool counts_miss = true) const {
     if (cache == nullptr) return {};
-    base::BlockCache::Pin pin = cache->Find(number, index.offset(block));
-    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+    base::BlockCache::Pin pin = cache->Find(number, index.offset(block), counts_miss);
+    if (PerfContext* const perf = base::thread_perf; perf != nullptr && (pin || counts_miss)) [[unlikely]]
       ++(pin ? perf->block_cache_hits : perf->block_cache_misses);
     return pin;
   }
   // The raw bytes of a block. They are valid as long as *pin, or, if *pin is empty, as long as this object.
-  // Load does not look into the cache.
+  // Load does not look into the cache. Only Read may end early (ReadControl::deferral).
   [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
   [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
   Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                     std::string_view* raw) const;
+  bool Defers(uint32_t block, env::Deferral* deferral) const;
   bool MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const;
   // "path: block at offset: ..."
   Status InContext(uint32_t block, const Status& status) const;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/block_cache.h"
+#include "env/deferral.h"
 #include "env/file_memory.h"
 #include "env/latencies.h"
 #include "format/filter_block.h"
@@ -36,6 +37,8 @@ struct ReadControl {
   // Iterators skip blocks that cannot be read and add the errors here; it must outlive them. Null: an
   // iterator ends at the error.
   kv::SkippedErrors* skipped = nullptr;
+  // Lets Reader::Get end before it reads a block from the file: then the deferral waits, and the status says nothing.
+  env::Deferral* deferral = nullptr;
 };
 
 struct ReaderOptions {

@@ -70,13 +70,20 @@ class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
     while (!is_over_) {
       const auto snapshot = db_->GetSnapshot();
       for (int i = 0; i < 20; ++i) {
-        const size_t writer = random.Uniform(kWriters);
-        const uint64_t pair = random.Uniform(kPairs);
-        const std::string left = Left(writer, pair), right = Right(writer, pair);
-        std::vector<std::string> values;
-        const auto statuses = db_->MultiGet({.snapshot = snapshot.get()}, {left, right}, &values);
-        ASSERT_EQ(statuses[0].code(), statuses[1].code()) << left;
-        ASSERT_EQ(values[0], values[1]) << left;
+        std::vector<std::string> keys, values;
+        for (uint64_t pairs = 1 + random.Uniform(50); pairs > 0; --pairs) {
+          const size_t writer = random.Uniform(kWriters);
+          const uint64_t pair = random.Uniform(kPairs);
+          keys.push_back(Left(writer, pair));
+          keys.push_back(Right(writer, pair));
+        }
+        const ReadOptions read{.snapshot = snapshot.get(), .fill_cache = i % 2 == 0};
+        const auto statuses = db_->MultiGet(read, {keys.begin(), keys.end()}, &values);
+        for (size_t left = 0; left < keys.size(); left += 2) {
+          ASSERT_TRUE(statuses[left].ok() || statuses[left].IsNotFound()) << statuses[left].ToString();
+          ASSERT_EQ(statuses[left].code(), statuses[left + 1].code()) << keys[left];
+          ASSERT_EQ(values[left], values[left + 1]) << keys[left];
+        }
       }
     }
   }

@@ -1,0 +1,54 @@
+// Lets a point read stop before it waits for the device, so that one thread has reads for many keys in flight
+// (docs/decisions/0059-multiget.md).
+//
+//   key a   search ─► miss: WillRead │                          │ ReadAt, verify ─► value
+//   key b                            │ search ─► miss: WillRead │                  ReadAt, verify ─► value
+//
+// A reader that misses the block cache asks Waits. If the answer is true, it gives the file a hint, and the search
+// ends without a result. The caller keeps the search, looks up other keys, and calls Continue. The search then asks
+// again, reads the bytes, and calls Pass. Each step of a search waits at most once, so every search ends.
+// THREADS: one at a time. Tests: tests/unit/env/deferral_test.cc, tests/db/multi_get_test.cc.
+#pragma once
+
+#include <cstdint>
+
+namespace mergedb::env {
+
+class Deferral {
+ public:
+  struct Extent {  // of a file
+    uint64_t file = ~uint64_t{0};
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+
+  // True: the caller hints that it will read the extent, and ends the search with any error, which is ignored.
+  bool Waits(const Extent& extent) {
+    if (!WouldWait(extent.file, extent.offset)) return false;
+    hinted_ = extent;
+    is_waiting_ = true;
+    return true;
+  }
+  // Waits would return true.
+  bool WouldWait(uint64_t file, uint64_t offset) const {
+    return !reads_ && (hinted_.file != file || hinted_.offset != offset);
+  }
+
+  // REQUIRES: is_waiting(). All reads up to the next Pass are done at once.
+  void Continue() {
+    is_waiting_ = false;
+    reads_ = true;
+  }
+  // The step that waited is done: the next read may wait again.
+  void Pass() { reads_ = false; }
+
+  bool is_waiting() const { return is_waiting_; }
+  uint64_t hinted_bytes() const { return hinted_.bytes; }
+
+ private:
+  Extent hinted_;
+  bool is_waiting_ = false;
+  bool reads_ = false;
+};
+
+}  // namespace mergedb::env
