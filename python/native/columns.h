@@ -11,7 +11,8 @@
 namespace mergedb::python {
 
 // Bytes that grow. From 4 MiB on, they are a mapping of huge pages that moves without a copy.
-// WHY: page faults of 4 KiB would take as long as the scan of large values. MEASURED: docs/api/python.md.
+// WHY: page faults of 4 KiB would take as long as the scan of large values.
+// MEASURED: to_numpy of entries of 108 bytes takes 55 ns an entry; with realloc it takes 92 ns.
 class Bytes {
  public:
   Bytes() = default;
