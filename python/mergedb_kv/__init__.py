@@ -10,6 +10,7 @@
 docs/api/python.md is a tour.
 """
 
+from ._columns import ArrowEntries
 from ._database import Database, Keyspace, Snapshot, WriteBatch, destroy, open, repair, verify
 from ._errors import (
     AbortedError,
@@ -38,6 +39,7 @@ engine_version: str = _native.version()
 
 __all__ = [
     "AbortedError",
+    "ArrowEntries",
     "BusyError",
     "ClosedError",
     "Compression",

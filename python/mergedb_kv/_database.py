@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, cast
 from collections import abc
 
-from . import _native
+from . import _columns, _native
+from ._columns import ArrowEntries, ColumnType
 from ._errors import Error
 from ._options import Durability, RepairReport, numbers
 from ._transaction import Transaction, TransactionKind
@@ -75,6 +76,44 @@ class _Readable:
     ) -> Iterator:
         """An iterator that seeks and moves in both directions, over the same range as keys()."""
         return Iterator(cast(_native.Reader, self), start, stop, prefix, keys_only)
+
+    def to_numpy(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        key_dtype: Any = None,
+        value_dtype: Any = None,
+        reverse: bool = False,
+        limit: Optional[int] = None,
+    ) -> tuple[Any, Any]:
+        """The keys and the values of a range as two NumPy arrays, of at most `limit` entries.
+
+        Each key has the bytes of one element of key_dtype, for example ">u8" or "S16"; likewise the values. Without a
+        dtype the array is None. InvalidArgumentError if a key or a value has another size.
+        """
+        reader = cast(_native.Reader, self)
+        return _columns.to_numpy(reader, start, stop, prefix, key_dtype, value_dtype, reverse, limit)
+
+    def to_arrow(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        key_type: ColumnType = "binary",
+        value_type: ColumnType = "binary",
+        reverse: bool = False,
+        batch_rows: int = _columns.BATCH_ROWS,
+    ) -> ArrowEntries:
+        """The keys and the values of a range as Arrow record batches, for pyarrow.table(), polars.DataFrame() and others.
+
+        A type is "binary", the number of bytes of a fixed-size binary column, a number type as "uint64" whose bytes
+        are in the machine's order, or None for no column.
+        """
+        reader = cast(_native.Reader, self)
+        return ArrowEntries(reader, start, stop, prefix, key_type, value_type, reverse, batch_rows)
 
     def __iter__(self) -> abc.Iterator[bytes]:
         return iter(self.keys())
@@ -214,6 +253,42 @@ class _Writable(_Readable):
         with self.batch() as batch:
             for key, value in pairs:
                 batch.put(key, value)
+
+    def put_numpy(
+        self,
+        keys: Any,
+        values: Any,
+        *,
+        key_dtype: Any = None,
+        value_dtype: Any = None,
+        durability: Optional[Durability] = None,
+        batch_bytes: int = _columns.BATCH_BYTES,
+    ) -> None:
+        """Writes one entry for each element of two NumPy arrays of the same length, with the bytes of the elements.
+
+        With a dtype, the elements are converted to it first. Give key_dtype=">u8" for numbers: only the bytes of
+        unsigned numbers with the highest byte first have the order of the numbers.
+        The entries are written by several batches of about batch_bytes. Each batch is atomic.
+        """
+        store = cast(_native.Store, self)
+        _columns.put_numpy(store, keys, values, key_dtype, value_dtype, durability, batch_bytes)
+
+    def put_arrow(
+        self,
+        source: Any,
+        *,
+        key: str = "key",
+        value: str = "value",
+        durability: Optional[Durability] = None,
+        batch_bytes: int = _columns.BATCH_BYTES,
+    ) -> int:
+        """Writes one entry for each row of an Arrow table, and returns their number.
+
+        source: an object with __arrow_c_stream__, as tables and readers of record batches of pyarrow have.
+        key, value: the names of two columns of a binary, string or fixed-width type.
+        The entries are written by several batches of about batch_bytes. Each batch is atomic.
+        """
+        return _columns.put_arrow(cast(_native.Store, self), source, key, value, durability, batch_bytes)
 
     def clear(self) -> None:
         """Deletes all keys, by one write."""

@@ -86,5 +86,8 @@ class Reader {
 void BindDatabase(nb::module_& module);
 void BindIterators(nb::module_& module);
 void BindTransactions(nb::module_& module);
+void BindColumns(nb::module_& module);
+void BindArrow(nb::module_& module);
+void BindArrowImport(nb::module_& module);
 
 }  // namespace mergedb::python

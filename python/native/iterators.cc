@@ -63,9 +63,32 @@ class Scan {
   }
 
   nb::object Next() {
-    if (count_ == 0) Fill();
+    if (count_ == 0 && !Fill()) throw nb::stop_iteration();
+    CheckReadable();
+    return TakeEntry();
+  }
+
+  // The entries that are already read, or else those of the next block. An empty list at the end.
+  nb::object NextBlock() {
+    nb::list entries;
+    if (count_ == 0 && !Fill()) return entries;
+    CheckReadable();
+    while (count_ > 0) entries.append(TakeEntry());
+    return entries;
+  }
+
+  void Close() {
+    base_.Close();
+    count_ = 0;
+  }
+
+ private:
+  void CheckReadable() const {
     base_.source.CheckUsable();
     if (base_.is_busy) Raise(MERGEDB_BUSY, "another thread uses this iterator");
+  }
+
+  nb::object TakeEntry() {
     uint32_t sizes[2];
     std::memcpy(sizes, block_.data() + offset_, sizeof sizes);
     const char* key = block_.data() + offset_ + sizeof sizes;
@@ -80,16 +103,10 @@ class Scan {
     return nb::steal(pair);
   }
 
-  void Close() {
-    base_.Close();
-    count_ = 0;
-  }
-
- private:
-  // Throws StopIteration at the end.
-  void Fill() {
+  // False at the end.
+  bool Fill() {
     base_.source.CheckUsable();
-    if (base_.is_closed) throw nb::stop_iteration();
+    if (base_.is_closed) return false;
     std::optional<Exclusive> exclusive(base_.is_busy);
     if (block_bytes_ < kBlockBytesMax) block_bytes_ = block_bytes_ == 0 ? kFirstBlockBytes : block_bytes_ * 4;
     if (block_.size() < block_bytes_) block_.resize(block_bytes_);
@@ -103,12 +120,12 @@ class Scan {
     if (code == MERGEDB_OK) {
       offset_ = 0;
       count_ = count;
-      return;
+      return true;
     }
     exclusive.reset();
     base_.Close();
-    if (code == MERGEDB_NOT_FOUND) throw nb::stop_iteration();
-    Check(code, error, base_.source.database->owner);
+    if (code != MERGEDB_NOT_FOUND) Check(code, error, base_.source.database->owner);
+    return false;
   }
 
   mergedb_code Read(size_t* used, size_t* count, mergedb_error* error) {
@@ -231,6 +248,7 @@ void BindIterators(nb::module_& module) {
           nb::arg("prefix").none(), nb::arg("verify_checksums") = true, nb::arg("fill_cache") = true)
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &Scan::Next)
+      .def("next_block", &Scan::NextBlock)
       .def("close", &Scan::Close);
 
   nb::class_<Iterator>(module, "Iterator")

@@ -47,6 +47,8 @@ NB_MODULE(_native, module) {
   BindDatabase(module);
   BindIterators(module);
   BindTransactions(module);
+  BindColumns(module);
+  BindArrow(module);
 }
 
 }  // namespace mergedb::python

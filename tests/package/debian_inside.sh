@@ -75,6 +75,18 @@ mkdir c && cp consumer.c c/ && cp c_only.cmake c/CMakeLists.txt
 cmake -S c -B c/build >cmake.log 2>&1 && cmake --build c/build >>cmake.log 2>&1 || { tail -n 20 cmake.log >&2; fail "find_package(mergedb)"; }
 for program in c/build/consumer-mergedb c/build/consumer-static; do has "$($program)" "$(mergedb --version | cut -d' ' -f2)"; done
 
+if compgen -G '*.whl' >/dev/null; then
+  step "The wheel in a virtual environment, without a network"
+  apt install --no-install-recommends python3-venv
+  python3 -m venv venv
+  venv/bin/pip install --quiet --no-index ./*.whl
+  same "$(venv/bin/python -c 'import mergedb_kv
+with mergedb_kv.open("/tmp/wheel") as db:
+    db[b"a"] = b"1"
+    print(dict(db))')" "{b'a': b'1'}"
+  same "$(mergedb get /tmp/wheel a)" 1
+fi
+
 step "Removal leaves nothing, and the programs go back to the system's libraries"
 apt purge 'mergedb-*' 'libmergedb*'
 left=$(ours)

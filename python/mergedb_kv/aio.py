@@ -1,0 +1,535 @@
+"""The calls of mergedb_kv for asyncio. No call blocks the event loop.
+
+    from mergedb_kv import aio
+
+    async with aio.open("/srv/data") as db:
+        await db.put(b"fruit:apple", b"green")
+        async for key, value in db.items(prefix=b"fruit:"):
+            print(key, value)
+
+Every call runs in a thread. A database has threads for reads and threads for writes, since a write may wait for a
+transaction, and a read waits for no write. A transaction and a call that may last long have a thread of their own.
+
+If a call is cancelled, its thread still ends it: a cancelled write may be written. The attribute `blocking` of
+each object is the object of mergedb_kv, whose calls need no thread and take less time if they do not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Callable, Generic, Optional, TypeVar, Union, cast
+
+import mergedb_kv as _blocking
+
+from . import _native
+from ._errors import BusyError, ClosedError
+from ._options import Durability
+from ._transaction import TransactionKind
+from ._types import Bytes, PathLike
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+#: The threads for reads, and as many for writes.
+THREADS = 4
+
+
+def _alone() -> ThreadPoolExecutor:
+    """A thread for a call that may last long, or for an object whose calls follow one another."""
+    return ThreadPoolExecutor(1, "mergedb-aio")
+
+
+async def _in_new_thread(make: Callable[[], T]) -> tuple[ThreadPoolExecutor, T]:
+    """Returns a new thread, and what make() returned there.
+
+    If the caller is cancelled first, nothing refers to that object, so it is closed where the thread ends.
+    """
+    thread = _alone()
+    try:
+        return thread, await asyncio.wrap_future(thread.submit(make))
+    except BaseException:
+        thread.shutdown(wait=False)
+        raise
+
+
+class _Opening(Generic[T]):
+    """What is awaited, or entered by `async with`, to get an object."""
+
+    def __init__(self, make: Callable[[], Awaitable[T]]) -> None:
+        self._make = make
+        self._made: Optional[T] = None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._make().__await__()
+
+    async def __aenter__(self) -> T:
+        self._made = await self._make()
+        return cast(T, await cast(Any, self._made).__aenter__())
+
+    async def __aexit__(self, *exception: Any) -> None:
+        await cast(Any, self._made).__aexit__(*exception)
+
+
+class _Threads:
+    """The threads of a database."""
+
+    def __init__(self, count: int) -> None:
+        self.reads = ThreadPoolExecutor(count, "mergedb-aio-read")
+        self.writes = ThreadPoolExecutor(count, "mergedb-aio-write")
+        self.is_closed = False
+
+    async def run(self, pool: Optional[ThreadPoolExecutor], function: Callable[..., T], *arguments: Any) -> T:
+        """Without a pool, the call gets a thread of its own."""
+        self.check_open()
+        used = _alone() if pool is None else pool
+        future = used.submit(function, *arguments)
+        if pool is None:
+            used.shutdown(wait=False)
+        return await asyncio.wrap_future(future)
+
+    def check_open(self) -> None:
+        if self.is_closed:
+            raise ClosedError("the database is closed")
+
+    def close(self) -> None:
+        """The calls that have begun end."""
+        self.is_closed = True
+        self.reads.shutdown(wait=False)
+        self.writes.shutdown(wait=False)
+
+
+class Entries(Generic[T_co]):
+    """The entries of a range, in key order, for `async for`. Each iteration shows the state at its own start."""
+
+    def __init__(self, threads: _Threads, entries: "_blocking.Entries[T_co]") -> None:
+        self._threads = threads
+        self.blocking = entries
+
+    async def __aiter__(self) -> AsyncIterator[T_co]:
+        threads, entries = self._threads, self.blocking
+        scan = cast(_native.Scan, await threads.run(threads.reads, iter, entries))
+        try:
+            while block := await threads.run(threads.reads, scan.next_block):
+                for entry in block:
+                    yield entry
+        finally:
+            try:
+                scan.close()
+            except BusyError:  # a cancelled call still runs; its thread has the last reference
+                pass
+
+
+class Iterator:
+    """As mergedb_kv.Iterator. One task at a time may use it."""
+
+    def __init__(self, threads: _Threads, iterator: _blocking.Iterator) -> None:
+        self._threads = threads
+        self.blocking = iterator
+
+    async def _move(self, move: Callable[..., bool], *arguments: Any) -> bool:
+        return await self._threads.run(self._threads.reads, move, *arguments)
+
+    async def seek_to_first(self) -> bool:
+        return await self._move(self.blocking.seek_to_first)
+
+    async def seek_to_last(self) -> bool:
+        return await self._move(self.blocking.seek_to_last)
+
+    async def seek(self, key: Bytes) -> bool:
+        return await self._move(self.blocking.seek, key)
+
+    async def seek_for_prev(self, key: Bytes) -> bool:
+        return await self._move(self.blocking.seek_for_prev, key)
+
+    async def next(self) -> bool:
+        return await self._move(self.blocking.next)
+
+    async def prev(self) -> bool:
+        return await self._move(self.blocking.prev)
+
+    @property
+    def valid(self) -> bool:
+        return self.blocking.valid
+
+    @property
+    def key(self) -> bytes:
+        return self.blocking.key
+
+    @property
+    def value(self) -> bytes:
+        return self.blocking.value
+
+    def entry(self) -> tuple[bytes, bytes]:
+        """The key and the value at which the iterator stands."""
+        return self.blocking.entry()
+
+    def close(self) -> None:
+        self.blocking.close()
+
+    async def __aenter__(self) -> "Iterator":
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.close()
+
+
+class _Readable:
+    """The reads that Database, Keyspace and Snapshot share."""
+
+    def __init__(self, threads: _Threads, reader: Any) -> None:
+        self._threads = threads
+        self.blocking = reader
+
+    async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await self._threads.run(self._threads.reads, function, *arguments)
+
+    async def get(self, key: Bytes, default: Optional[T] = None) -> Union[bytes, T, None]:
+        return cast("Union[bytes, T, None]", await self._read(self.blocking.get, key, default))
+
+    async def get_many(self, keys: Iterable[Bytes]) -> list[Optional[bytes]]:
+        """The values of one state; None for an absent key."""
+        return cast("list[Optional[bytes]]", await self._read(self.blocking.get_many, list(keys)))
+
+    async def contains(self, key: Bytes) -> bool:
+        return cast(bool, await self._read(self.blocking.__contains__, key))
+
+    async def count(self) -> int:
+        """The number of keys. The call reads all of them."""
+        return await self._threads.run(None, len, self.blocking)
+
+    def keys(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[bytes]:
+        return Entries(self._threads, self.blocking.keys(start, stop, prefix=prefix, reverse=reverse))
+
+    def items(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[tuple[bytes, bytes]]:
+        return Entries(self._threads, self.blocking.items(start, stop, prefix=prefix, reverse=reverse))
+
+    def values(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        reverse: bool = False,
+    ) -> Entries[bytes]:
+        return Entries(self._threads, self.blocking.values(start, stop, prefix=prefix, reverse=reverse))
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self.keys().__aiter__()
+
+    def iterator(
+        self,
+        start: Optional[Bytes] = None,
+        stop: Optional[Bytes] = None,
+        *,
+        prefix: Optional[Bytes] = None,
+        keys_only: bool = False,
+    ) -> _Opening[Iterator]:
+        """An iterator that seeks and moves in both directions."""
+
+        async def make() -> Iterator:
+            made = await self._read(
+                lambda: self.blocking.iterator(start, stop, prefix=prefix, keys_only=keys_only)
+            )
+            return Iterator(self._threads, made)
+
+        return _Opening(make)
+
+
+class WriteBatch:
+    """As mergedb_kv.WriteBatch. Changes are collected in memory, so only `write` is awaited.
+
+    As an asynchronous context manager it is written at the end of the block, and discarded after an exception.
+    """
+
+    def __init__(self, threads: _Threads, batch: _blocking.WriteBatch) -> None:
+        self._threads = threads
+        self.blocking = batch
+
+    def put(self, key: Bytes, value: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self.blocking.put(key, value, keyspace=_keyspace(keyspace))
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self.blocking.put(key, value)
+
+    def delete(self, key: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self.blocking.delete(key, keyspace=_keyspace(keyspace))
+
+    __delitem__ = delete
+
+    def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self.blocking.delete_range(start, stop, keyspace=_keyspace(keyspace))
+
+    def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
+        self.blocking.merge(key, operand, keyspace=_keyspace(keyspace))
+
+    def clear(self) -> None:
+        self.blocking.clear()
+
+    def __len__(self) -> int:
+        return len(self.blocking)
+
+    async def write(self, durability: Optional[Durability] = None) -> None:
+        """Writes the changes. The batch keeps them."""
+        await self._threads.run(self._threads.writes, self.blocking.write, durability)
+
+    async def __aenter__(self) -> "WriteBatch":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[types.TracebackType],
+    ) -> None:
+        if kind is None and len(self) > 0:
+            await self.write()
+
+
+class _Writable(_Readable):
+    """The writes that Database and Keyspace share."""
+
+    async def _write(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        return await self._threads.run(self._threads.writes, lambda: function(*arguments, **options))
+
+    async def put(self, key: Bytes, value: Bytes, *, durability: Optional[Durability] = None) -> None:
+        await self._write(self.blocking.put, key, value, durability=durability)
+
+    async def delete(self, key: Bytes, *, durability: Optional[Durability] = None) -> None:
+        """Deletes the key. It may be absent."""
+        await self._write(self.blocking.delete, key, durability=durability)
+
+    async def delete_range(self, start: Bytes, stop: Bytes, *, durability: Optional[Durability] = None) -> None:
+        await self._write(self.blocking.delete_range, start, stop, durability=durability)
+
+    async def delete_prefix(self, prefix: Bytes, *, durability: Optional[Durability] = None) -> None:
+        await self._write(self.blocking.delete_prefix, prefix, durability=durability)
+
+    async def merge(self, key: Bytes, operand: Bytes, *, durability: Optional[Durability] = None) -> None:
+        await self._write(self.blocking.merge, key, operand, durability=durability)
+
+    async def update(self, other: Union[Mapping[bytes, Bytes], Iterable[tuple[Bytes, Bytes]]]) -> None:
+        """Writes all entries atomically, by one batch."""
+        await self._write(self.blocking.update, other)
+
+    async def clear(self) -> None:
+        """Deletes all keys, by one write."""
+        await self._write(self.blocking.clear)
+
+    def batch(self, *, durability: Optional[Durability] = None) -> WriteBatch:
+        """A batch whose changes are for this keyspace, unless they name another one."""
+        return WriteBatch(self._threads, self.blocking.batch(durability=durability))
+
+    async def compact(self, start: Optional[Bytes] = None, stop: Optional[Bytes] = None) -> None:
+        await self._threads.run(None, self.blocking.compact, start, stop)
+
+    async def run(self, function: Callable[[Any], T]) -> T:
+        """Returns function(self.blocking), called in a thread: many calls for the cost of one change of threads."""
+        return await self._threads.run(None, function, self.blocking)
+
+
+class Keyspace(_Writable):
+    """A named ordered map within a database."""
+
+    blocking: _blocking.Keyspace
+
+    @property
+    def name(self) -> bytes:
+        return self.blocking.name
+
+
+def _keyspace(keyspace: Optional[Keyspace]) -> Optional[_blocking.Keyspace]:
+    return None if keyspace is None else keyspace.blocking
+
+
+class Snapshot(_Readable):
+    """A state that stays readable until the snapshot is closed."""
+
+    blocking: _blocking.Snapshot
+
+    def keyspace(self, keyspace: Keyspace) -> "Snapshot":
+        """The same state of a keyspace. Closing either of the two closes both."""
+        return Snapshot(self._threads, self.blocking.keyspace(keyspace.blocking))
+
+    def close(self) -> None:
+        self.blocking.close()
+
+    async def __aenter__(self) -> "Snapshot":
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.close()
+
+
+class Transaction:
+    """As mergedb_kv.Transaction, in a thread of its own. One task at a time may use it.
+
+    As an asynchronous context manager it commits at the end of the block, and rolls back after an exception.
+    """
+
+    def __init__(self, thread: ThreadPoolExecutor, transaction: _blocking.Transaction) -> None:
+        self._thread = thread
+        self.blocking = transaction
+
+    @property
+    def is_open(self) -> bool:
+        return self.blocking.is_open
+
+    async def run(self, function: Callable[[_blocking.Transaction], T]) -> T:
+        """Returns function(self.blocking), called in the thread of the transaction."""
+        if not self.is_open:
+            return function(self.blocking)  # raises AbortedError, and does not wait
+        # WHY a shield: after a cancellation, the calls still run in their order.
+        return await asyncio.shield(asyncio.wrap_future(self._thread.submit(function, self.blocking)))
+
+    async def get(
+        self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional[Keyspace] = None
+    ) -> Union[bytes, T, None]:
+        return await self.run(lambda t: t.get(key, default, keyspace=_keyspace(keyspace)))
+
+    async def put(self, key: Bytes, value: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        await self.run(lambda t: t.put(key, value, keyspace=_keyspace(keyspace)))
+
+    async def delete(self, key: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        await self.run(lambda t: t.delete(key, keyspace=_keyspace(keyspace)))
+
+    async def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        await self.run(lambda t: t.delete_range(start, stop, keyspace=_keyspace(keyspace)))
+
+    async def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        await self.run(lambda t: t.merge(key, operand, keyspace=_keyspace(keyspace)))
+
+    async def commit(self) -> None:
+        """Commits and ends the transaction, also if the call raises."""
+        try:
+            await self.run(lambda t: t.commit())
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def rollback(self) -> None:
+        """Ends the transaction without its writes. Does nothing if it has ended."""
+        try:
+            await self.run(lambda t: t.rollback())
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def __aenter__(self) -> "Transaction":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[types.TracebackType],
+    ) -> None:
+        if not self.is_open:
+            return
+        if kind is None:
+            await self.commit()
+        else:
+            await self.rollback()
+
+
+class Database(_Writable):
+    """As mergedb_kv.Database. aio.open() makes it. Any task of any event loop may use it."""
+
+    blocking: _blocking.Database
+
+    @property
+    def closed(self) -> bool:
+        return self.blocking.closed
+
+    async def close(self) -> None:
+        """Makes the WAL durable and releases the directory. Waits for the calls that run. May be repeated."""
+        if self._threads.is_closed:
+            return
+        try:
+            await self._threads.run(None, self.blocking.close)
+        finally:
+            self._threads.close()
+
+    def snapshot(self) -> _Opening[Snapshot]:
+        async def make() -> Snapshot:
+            return Snapshot(self._threads, await self._read(self.blocking.snapshot))
+
+        return _Opening(make)
+
+    async def create_keyspace(self, name: Bytes, *, exist_ok: bool = False) -> Keyspace:
+        return Keyspace(self._threads, await self._write(self.blocking.create_keyspace, name, exist_ok=exist_ok))
+
+    async def open_keyspace(self, name: Bytes) -> Keyspace:
+        return Keyspace(self._threads, await self._read(self.blocking.open_keyspace, name))
+
+    async def keyspaces(self) -> list[bytes]:
+        return await self._read(self.blocking.keyspaces)
+
+    async def drop_keyspace(self, keyspace: Union[Keyspace, Bytes]) -> None:
+        given = keyspace.blocking if isinstance(keyspace, Keyspace) else keyspace
+        await self._write(self.blocking.drop_keyspace, given)
+
+    def transaction(
+        self,
+        kind: TransactionKind = TransactionKind.SINGLE_WRITER,
+        *,
+        durability: Optional[Durability] = None,
+        timeout: Optional[float] = None,
+        name: str = "",
+    ) -> _Opening[Transaction]:
+        """Begins a transaction. A single writer waits for the previous one in a thread of its own."""
+
+        async def make() -> Transaction:
+            self._threads.check_open()
+            thread, begun = await _in_new_thread(
+                lambda: self.blocking.transaction(kind, durability=durability, timeout=timeout, name=name)
+            )
+            return Transaction(thread, begun)
+
+        return _Opening(make)
+
+    async def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
+        await self._threads.run(None, lambda: self.blocking.checkpoint(target, may_link=may_link))
+
+    async def flush(self) -> None:
+        await self._threads.run(None, self.blocking.flush)
+
+    async def sync(self) -> None:
+        await self._write(self.blocking.sync)
+
+    async def wait_for_compaction(self) -> None:
+        await self._threads.run(None, self.blocking.wait_for_compaction)
+
+    async def __aenter__(self) -> "Database":
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+
+def open(path: PathLike, *, threads: int = THREADS, **options: Any) -> _Opening[Database]:
+    """Opens the database in the directory `path`, or creates it: `async with aio.open(...) as db`, or await.
+
+    threads: the number of threads for reads, and as many for writes. The other options are those of mergedb_kv.open.
+    """
+
+    async def make() -> Database:
+        thread, opened = await _in_new_thread(lambda: _blocking.open(path, **options))
+        thread.shutdown(wait=False)
+        return Database(_Threads(threads), opened)
+
+    return _Opening(make)
