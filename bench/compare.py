@@ -22,6 +22,7 @@ import time
 import matrix
 import peers
 import report
+import report_page
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -200,7 +201,8 @@ class Comparison:
 
     def environment(self):
         context = self.runs[0]["result"]["context"] if self.runs else {}
-        memory = next((line.split()[1] for line in open("/proc/meminfo") if line.startswith("MemTotal")), "0")
+        with open("/proc/meminfo", encoding="ascii") as file:
+            memory = next((line.split()[1] for line in file if line.startswith("MemTotal")), "0")
         commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
         facts = {
             "date": datetime.datetime.now().astimezone().isoformat(timespec="minutes"),
@@ -223,11 +225,11 @@ class Comparison:
 
     def write(self):
         engines = [{"id": e.id, "title": e.title, "peer": e.peer} for e in self.engines]
-        summary = report.summarize(self.runs, engines, self.environment(), matrix.TARGETS)
+        summary = report.summarize(self.runs, engines, self.environment(), matrix.targets(self.options.quick), self.options.quick)
         with open(os.path.join(self.folder, "report.json"), "w", encoding="utf-8") as file:
             json.dump(summary, file, indent=1)
         with open(os.path.join(self.folder, "report.html"), "w", encoding="utf-8") as file:
-            file.write(report.page(summary))
+            file.write(report_page.page(summary))
         with open(os.path.join(self.folder, "report.md"), "w", encoding="utf-8") as file:
             file.write(report.markdown(summary))
 

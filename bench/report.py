@@ -1,14 +1,12 @@
-"""Turns db_bench's results into the figures of the report, and into one HTML page.
+"""Turns db_bench's results into the figures of the report, and into Markdown; report_page.py makes the HTML page.
 
 A row is one metric of one experiment: for every engine, the value of each repetition. A ratio compares values
 of the same repetition. The engines run alternately, so a disturbance of the machine affects both values of a
 pair.
 """
 
-import html
 import statistics
 
-import matrix
 import plot
 
 DRAIN = "waitforcompaction"
@@ -105,12 +103,13 @@ def disk_of(run):
 
 
 def gather(runs):
-    """Returns [{experiment, title, metric, values: {engine: {repetition: {...}}}}] in order of appearance."""
+    """Returns [{experiment, title, metric, is_synced, values: {engine: {repetition: {...}}}}] in order of appearance."""
     rows = {}
     for run in runs:
         for metric, figure in metrics_of(run).items():
             key = (run["experiment"], metric)
-            row = rows.setdefault(key, {"experiment": run["experiment"], "title": run["title"], "metric": metric, "values": {}})
+            row = rows.setdefault(key, {"experiment": run["experiment"], "title": run["title"], "metric": metric, "values": {},
+                                        "is_synced": "--sync=1" in run["commands"][0]})
             row["values"].setdefault(run["engine"], {})[run["repetition"]] = figure
     return list(rows.values())
 
@@ -145,40 +144,17 @@ def judge(rows, engines, targets):
     return verdicts
 
 
-def summarize(runs, engines, environment, targets):
+def summarize(runs, engines, environment, targets, is_quick=False):
     rows = gather(runs)
     for row in rows:
         row["ratios"] = {id_: {kind: ratio(row, id_, kind) for kind in ("wall", "cpu")} for id_ in row["values"] if id_ != "mergedb"}
-    return {"environment": environment, "engines": engines, "targets": judge(rows, engines, targets), "rows": rows,
+    return {"environment": environment, "engines": engines, "is_quick": is_quick, "targets": judge(rows, engines, targets), "rows": rows,
             "amplification": [{"experiment": r["experiment"], "engine": r["engine"], "repetition": r["repetition"],
                                "writes": amplification_of(r), "disk": disk_of(r)} for r in runs],
             "runs": runs}
 
 
-# ---- the page -------------------------------------------------------------------------------------------------------
-
-STYLE = """
-:root{color-scheme:light dark;--grid:#8884;--line:#8888}
-body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse;font-size:13px;margin:.5rem 0;display:block;overflow-x:auto}
-td,th{border-bottom:1px solid var(--line);padding:.2rem .6rem;text-align:right;white-space:nowrap}
-td:first-child,th:first-child{text-align:left}.good{color:#1a7f37}.bad{color:#cf222e;font-weight:600}
-svg{width:100%;height:auto}.grid{stroke:var(--grid)}.mark{stroke:#cf222e;stroke-dasharray:4 3}
-.whisker{stroke:currentColor;stroke-width:1.5}polyline{fill:none;stroke-width:1.8}
-pre{font-size:12px;overflow-x:auto;white-space:pre-wrap}summary{cursor:pointer}
-"""
-COLOURS = ["#2f6fdb", "#e07b39", "#4c9f70", "#a05fb4", "#c9a227", "#3aa6b9", "#d1495b", "#7f7f7f"]
-
-
-def table(head, body):
-    cells = "".join(f"<th>{html.escape(str(c))}</th>" for c in head)
-    lines = "".join("<tr>" + "".join(c if str(c).startswith("<td") else f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
-                    for row in body)
-    return f"<table><tr>{cells}</tr>{lines}</table>"
-
-
-def details(title, body):
-    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
+# ---- words and cells of both outputs --------------------------------------------------------------------------------
 
 
 def ratio_text(three):
@@ -209,160 +185,6 @@ def disk_cells(summary, experiment, write, engine):
     directory = [(median(f"allocated_{moment}"), median(f"apparent_{moment}")) for moment in DIRECTORY]
     return [*["–" if figure is None else f"{figure:.2f}" for figure in device],
             *["–" if allocated is None else f"{allocated:,.1f} ({apparent:,.1f})" for allocated, apparent in directory]]
-
-
-class Page:
-    def __init__(self, summary):
-        self.summary = summary
-        self.titles = {e["id"]: e["title"] for e in summary["engines"]}
-        met = {run["engine"] for run in summary["runs"]}
-        self.order = [e["id"] for e in summary["engines"] if e["id"] in met]
-
-    def targets(self):
-        if not self.summary["targets"]:
-            return "<p>None of the agreed comparisons was run.</p>"
-        body = []
-        for t in self.summary["targets"]:
-            shade = "good" if t["is_reached"] else "bad"
-            body.append([f"{t['experiment']}: {t['metric']}", self.titles[t["engine"]], f"{t['least']} x",
-                         f'<td class="{shade}">{ratio_text((t["ratio"], t["ratio_min"], t["ratio_max"]))} x</td>',
-                         f"{t['cpu_ratio']:.2f} x" if t["cpu_ratio"] else "–"])
-        return table(["what", "against", "at least", "measured, by the clock", "by CPU"], body)
-
-    def ratios(self):
-        peers = [id_ for id_ in self.order if id_ != "mergedb"]
-        chosen = [row for row in self.summary["rows"] if row["metric"].endswith("+ drain") or row["metric"].startswith("read") or
-                  row["metric"].startswith("seek") or row["metric"] in YCSB]
-        bars = [(f"{row['experiment']}: {row['metric']}", {self.titles[p]: row["ratios"][p]["wall"] for p in peers
-                                                          if row["ratios"].get(p, {}).get("wall")}) for row in chosen]
-        bars = [bar for bar in bars if bar[1]]
-        picture = plot.bars(bars, [self.titles[p] for p in peers], "times as long as mergedb", marks=(1,)) if bars else ""
-        return picture + details("Table", self.figures())
-
-    def figures(self):
-        head = ["µs per operation (CPU)", *[self.titles[id_] for id_ in self.order]]
-        body = []
-        for row in self.summary["rows"]:
-            cells = [f"{row['experiment']}: {row['metric']}"]
-            for id_ in self.order:
-                wall, cpu = middle(row, id_), middle(row, id_, "cpu")
-                cell = plot.number(wall) + (f" ({plot.number(cpu)})" if cpu is not None else "")
-                if row["ratios"].get(id_, {}).get("wall"):
-                    cell += f" · {ratio_text(row['ratios'][id_]['wall'])}"
-                cells.append(cell)
-            body.append(cells)
-        return table(head, body)
-
-    def first_runs(self, experiment):
-        found = {}
-        for run in self.summary["runs"]:
-            if run["experiment"] == experiment:
-                found.setdefault(run["engine"], run)
-        return {id_: found[id_] for id_ in self.order if id_ in found}
-
-    def throughput(self):
-        parts = []
-        for experiment in dict.fromkeys(run["experiment"] for run in self.summary["runs"]):
-            series = {}
-            for id_, run in self.first_runs(experiment).items():
-                rows = run["result"]["benchmarks"][0]["samples"]["rows"]
-                points = [((a[0] + b[0]) / 2, (b[1] - a[1]) / (b[0] - a[0]) / 1000) for a, b in zip([[0, 0], *rows], rows)
-                          if b[0] - a[0] > 0.1]
-                if len(points) > 1:
-                    series[self.titles[id_]] = points
-            if series and experiment.startswith(("random", "zipfian")):
-                body = [[name, *[plot.number(y) for _, y in points[:40]]] for name, points in series.items()]
-                parts.append(f"<h3>{html.escape(experiment)}</h3>" + plot.lines(series, "seconds", "thousand operations a second") +
-                             details("Table (first 40 samples)", table(["engine", "thousand operations a second"], body)))
-        return "".join(parts) or "<p>No run was long enough.</p>"
-
-    def latency(self):
-        labels = ["p50", "p90", "p99", "p99.9", "p99.99", "max"]
-        parts = []
-        for experiment in dict.fromkeys(run["experiment"] for run in self.summary["runs"]):
-            series, rate = {}, 0
-            for id_, run in self.first_runs(experiment).items():
-                loop = run["result"]["benchmarks"][0].get("open_loop")
-                if loop:
-                    rate = loop["rate"]
-                    series[self.titles[id_]] = [(i, loop["latency_us"][label]) for i, label in enumerate(labels)]
-                    series.setdefault("control thread", []).extend(
-                        [] if series.get("control thread") else [(i, loop["control_latency_us"][l]) for i, l in enumerate(labels)])
-            if series:
-                body = [[name, *[plot.number(y) for _, y in points]] for name, points in series.items()]
-                parts.append(f"<h3>{html.escape(experiment)}: {rate:,.0f} puts a second</h3>" +
-                             plot.lines(series, "percentile", "µs from the moment a put was due", labels, True) +
-                             details("Table", table(["µs", *labels], body)))
-        return "".join(parts) or "<p>Not run.</p>"
-
-    def amplification(self, kind, label, marks=()):
-        rows = {}
-        for entry in self.summary["amplification"]:
-            for name, figures in entry["writes"].items():
-                rows.setdefault(f"{entry['experiment']}: {name}", {}).setdefault(entry["engine"], []).append(figures[kind])
-        bars = [(label_, {self.titles[id_]: (statistics.median(v), min(v), max(v)) for id_, v in values.items()})
-                for label_, values in rows.items()]
-        if not bars:
-            return "<p>Not run.</p>"
-        names = [self.titles[id_] for id_ in self.order]
-        body = [[label_, *[plot.number(values[n][0]) if n in values else "–" for n in names]] for label_, values in bars]
-        return plot.bars(bars, names, label, marks) + details("Table", table([label, *names], body))
-
-    def disk(self):
-        body = []
-        for experiment, write in dict.fromkeys((e["experiment"], write) for e in self.summary["amplification"] for write in e["disk"]):
-            for id_ in self.order:
-                if cells := disk_cells(self.summary, experiment, write, id_):
-                    body.append([f"{experiment}: {write}", self.titles[id_], *cells])
-        return table(["write", "engine", *DISK_COLUMNS], body) if body else "<p>Not run.</p>"
-
-    def growth(self):
-        body = []
-        rows = {(r["experiment"], r["metric"]): r for r in self.summary["rows"]}
-        for (experiment, metric), small in rows.items():
-            large = rows.get((experiment + "-large", metric))
-            if not large:
-                continue
-            cells = [f"{experiment}: {metric}"]
-            for id_ in self.order:
-                a, b = middle(small, id_), middle(large, id_)
-                cells.append(f"{plot.number(a)} → {plot.number(b)} (x {b / a:.2f})" if a and b else "–")
-            body.append(cells)
-        if not body:
-            return "<p>Only one size was run.</p>"
-        return table([f"µs per operation, then at {matrix.LARGE} times the size", *[self.titles[id_] for id_ in self.order]], body)
-
-    def commands(self):
-        seen = dict.fromkeys(" ".join(command) for run in self.summary["runs"] for command in run["commands"])
-        return "<pre>" + html.escape("\n".join(seen)) + "</pre>"
-
-    def html(self):
-        environment = table(["environment", ""], self.summary["environment"].items())
-        colours = "".join(f".c{i}{{fill:{c}}}.s{i}{{stroke:{c}}}" for i, c in enumerate(COLOURS))
-        sections = [
-            ("What was to be reached", self.targets()), ("Environment", environment),
-            ("Ratios", "<p>Time per operation against mergedb's: above 1, mergedb is faster. Whiskers: least and most of the "
-                       "repetitions.</p>" + self.ratios()),
-            ("Growth", self.growth()), ("Throughput over time", self.throughput()), ("Latency, open loop", self.latency()),
-            ("Write amplification", self.amplification("write", "bytes to the device per byte put, drain included")),
-            ("Device and directory", "<p>Device: bytes written for each byte put; dirty pages count only after the close and a sync. "
-                                     "Directory: MB allocated (apparent).</p>" + self.disk()),
-            ("Space amplification", self.amplification("space", "bytes on disk per live byte after the drain", (1, 1.25))),
-            ("Space at its peak", self.amplification("space_peak", "maximum bytes on disk per live byte, running compactions included")),
-            ("Runs after the load", self.amplification("runs_loaded", "sorted runs")),
-            ("Runs after the drain", self.amplification("runs_drained", "sorted runs")),
-            ("Memory for writes", self.amplification("write_memory_mb", "MB at the peak, by the engine's own account")),
-            ("Resident memory", self.amplification("rss_mb", "MB at the peak of the load")),
-            ("Command lines", self.commands()),
-        ]
-        body = "".join(f"<h2>{title}</h2>{part}" for title, part in sections)
-        return (f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-                f"<title>mergedb beside its peers</title><style>{STYLE}{colours}</style>"
-                f"<h1>mergedb beside its peers</h1>{body}</html>\n")
-
-
-def page(summary):
-    return Page(summary).html()
 
 
 # ---- the same figures as Markdown, for docs/ ------------------------------------------------------------------------

@@ -49,6 +49,13 @@ uint64_t HistogramCounts::CountUpTo(int bits) const {
   return count;
 }
 
+void HistogramCounts::Add(uint64_t upper, uint64_t count, uint64_t sum) {
+  buckets_[BucketOf(upper)] += count;
+  count_ += count;
+  sum_ += sum;
+  max_ = std::max(max_, upper);
+}
+
 HistogramCounts HistogramCounts::Since(const HistogramCounts& before) const {
   HistogramCounts since;
   for (size_t i = 0; i < kBuckets; ++i) {

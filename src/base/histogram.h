@@ -48,6 +48,9 @@ class HistogramCounts {
   uint64_t Quantile(double quantile) const;
   // The number of values up to 2^bits.
   uint64_t CountUpTo(int bits) const;
+  // Counts `count` values of the bucket whose upper bound is `upper`, or of several neighbours of which it is the last.
+  // `sum` is that of these values; the maximum becomes at least `upper`.
+  void Add(uint64_t upper, uint64_t count, uint64_t sum);
   // What was recorded after `before`, an earlier reading of the same histogram; `max` stays that of the whole time.
   HistogramCounts Since(const HistogramCounts& before) const;
 

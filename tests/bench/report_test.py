@@ -17,6 +17,7 @@ import matrix  # noqa: E402
 import peers  # noqa: E402
 import plot  # noqa: E402
 import report  # noqa: E402
+import report_page  # noqa: E402
 
 ENGINES = [{"id": "mergedb", "title": "mergedb", "peer": ""}, {"id": "leveldb", "title": "LevelDB", "peer": "leveldb"},
            {"id": "rocksdb", "title": "RocksDB <leveled>", "peer": "rocksdb"},
@@ -103,12 +104,12 @@ class Report(unittest.TestCase):
                       "directory, drained | directory, closed |", text)
         self.assertIn("| fillrandom | mergedb | 2.25 | 3.12 | 9.0 (18.0) | 5.0 (10.0) | 4.0 (8.0) |", text)
         self.assertIn("| fillrandom | LevelDB | – | – | 7.0 (14.0) | – | 6.0 (12.0) |", text)
-        self.assertIn("<td>9.0 (18.0)</td>", report.page(summary))
+        self.assertIn("<td>9.0 (18.0)</td>", report_page.page(summary))
 
     def test_page_is_self_contained_and_escapes(self):
         runs = [run(e["id"], r, 1.0 + i, 0.5) for r in range(2) for i, e in enumerate(ENGINES)]
         summary = report.summarize(runs, ENGINES, {"CPU": "a <fast> one"}, matrix.TARGETS)
-        page = report.page(summary)
+        page = report_page.page(summary)
         self.assertIn("RocksDB &lt;leveled&gt;", page)
         self.assertIn("a &lt;fast&gt; one", page)
         self.assertIn("--engine=leveldb", page)
@@ -130,7 +131,7 @@ class Report(unittest.TestCase):
     def test_a_page_without_mergedb_or_runs_is_still_a_page(self):
         for runs in [[], [run("leveldb", 0, 1.0)]]:
             summary = report.summarize(runs, ENGINES, {}, matrix.TARGETS)
-            self.assertIn("<html", report.page(summary))
+            self.assertIn("<html", report_page.page(summary))
             self.assertIn("# A full run", report.markdown(summary))
             summary["environment"]["experiments"] = "those with counter in their names"
             self.assertIn("# A run of some experiments", report.markdown(summary))

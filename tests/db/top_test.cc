@@ -130,6 +130,17 @@ TEST_F(TopTest, ShowsTheProcessThatHasTheDatabaseOpen) {
   ASSERT_EQ(Run("$M metrics $D --prometheus"), 0);
   EXPECT_THAT(out_, HasSubstr("\nmergedb_writes_total{database=\"" + database_ + "\"} 1000\n"));
   EXPECT_THAT(out_, HasSubstr("\n# TYPE mergedb_live_age_seconds gauge\n"));
+  EXPECT_THAT(out_, HasSubstr("\n# TYPE mergedb_write_latency_seconds histogram\n"));
+  EXPECT_THAT(out_,
+              HasSubstr("\nmergedb_write_latency_seconds_bucket{database=\"" + database_ + "\",le=\"1.28e-07\"} "));
+  std::string property;
+  ASSERT_TRUE(db_->GetProperty("mergedb.prometheus", &property));
+  // The writer is idle, so its file LIVE has the present counts; the longest time is rounded up.
+  const auto histogram_of = [](const std::string& text) {
+    const size_t from = text.find("# HELP mergedb_write_latency_seconds ");
+    return text.substr(from, text.find("# HELP mergedb_write_latency_max_seconds ") - from);
+  };
+  EXPECT_EQ(histogram_of(out_), histogram_of(property));
   ASSERT_EQ(Run("$M metrics $D --json"), 0);
   EXPECT_EQ(nlohmann::json::parse(out_)["writes"], 1'000);
 }

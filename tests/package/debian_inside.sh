@@ -25,6 +25,7 @@ COMP_WORDS=(mergedb sc) COMP_CWORD=1
 _mergedb
 same "${COMPREPLY[*]}" scan
 [[ -s /usr/share/zsh/vendor-completions/_mergedb && -s /usr/share/fish/vendor_completions.d/mergedb.fish ]] || fail "no completions for zsh and fish"
+[[ -s /usr/share/mergedb/grafana/mergedb.json ]] || fail "no Grafana dashboard"
 [[ ! -e /usr/bin/mergedb-run ]] || fail "the drop-ins are installed without being asked for"
 
 step "Drop-in libraries: nothing changes unasked, and mergedb-run replaces the libraries of one program"

@@ -114,6 +114,7 @@ def main():
         if has_leveldb:
             run("cmake", "--install", build, "--prefix", prefix, "--component", "leveldb")
         expect(run(os.path.join(prefix, "bin", "mergedb"), "--version").startswith("mergedb "), "the command runs")
+        expect(os.path.isfile(os.path.join(prefix, "share", "mergedb", "grafana", "mergedb.json")), "the Grafana dashboard is installed")
         library = glob.glob(os.path.join(prefix, "lib*", "**", "libmergedb.so"), recursive=True)[0]
         check_symbols(library)
 

@@ -94,6 +94,21 @@ std::vector<Metric> LiveView::Metrics() const {
   return metrics;
 }
 
+std::vector<db::ReadHistogram> LiveView::Histograms() const {
+  std::vector<db::ReadHistogram> histograms;
+  for (const db::HistogramRow& row : db::HistogramRows()) {
+    for (const format::LiveMetric& metric : state_.metrics) {
+      if (metric.kind != format::LiveKind::kHistogram || metric.name != row.name) continue;
+      base::HistogramCounts counts;
+      uint64_t sum = metric.value;
+      for (const format::LiveBucket& bucket : metric.buckets)
+        if (bucket.count > 0) counts.Add(bucket.upper, bucket.count, std::exchange(sum, 0));
+      histograms.push_back({.row = &row, .counts = std::move(counts)});
+    }
+  }
+  return histograms;
+}
+
 double LiveView::Rate(std::string_view name) const {
   const double seconds = static_cast<double>(std::max<uint64_t>(1, state_.times.window_nanos)) / 1e9;
   return static_cast<double>(state_.Growth(name)) / seconds;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "db/live_publisher.h"
+#include "db/metrics.h"
 #include "env/process.h"
 #include "mergedb/metrics.h"
 #include "mergedb/result.h"
@@ -29,6 +30,9 @@ class LiveView {
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
   std::vector<Metric> Metrics() const;
+  // The histograms that this version of mergedb knows. The file LIVE has wider buckets than the process, each within one
+  // power of two; the longest time is the upper bound of its bucket, at most an eighth too large.
+  std::vector<db::ReadHistogram> Histograms() const;
   uint64_t Sum(std::string_view first, std::string_view second) const {
     return state_.Value(first) + state_.Value(second);
   }

@@ -40,7 +40,7 @@ int PrintLive(const Arguments& arguments, const LiveView& view) {
   if (arguments.is_json) {
     Print(db::StatsJson(arguments.directory, metrics, {}) + "\n");
   } else if (arguments.is_prometheus) {
-    Print(db::PrometheusText(arguments.directory, metrics, {}));
+    Print(db::PrometheusText(arguments.directory, metrics, view.Histograms()));
   } else {
     PrintTable(metrics);
   }
@@ -68,7 +68,7 @@ int RunMetrics(Arguments& arguments) {
 HttpAnswer ReadPage(const std::string& directory) {
   if (const auto view = ReadLive(directory)) {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = db::PrometheusText(directory, view->Metrics(), {})};
+            .body = db::PrometheusText(directory, view->Metrics(), view->Histograms())};
   }
   const auto db = OpenDatabase(directory, OpenMode::kReadOnly);
   if (db == nullptr) return {.code = 503, .body = "the database cannot be opened; the server's stderr says why\n"};

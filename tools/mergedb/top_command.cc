@@ -293,7 +293,7 @@ class Terminal {
     pollfd waits{.fd = has_keys_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0};
     if (poll(&waits, 1, millis) <= 0 || (waits.revents & (POLLIN | POLLHUP)) == 0) return "";
     char bytes[64];
-    const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    const ssize_t count = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (count <= 0) signal_seen = SIGHUP;  // the terminal is gone
     return count <= 0 ? "" : std::string(bytes, static_cast<size_t>(count));
   }

@@ -35,6 +35,27 @@ TEST(HistogramBuckets, JoinWithoutGapAndStayWithinTheError) {
   }
 }
 
+// The file LIVE has two buckets as one.
+TEST(HistogramCounts, WithNeighboursJoinedHaveTheSameCountsUpToPowersOfTwo) {
+  constexpr uint64_t kSeed = 12;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  Histogram histogram(1);
+  for (size_t i = 0; i < 10'000; ++i) histogram.Record(random.Next() >> (24 + random.Next() % 40), 3, 0);
+  const Counts counts = histogram.Read();
+  Counts joined;
+  for (size_t i = 0; i < Counts::kBuckets; i += 2) {
+    const uint64_t count = counts.buckets()[i] + counts.buckets()[i + 1];
+    if (count > 0) joined.Add(Counts::UpperBound(i + 1), count, joined.count() == 0 ? counts.sum() : 0);
+  }
+  EXPECT_EQ(joined.count(), counts.count());
+  EXPECT_EQ(joined.sum(), counts.sum());
+  for (int bits = 1; bits < Counts::kBitsOfValueMax; ++bits)
+    EXPECT_EQ(joined.CountUpTo(bits), counts.CountUpTo(bits)) << bits;
+  EXPECT_GE(joined.max(), counts.max());
+  EXPECT_LE(joined.max(), counts.max() + counts.max() / 8);
+}
+
 TEST(Histogram, IsEmptyAtFirst) {
   const Counts counts = Histogram(2).Read();
   EXPECT_EQ(counts.count(), 0u);
