@@ -15,7 +15,9 @@
 #include <string>
 
 #include "mergedb/c.h"
+#include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
 namespace mergedb {
@@ -374,6 +376,62 @@ TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
   EXPECT_EQ(Run("$M inspect $D").exit, 2);
   EXPECT_EQ(Run("$M inspect $D --html $H/absent/page.html").exit, 3);
   EXPECT_EQ(Run("$M inspect $D/absent --html -").exit, 3);
+}
+
+TEST_F(CommandTest, InspectTellsTheLastDayFromLog) {
+  ASSERT_EQ(Run("$M put $D apple v").exit, 0);
+  EXPECT_NE(Run("$M inspect $D --html -").out.find("It is not known: the directory has no file LOG with events."),
+            std::string::npos);
+  std::ofstream(database_ + "/LOG.old")
+      << R"({"time":"2026-11-24T10:00:00.000000Z","event":"flush_end","bytes":7000000,"table":1,"micros":9,"status":"OK"}
+{"time":"2026-11-25T12:00:00.000000Z","event":"open","micros":1500,"runs":0,"read_only":0}
+)";
+  std::ofstream(database_ + "/LOG")
+      << R"({"time":"2026-11-25T13:00:00.000000Z","event":"flush_end","bytes":2000000,"table":2,"micros":9,"status":"OK"}
+{"time":"2026-11-25T14:00:00.000000Z","event":"compaction_begin","job":1,"reason":"tier_full","is_move":0}
+{"time":"2026-11-25T14:00:01.000000Z","event":"compaction_begin","job":2,"reason":"disjoint","is_move":1}
+{"time":"2026-11-25T14:00:02.000000Z","event":"compaction_end","job":2,"reason":"disjoint","bytes_read":0,"bytes_written":0,"status":"OK"}
+{"time":"2026-11-25T14:01:00.000000Z","event":"compaction_end","job":1,"reason":"tier_full","bytes_read":5000000,"bytes_written":4000000,"entries_in":90000,"entries_out":78766,"micros":60000000,"status":"OK"}
+no event
+{"time":"yesterday","event":"flush_end","bytes":1}
+{"time":"2026-11-25T15:00:00.000000Z","event":"stall_end","cause":"memory","micros":2500000}
+{"time":"2026-11-25T16:00:00.000000Z","event":"slow_call","call":"get","micros":120000}
+{"time":"2026-11-26T11:00:00.000000Z","event":"error","work":"flush","status":"IOError: <full>"}
+{"time":"2026-11-26T11:30:00.000000Z","event":"flu)";
+  const std::string page = Run("$M inspect $D --html -").out;
+  for (const char* text :
+       {"<h2>History: the last 23.0 h in LOG</h2>", "1 flush wrote 2.0 MB from memory to new runs.",
+        "For 2.5 s in all, writers waited for memory: a flush had to end first.",
+        "1 call was slow; the slowest one took 120.0 ms.",
+        "<td>enough new runs have gathered; together they become one</td><td>1</td><td>0</td><td>5.0 MB</td>"
+        "<td>4.0 MB</td><td>11,234</td><td>60.0 s</td><td>0</td>",
+        "nothing is rewritten</td><td>0</td><td>1</td>", "<td>25 Nov 12:00:00</td><td>opened in 1.5 ms</td>",
+        "<td>26 Nov 11:00:00</td><td>ERROR of flush: IOError: &lt;full&gt;</td>", "<span>25 Nov 12:00</span>"})
+    EXPECT_NE(page.find(text), std::string::npos) << text << "\n" << page.substr(page.find("<h2>History"));
+  EXPECT_EQ(page.find("9.0 MB"), std::string::npos) << "an event of the day before";
+}
+
+TEST_F(CommandTest, InspectDrawsManyRunsThinAndMarksThoseThatAreCompactedNext) {
+  constexpr size_t kRuns = 8;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, database_));
+  for (size_t i = 0; i < kRuns; ++i) {
+    for (const char* key : {"b", "d"}) ASSERT_OK(db->Put({}, key, "v"));
+    ASSERT_OK(db->Flush());
+  }
+  ASSERT_OK(db->Close());
+  const std::string page = Run("$M inspect $D --html -").out;
+  const auto count = [&](const std::string& text) {
+    size_t found = 0;
+    for (size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("<div class=lane>"), kRuns);
+  EXPECT_EQ(count("<div class=\"thin next\">"), kRuns);
+  EXPECT_EQ(count("<div class=\"thin"), kRuns);
+  EXPECT_GE(count("Runs 1 to 8, "), 1u);
+  EXPECT_EQ(count("would be read and become one run. The reason: "), count("Runs 1 to 8, "));
+  EXPECT_NE(page.find("runs 1 (the newest) to 8: as they came from memory"), std::string::npos);
+  EXPECT_NE(page.find("Runs that have a key here; highest column 8<"), std::string::npos);
 }
 
 TEST_F(CommandTest, EstimateKnowsTheSizesOfTheData) {

@@ -1,10 +1,9 @@
 #include "inspect_page.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 
 #include "db/diagnosis.h"
+#include "page_text.h"
 #include "picker/picker.h"
 #include "text.h"
 
@@ -29,8 +28,18 @@ p{margin:6px 0;max-width:80ch}.soft{color:var(--soft)}
 .card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:8px 12px;flex:1 1 150px}
 .card b{display:block;font-size:19px}
 .row{margin:7px 0}.row .name{display:flex;justify-content:space-between;gap:8px;font-size:13px}
-.lane{position:relative;height:22px;background:var(--card);border:1px solid var(--line);border-radius:3px;overflow:hidden}
-.lane i{position:absolute;top:0;bottom:0;background:var(--data);border-right:1px solid var(--back)}
+.lane{position:relative;height:20px;background:var(--card);border:1px solid var(--line);border-radius:3px;overflow:hidden}
+.lane i{position:absolute;top:0;bottom:0}.lane i::before{content:"";position:absolute;inset:0;background:var(--data)}
+.d1::before{opacity:.3}.d2::before{opacity:.55}.d3::before{opacity:.8}
+.thin{margin:1px 0}.thin .lane{height:7px;border:0;border-radius:0}.next .lane{box-shadow:-7px 0 0 var(--ok);overflow:visible}
+.columns{display:flex;align-items:flex-end;height:70px;border-bottom:1px solid var(--line);gap:1px;margin:2px 0 6px}
+.columns.low{height:34px}.columns i{flex:1;height:100%;display:flex;flex-direction:column;justify-content:flex-end}
+.columns b{display:block;background:var(--data)}.columns u{display:block;background:var(--old)}.columns s{display:block;background:var(--dead)}
+.keys{position:relative;height:18px;font:12px ui-monospace,monospace;color:var(--soft);border-bottom:1px solid var(--line)}
+.keys span{position:absolute;border-left:1px solid var(--line);padding-left:3px;max-width:24%;overflow:hidden;white-space:nowrap;
+text-overflow:ellipsis}.name{display:flex;justify-content:space-between;gap:8px;font-size:13px}
+td:first-child{white-space:normal}.notes{min-width:0;margin-top:10px}.notes td,.notes th{text-align:left;white-space:normal}
+@media(max-width:640px){.keys span{max-width:49%}.keys .odd{display:none}}
 .lane i u{position:absolute;left:0;right:0;bottom:0;background:var(--dead)}
 .axis{display:flex;justify-content:space-between;gap:6px;font:12px ui-monospace,monospace;color:var(--soft)}
 .axis span{max-width:45%}
@@ -44,41 +53,10 @@ td:first-child,th:first-child{text-align:left;padding-left:0}
 </style></head><body>
 )html";
 
-__attribute__((format(printf, 1, 2))) std::string Print2(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
-std::string Html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 std::string Key(std::string_view key) {
   constexpr size_t kBytesMax = 28;
   std::string text = ToText(key.substr(0, kBytesMax));
   return Html(key.size() > kBytesMax ? text + "..." : text);
-}
-
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::string Count(uint64_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
 }
 
 std::string Card(const std::string& value, const std::string& name) {
@@ -97,13 +75,15 @@ std::string Summary(const InspectPage& page) {
   out += "Its tables hold " + Count(version.entries(), "entry", "entries") +
          ". An entry is one version of a key, or a "
          "mark (tombstone) that the key was deleted.</p><div class=cards>";
-  out += Card(std::to_string(version.runs().size()), "sorted runs: a read may have to look into each of them");
+  out += Card(Thousands(version.runs().size()), "sorted runs: a read may have to look into each of them");
   out += Card(PrintBytes(version.bytes()), "in " + Count(version.file_count(), "table", "tables"));
-  out += Card(Print2("%.1f %%", 100 * Share(version.tombstones(), version.entries())), "of the entries are tombstones");
+  out += Card(Format("%.1f %%", 100 * Share(version.tombstones(), version.entries())), "of the entries are tombstones");
+  if (version.range_tombstones() > 0)
+    out += Card(Thousands(version.range_tombstones()), "range deletes: each marks all keys of a range as deleted");
   if (!version.blob_files().empty()) {
     out += Card(PrintBytes(version.record_bytes()),
                 "of large values, in " + Count(version.blob_files().size(), "blob file", "blob files"));
-    out += Card(Print2("%.0f %%", 100 * Share(version.garbage_bytes(), version.record_bytes())),
+    out += Card(Format("%.0f %%", 100 * Share(version.garbage_bytes(), version.record_bytes())),
                 "of the large values' bytes are garbage");
   }
   return out + "</div>";
@@ -120,7 +100,25 @@ std::string Explanation() {
          "keys on the way. Fewer runs make reads faster; each compaction costs writing.</p>";
 }
 
-std::string Lane(const InspectPage& page, const KeyScale& scale, const version::Run& run) {
+// The first compaction that the tree asks for: while writes come, or later. nullopt: none.
+std::optional<picker::CompactionPick> PickFor(const InspectPage& page, picker::Urgency urgency) {
+  return picker::Pick({.version = page.version,
+                       .running = {},
+                       .style = page.style,
+                       .urgency = urgency,
+                       .flush_bytes = 0,
+                       .flushed_bytes = 0,
+                       .live_bytes_known = 0,
+                       .order = page.order});
+}
+
+// How dark a piece is: its bytes for its width, beside the mean of the tree. 1 is the palest.
+int Darkness(uint64_t bytes, double width, uint64_t tree_bytes) {
+  const double density = Share(bytes, tree_bytes) / std::max(width, 0.002);
+  return density < 0.02 ? 1 : density < 0.1 ? 2 : density < 0.4 ? 3 : 4;
+}
+
+std::string Lane(const KeyScale& scale, const version::Run& run, size_t number, uint64_t tree_bytes) {
   constexpr double kNarrow = 0.0015;  // of the width; narrower tables become one rectangle
   std::string out = "<div class=lane>";
   double from = 0, to = -1;
@@ -129,8 +127,11 @@ std::string Lane(const InspectPage& page, const KeyScale& scale, const version::
   const auto end_rectangle = [&] {
     if (to < from) return;
     const double width = std::max(to - from, 0.002);
-    out += Print2("<i style=\"left:%.3f%%;width:%.3f%%\" title=\"", 100 * std::min(from, 0.998), 100 * width) + title +
-           "\"><u style=\"height:" + Print2("%.0f%%", 100 * Share(weight.tombstones, weight.entries)) + "\"></u></i>";
+    out += Format("<i class=d%d style=\"left:%.3f%%;width:%.3f%%\" title=\"",
+                  Darkness(weight.bytes + weight.value_bytes, width, tree_bytes), 100 * std::min(from, 0.998),
+                  100 * width) +
+           title + "\"><u style=\"height:" + Format("%.0f%%", 100 * Share(weight.tombstones, weight.entries)) +
+           "\"></u></i>";
     to = -1;
     weight = {};
   };
@@ -140,56 +141,125 @@ std::string Lane(const InspectPage& page, const KeyScale& scale, const version::
     if (to < from) from = first;
     to = std::max(last, from);
     weight.Add(*table.file);
-    title = "table " + std::to_string(kv::ToInt(table.file->number)) + ": " + PrintBytes(weight.bytes) + ", " +
-            Count(weight.entries, "entry", "entries") + ", " + Count(weight.tombstones, "tombstone", "tombstones") +
-            ", up to " + Key(table.largest());
+    title = "run " + std::to_string(number) + ", table " + std::to_string(kv::ToInt(table.file->number)) + ": " +
+            PrintBytes(weight.bytes + weight.value_bytes) + ", " + Count(weight.entries, "entry", "entries") + ", " +
+            Count(weight.tombstones, "tombstone", "tombstones") + ", up to " + Key(table.largest());
   }
   end_rectangle();
-  (void)page;
   return out + "</div>";
+}
+
+std::string Keys(const KeyScale& scale) {
+  constexpr int kLabels = 4;
+  std::string out = "<div class=keys>";
+  for (int i = 0; i < kLabels; ++i) {
+    const double place = static_cast<double>(i) / kLabels;
+    out += std::string("<span") + (i % 2 == 1 ? " class=odd" : "") + Format(" style=\"left:%.1f%%\">", 100 * place) +
+           Key(scale.KeyAt(place)) + "</span>";
+  }
+  return out + "</div>";
+}
+
+// In how many runs a read of a key may have to look, along the keys.
+std::string Overlap(const InspectPage& page, const KeyScale& scale) {
+  constexpr size_t kColumns = 96;
+  std::vector<size_t> counts(kColumns, 0);
+  for (const version::RunPtr& run : page.version.runs()) {
+    std::vector<bool> is_there(kColumns, false);
+    for (const version::VirtualTable& table : run->virtual_tables()) {
+      const auto column = [&](std::string_view key) {
+        return std::min(kColumns - 1, static_cast<size_t>(scale.At(key) * kColumns));
+      };
+      for (size_t i = column(table.smallest()); i <= column(table.largest()); ++i) is_there[i] = true;
+    }
+    for (size_t i = 0; i < kColumns; ++i) counts[i] += is_there[i] ? 1 : 0;
+  }
+  const size_t most = std::max<size_t>(1, *std::ranges::max_element(counts));
+  std::string out = "<div class=name><span>Runs that have a key here; highest column " + std::to_string(most) +
+                    "</span></div><div class=\"columns low\">";
+  for (const size_t count : counts)
+    out += "<i title=\"" + Count(count, "run", "runs") +
+           "\"><u style=\"height:" + Format("%.1f", 100 * Share(count, most)) + "%\"></u></i>";
+  return out + "</div>";
+}
+
+std::string RunCaption(const version::Run& run, size_t number, size_t count) {
+  const char* const place = count == 1        ? " (the only one)"
+                            : number == 1     ? " (the newest)"
+                            : number == count ? " (the oldest, most data comes to rest here)"
+                                              : "";
+  std::string out = "<div class=name><span>run " + std::to_string(number) + place + "</span><span class=soft>" +
+                    PrintBytes(run.bytes_with_values()) + ", " + Count(run.entries(), "entry", "entries");
+  if (run.range_tombstones() > 0) out += ", " + Count(run.range_tombstones(), "range delete", "range deletes");
+  return out + "</span></div>";
+}
+
+// The runs [first, last) of one level as thin lanes under one caption.
+std::string ThinRuns(const InspectPage& page, const KeyScale& scale, size_t first, size_t last,
+                     const std::vector<bool>& is_next) {
+  constexpr size_t kLanesMax = 80;
+  const auto& runs = page.version.runs();
+  uint64_t bytes = 0, entries = 0;
+  for (size_t i = first; i < last; ++i) {
+    bytes += runs[i]->bytes_with_values();
+    entries += runs[i]->entries();
+  }
+  std::string out = "<div class=row><div class=name><span>runs " + std::to_string(first + 1) +
+                    (first == 0 ? " (the newest) to " : " to ") + std::to_string(last) +
+                    (runs[first]->level() == 0 ? ": as they came from memory" : ": made by compactions") +
+                    "</span><span class=soft>" + PrintBytes(bytes) + ", " + Count(entries, "entry", "entries") +
+                    "</span></div></div>";
+  for (size_t i = first; i < std::min(last, first + kLanesMax); ++i)
+    out += std::string("<div class=\"thin") + (is_next[i] ? " next" : "") + "\">" +
+           Lane(scale, *runs[i], i + 1, page.version.bytes() + page.version.value_bytes()) + "</div>";
+  if (last - first > kLanesMax)
+    out +=
+        "<p class=soft>" + Thousands(last - first - kLanesMax) + " more are not drawn; the table below has them.</p>";
+  return out;
 }
 
 std::string Map(const InspectPage& page) {
   const auto& runs = page.version.runs();
   if (runs.empty()) return "";
+  constexpr size_t kThickMax = 6;  // more runs of one level are thin lanes
   const KeyScale scale(page.version, page.order);
+  std::vector<bool> is_next(runs.size(), false);
+  for (const picker::Urgency urgency : {picker::Urgency::kWriting, picker::Urgency::kQuiet, picker::Urgency::kIdle}) {
+    const auto pick = PickFor(page, urgency);
+    if (!pick) continue;
+    for (size_t i = 0; i < runs.size(); ++i)
+      is_next[i] = std::ranges::find(pick->sources, runs[i]->position()) != pick->sources.end();
+    break;
+  }
   std::string out =
-      "<h2>The sorted runs over the keys</h2><p>From left to right: the keys in their order, from the smallest to the "
-      "largest. From top to bottom: the runs, the newest first. A blue piece goes from the smallest to the largest key "
-      "of "
-      "neighbouring tables. Its width says which keys they span, not how many they hold: the figures above it say "
-      "that. "
-      "Where it is grey, the run has no keys. A read of a key looks from the top down into the runs that are blue "
-      "there, "
-      "until it finds the key; filters spare it most of the others.<br><span class=key "
-      "style=\"background:var(--data);margin-left:0\"></span>entries"
-      "<span class=key style=\"background:var(--dead)\"></span>share of tombstones</p>";
-  // Of many runs, the newest and the oldest.
-  constexpr size_t kNewest = 12, kOldest = 12;
-  size_t number = 0;
-  for (const version::RunPtr& run : runs) {
-    ++number;
-    if (number > kNewest && number + kOldest <= runs.size()) {
-      if (number == kNewest + 1)
-        out += "<p class=soft>" + std::to_string(runs.size() - kNewest - kOldest) +
-               " runs between these are not drawn; the table below has them.</p>";
+      "<h2>The sorted runs over the keys</h2><p>Across: all keys in their order; a part of the keys with much data is "
+      "wide. Down: the runs, the newest first. A bar shows which keys neighbouring tables of a run span, from their "
+      "smallest to their largest key. A strong colour means much data in these keys, a faint one little: the run spans "
+      "them and holds few of them. Where there is no bar, the run has no key. A read of a key looks from the top down "
+      "into the "
+      "runs with a bar there, until it finds the key; filters spare it most of the others.</p><p>"
+      "<span class=key style=\"background:var(--data);margin-left:0\"></span>much data<span class=key "
+      "style=\"background:var(--data);opacity:.3\"></span>little data<span class=key style=\"background:var(--dead)\">"
+      "</span>share of tombstones<span class=key style=\"background:var(--ok)\"></span>at the left: compacted "
+      "next</p>" +
+      Overlap(page, scale) + Keys(scale);
+  for (size_t first = 0, last = 0; first < runs.size(); first = last) {
+    while (last < runs.size() && runs[last]->level() == runs[first]->level()) ++last;
+    if (last - first > kThickMax) {
+      out += ThinRuns(page, scale, first, last, is_next);
       continue;
     }
-    const char* const place = runs.size() == 1        ? " (the only one)"
-                              : number == 1           ? " (the newest)"
-                              : number == runs.size() ? " (the oldest, most data comes to rest here)"
-                                                      : "";
-    out += "<div class=row><div class=name><span>run " + std::to_string(number) + place + "</span><span class=soft>" +
-           PrintBytes(run->bytes_with_values()) + ", " + Count(run->entries(), "entry", "entries") + "</span></div>" +
-           Lane(page, scale, *run) + "</div>";
+    for (size_t i = first; i < last; ++i)
+      out += std::string("<div class=\"row") + (is_next[i] ? " next" : "") + "\">" +
+             RunCaption(*runs[i], i + 1, runs.size()) +
+             Lane(scale, *runs[i], i + 1, page.version.bytes() + page.version.value_bytes()) + "</div>";
   }
-  out += "<div class=axis>";
-  for (const double place : {0.0, 1.0}) out += "<span>" + Key(scale.KeyAt(place)) + "</span>";
-  return out + "</div>";
+  return out + Keys(scale) + "<div class=axis><span></span><span>the largest key: " + Key(scale.KeyAt(1)) +
+         "</span></div>";
 }
 
 std::string Piece(double share, const char* color) {
-  return Print2("<i style=\"width:%.2f%%;background:var(--%s)\"></i>", 100 * share, color);
+  return Format("<i style=\"width:%.2f%%;background:var(--%s)\"></i>", 100 * share, color);
 }
 
 std::string BlobFiles(const InspectPage& page) {
@@ -242,44 +312,55 @@ const char* Explain(picker::CompactionReason reason) {
   return "";
 }
 
+// Of the name of a reason, as LOG has it.
+std::string ExplainName(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(picker::CompactionReason::kReads); ++i) {
+    const auto reason = static_cast<picker::CompactionReason>(i);
+    if (picker::CompactionReasonName(reason) == name) return Explain(reason);
+  }
+  return std::string(name);
+}
+
 std::string PickText(const InspectPage& page, picker::Urgency urgency) {
-  const auto pick = picker::Pick({.version = page.version,
-                                  .running = {},
-                                  .style = page.style,
-                                  .urgency = urgency,
-                                  .flush_bytes = 0,
-                                  .flushed_bytes = 0,
-                                  .live_bytes_known = 0,
-                                  .order = page.order});
+  const auto pick = PickFor(page, urgency);
   if (!pick) return "No compaction is needed.";
   const auto& runs = page.version.runs();
-  const auto newest =
-      std::ranges::find_if(runs, [&](const auto& run) { return run->position() == pick->sources.front(); });
-  const auto first = static_cast<size_t>(newest - runs.begin()) + 1, last = first + pick->sources.size() - 1;
-  std::string text = pick->sources.size() == 1 ? "Run " + std::to_string(first)
-                                               : "Runs " + std::to_string(first) + " to " + std::to_string(last);
-  const bool is_part = pick->bounds.lower.has_value() || pick->bounds.upper.has_value();
-  if (is_part) {
-    text += ", but only keys " + (pick->bounds.lower ? "from " + Key(*pick->bounds.lower) + " " : std::string()) +
-            (pick->bounds.upper ? "up to " + Key(*pick->bounds.upper) : std::string("to the end"));
+  std::string text;
+  if (!pick->sources.empty()) {
+    const auto newest =
+        std::ranges::find_if(runs, [&](const auto& run) { return run->position() == pick->sources.front(); });
+    const auto first = static_cast<size_t>(newest - runs.begin()) + 1, last = first + pick->sources.size() - 1;
+    text = first == last ? "Run " + std::to_string(first)
+                         : "Runs " + std::to_string(first) + " to " + std::to_string(last);
+    if (pick->bounds.lower.has_value() || pick->bounds.upper.has_value()) {
+      text += ", but only keys " + (pick->bounds.lower ? "from " + Key(*pick->bounds.lower) + " " : std::string()) +
+              (pick->bounds.upper ? "up to " + Key(*pick->bounds.upper) : std::string("to the end"));
+    }
+    text += ", " + PrintBytes(pick->input_bytes) +
+            (pick->is_move ? ", would move. " : ", would be read and become one run. ");
   }
-  text += ": " + PrintBytes(pick->input_bytes) + " would be read. The reason: " + Explain(pick->reason) + ".";
+  text += std::string("The reason: ") + Explain(pick->reason) + ".";
   if (!pick->blob_files_to_collect.empty())
     text += " It would also collect " + Count(pick->blob_files_to_collect.size(), "blob file", "blob files") + ".";
   return text;
 }
 
 std::string NextCompactions(const InspectPage& page) {
-  std::string out = std::string(
-                        "<h2>What would be compacted next, and why</h2><p class=soft>Computed from this state, for "
-                        "the compaction style &quot;") +
-                    (page.style == Style::kLazy ? "lazy" : "cascade") + "&quot;.</p>";
+  std::string out =
+      "<h2>What would be compacted next, and why</h2><p class=soft>Computed from this state, for the compaction style "
+      "&quot;" +
+      std::string(page.style == Style::kLazy ? "lazy" : "cascade") +
+      "&quot;. The first one is marked in the drawing below. Others follow it.</p>";
   const std::pair<const char*, picker::Urgency> kCases[] = {
       {"While writes come", picker::Urgency::kWriting},
       {"One second after the last write", picker::Urgency::kQuiet},
       {"Five seconds after it", picker::Urgency::kIdle}};
-  for (const auto& [name, urgency] : kCases)
-    out += std::string("<p><b>") + name + ".</b> " + PickText(page, urgency) + "</p>";
+  std::string before;
+  for (const auto& [name, urgency] : kCases) {
+    const std::string text = PickText(page, urgency);
+    out += std::string("<p><b>") + name + ".</b> " + (text == before ? "The same." : text) + "</p>";
+    before = text;
+  }
   return out;
 }
 
@@ -289,7 +370,14 @@ std::string Limits(const InspectPage& page) {
            "opens "
            "it.</p>";
   }
-  std::string out = "<h2>What it does now</h2><p>" + Html(ToLine(page.live->Describe())) + ".</p>";
+  std::string out = std::string("<h2>What it does now</h2><p>") + (page.live->has_ended() ? "The " : "It is open in ") +
+                    Html(ToLine(page.live->Describe())) + ".";
+  const auto rate = [&](std::string_view name) { return static_cast<uint64_t>(page.live->Rate(name) + 0.5); };
+  if (!page.live->has_ended())
+    out += " In each of the last seconds: " + Count(rate("writes"), "write", "writes") + ", " +
+           PrintBytes(rate("flush_bytes")) + " flushed to new runs, " + PrintBytes(rate("compaction_bytes_written")) +
+           " written by compactions.";
+  out += "</p>";
   const auto findings = db::Diagnose(page.live->state());
   if (findings.empty()) out += "<p class=\"limit fine\">Nothing limits the database.</p>";
   for (const db::Finding& finding : findings)
@@ -297,7 +385,7 @@ std::string Limits(const InspectPage& page) {
   for (const format::LiveCompaction& each : page.live->state().compactions) {
     out += "<div class=row><div class=name><span>a compaction runs (" + Html(ToLine(each.reason)) + ", " +
            Count(each.runs, "run", "runs") + ", " + PrintBytes(each.input_bytes) + ")</span><span class=soft>" +
-           Print2("%.0f %%", 100 * std::min(1.0, Share(each.entries_read, each.entries))) +
+           Format("%.0f %%", 100 * std::min(1.0, Share(each.entries_read, each.entries))) +
            "</span></div><div class=bar>" + Piece(std::min(1.0, Share(each.entries_read, each.entries)), "ok") +
            "</div></div>";
   }
@@ -307,16 +395,16 @@ std::string Limits(const InspectPage& page) {
 std::string RunTable(const InspectPage& page) {
   if (page.version.runs().empty()) return "";
   std::string out =
-      "<h2>The runs in figures</h2><div class=scroll><table><tr><th>run</th><th>level</th><th>tables</th><th>tables' "
-      "bytes</th><th>large values</th><th>entries</th><th>tombstones</th></tr>";
+      "<h2>The runs in figures</h2><details><summary>Table</summary><div class=scroll><table><tr><th>run</th><th>level"
+      "</th><th>tables</th><th>tables' bytes</th><th>large values</th><th>entries</th><th>tombstones</th><th>range "
+      "deletes</th></tr>";
   size_t number = 0;
   for (const version::RunPtr& run : page.version.runs()) {
-    out += "<tr><td>" + std::to_string(++number) + "</td><td>" + std::to_string(run->level()) + "</td><td>" +
-           std::to_string(run->virtual_tables().size()) + "</td><td>" + PrintBytes(run->bytes()) + "</td><td>" +
-           PrintBytes(run->value_bytes()) + "</td><td>" + std::to_string(run->entries()) + "</td><td>" +
-           std::to_string(run->tombstones()) + "</td></tr>";
+    out += TableRow({Thousands(++number), Thousands(static_cast<uint64_t>(run->level())),
+                     Thousands(run->virtual_tables().size()), PrintBytes(run->bytes()), PrintBytes(run->value_bytes()),
+                     Thousands(run->entries()), Thousands(run->tombstones()), Thousands(run->range_tombstones())});
   }
-  return out + "</table></div>";
+  return out + "</table></div></details>";
 }
 
 }  // namespace
@@ -374,7 +462,8 @@ std::string KeyScale::KeyAt(double place) const {
 
 std::string PrintPage(const InspectPage& page) {
   return kHead + Summary(page) + Explanation() + Limits(page) + NextCompactions(page) + Map(page) + BlobFiles(page) +
-         RunTable(page) + "<p class=soft>Made by mergedb inspect.</p></body></html>\n";
+         PrintHistory(page.history, ExplainName) + RunTable(page) +
+         "<p class=soft>Made by mergedb inspect.</p></body></html>\n";
 }
 
 }  // namespace mergedb::tool

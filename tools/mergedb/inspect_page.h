@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect_history.h"
 #include "kv/order.h"
 #include "live_view.h"
 #include "mergedb/options.h"
@@ -19,6 +20,7 @@ struct InspectPage {
   Style style = Style::kLazy;
   uint64_t disk_bytes = 0;
   uint64_t disk_files = 0;
+  History history = {};
   std::optional<LiveView> live = {};  // of the process that has the database open, or of one that was killed
 };
 

@@ -31,7 +31,8 @@ int RunInspect(Arguments& arguments) {
                    .order = order,
                    .style = arguments.style == "cascade" ? Style::kCascade : Style::kLazy,
                    .disk_bytes = disk.bytes,
-                   .disk_files = disk.files};
+                   .disk_files = disk.files,
+                   .history = ReadHistory(arguments.directory)};
   if (auto live = LiveView::Read(arguments.directory)) page.live = std::move(*live);
   const int exit = WritePage(arguments.html, PrintPage(page));
   return Finish(**db, exit);
@@ -47,9 +48,11 @@ void AddInspectPageCommand(CLI::App& app, Context& context) {
        "Draw the tree of a database as a page for a browser",
        "The page is one file that needs no network. It shows the sorted runs over the keys, tombstones, garbage in "
        "blob\n"
-       "files, what would be compacted next and why, and, if a process has the database open, what limits it now. It "
-       "has\n"
-       "some keys in clear text. The database is opened read-only and may be open elsewhere.\n"
+       "files, what would be compacted next and why, the last day from the file LOG, if there is one, and, if a "
+       "process\n"
+       "has the database open, what limits it now. It has some keys in clear text. The database is opened read-only "
+       "and\n"
+       "may be open elsewhere.\n"
        "\n"
        "Examples:\n"
        "  mergedb inspect /srv/data --html /tmp/data.html\n"
