@@ -9,7 +9,7 @@ namespace mergedb::jni {
 
 namespace {
 
-constexpr int kNumbers = 14;  // of dev.mergedb.Options.numbers()
+constexpr int kNumbers = 15;  // of dev.mergedb.Options.numbers()
 constexpr int kAllocationTries = 100;
 constexpr auto kAllocationPause = std::chrono::milliseconds(10);
 
