@@ -97,10 +97,11 @@ void Background::NoteScatteredValues(uint64_t bytes) {
 
 void Background::NoteRunVisits(uint64_t visits) {
   const uint64_t before = counters_.extra_run_visits.fetch_add(visits, std::memory_order_relaxed);
-  const uint64_t price_of_all = picker::RunVisitsFor(parts_.version_set.Current()->version->bytes());
-  inputs_.AddRunVisits(visits, std::max(price_of_all, picker::kRunVisitsMin));
-  // WHY now and then: a pick costs more than a few visits.
+  inputs_.AddRunVisits(visits);
+  // WHY now and then: a pick costs more than a few visits, and every short iterator comes here.
   if (before / picker::kRunVisitsMin == (before + visits) / picker::kRunVisitsMin) return;
+  const uint64_t price_of_all = picker::RunVisitsFor(parts_.version_set.Current()->version->bytes());
+  inputs_.CapRunVisits(price_of_all);
   base::Lock lock(mutex_);
   if (scheduler_->IsStoppingLocked()) return;
   inputs_.NoteChange();

@@ -24,9 +24,9 @@ kv::Sequence PickInputs::OldestSnapshot() const {
   return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
 }
 
-void PickInputs::AddRunVisits(uint64_t visits, uint64_t visits_max) {
-  const uint64_t before = run_visits_.fetch_add(visits, std::memory_order_relaxed);
-  if (before + visits > visits_max) run_visits_.store(visits_max, std::memory_order_relaxed);
+void PickInputs::CapRunVisits(uint64_t visits_max) {
+  if (run_visits_.load(std::memory_order_relaxed) > visits_max)
+    run_visits_.store(visits_max, std::memory_order_relaxed);
 }
 
 void PickInputs::SpendRunVisits(uint64_t visits) {

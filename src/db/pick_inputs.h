@@ -34,8 +34,9 @@ class PickInputs {
   // A compaction for them begins, or none can help.
   void ResetScattered() { scattered_bytes_.store(0, std::memory_order_relaxed); }
 
-  // Seeks visited `visits` runs beside the first one. The credit is at most `visits_max`.
-  void AddRunVisits(uint64_t visits, uint64_t visits_max);
+  // Seeks visited `visits` runs beside the first one: a credit for compactions.
+  void AddRunVisits(uint64_t visits) { run_visits_.fetch_add(visits, std::memory_order_relaxed); }
+  void CapRunVisits(uint64_t visits_max);
   // A compaction for reads begins.
   void SpendRunVisits(uint64_t visits);
 

@@ -187,7 +187,7 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
 // MEASURED: docs/decisions/0061-reads-pay-for-compactions.md.
 uint64_t RunVisitsFor(uint64_t input_bytes) {
   constexpr uint64_t kBytesPerVisit = 300;
-  return input_bytes / kBytesPerVisit;
+  return std::max(input_bytes / kBytesPerVisit, kRunVisitsMin);
 }
 
 std::optional<CompactionPick> PickForReads(const PickInput& input) {

@@ -60,7 +60,7 @@ struct PickInput {
 // The most urgent compaction that can start now, or nothing.
 std::optional<CompactionPick> Pick(const PickInput& input);
 
-// Fewer visits pay for no compaction.
+// The price of the smallest compaction for reads.
 inline constexpr uint64_t kRunVisitsMin = 16'384;
 // The visits that pay for a compaction of `input_bytes` for reads.
 uint64_t RunVisitsFor(uint64_t input_bytes);

@@ -44,7 +44,7 @@ TEST(ReadsPicker, OneRunIsLeftAlone) {
 
 TEST(ReadsPicker, AFewVisitsPayForNothing) {
   const std::string tree = Runs(20, 4, "0", "4KB") + kOldest;
-  EXPECT_LT(RunVisitsFor(16 << 10), kRunVisitsMin);
+  EXPECT_EQ(RunVisitsFor(16 << 10), kRunVisitsMin);
   EXPECT_EQ(ForReads(tree, kRunVisitsMin - 1), "nothing");
   EXPECT_EQ(ForReads(tree, kRunVisitsMin), "20+19+18+17 -> L1 reason=reads input=16384B");
 }
