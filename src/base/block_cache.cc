@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <new>
 #include <utility>
 #include <vector>
@@ -15,7 +16,10 @@ namespace {
 constexpr size_t kShardsMax = 64;
 constexpr size_t kShardBytesMin = size_t{1} << 20;  // a small cache has few shards, so that each holds many blocks
 constexpr size_t kSlotsMin = 16;
+// Sizes of S3-FIFO (see the header), checked by simulation: docs/decisions/0063-block-cache.md.
 constexpr uint8_t kScoreMax = 3;
+constexpr uint8_t kScoreOfMain = 2;  // hits in `small` with which a block moves to `main`
+constexpr size_t kSmallShare = 10;   // `small` may have a tenth of the bytes
 
 struct Name {
   uint64_t file;
@@ -30,27 +34,31 @@ uint64_t HashOf(Name name) {
   return hash ^ (hash >> 32);
 }
 
-// One slot of the hash table. The array of slots is also the ring around which the CLOCK hand moves.
 struct Slot {
   Name name{};
   BlockCache::Block* block = nullptr;  // null: the slot is free
-  uint8_t score = 0;                   // passes of the hand that the block survives
+  uint8_t score = 0;                   // hits since the block entered its queue, at most kScoreMax
+  bool is_in_main = false;
 };
 
-// The cost of a block beside its bytes: two slots (the table is at most half full), the Block and malloc's header.
-constexpr size_t kOverheadBytes = 2 * sizeof(Slot) + sizeof(BlockCache::Block) + 16;
+constexpr size_t kGhostBytes = sizeof(uint32_t);
+// The cost of a block beside its bytes: two slots (the table is at most half full), its name in a queue, its ghosts
+// (the array has at most two for each block), the Block and malloc's header.
+constexpr size_t kOverheadBytes = 2 * sizeof(Slot) + sizeof(Name) + 2 * kGhostBytes + sizeof(BlockCache::Block) + 16;
 size_t ChargeOf(const BlockCache::Block& block) { return block.bytes + kOverheadBytes; }
 
 }  // namespace
 
 // Open addressing with linear probing. A removal shifts the following entries back, so the table needs no
-// deletion marks. If the hand stands on the removed slot, it looks at the shifted entry next.
+// deletion marks. INVARIANT: each block in `slots` has its name in one queue, and each name in a queue has a slot.
 struct alignas(64) BlockCache::Shard {
   Mutex mutex;
   std::vector<Slot> slots GUARDED_BY(mutex) = std::vector<Slot>(kSlotsMin);  // a power of two, at most half full
-  size_t count GUARDED_BY(mutex) = 0;
-  size_t hand GUARDED_BY(mutex) = 0;
+  std::vector<uint32_t> ghosts GUARDED_BY(mutex) = std::vector<uint32_t>(kSlotsMin / 2);  // 0: none
+  std::deque<Name> small GUARDED_BY(mutex);  // the oldest first, as in main
+  std::deque<Name> main GUARDED_BY(mutex);
   size_t bytes GUARDED_BY(mutex) = 0;
+  size_t small_bytes GUARDED_BY(mutex) = 0;
   uint64_t hits GUARDED_BY(mutex) = 0;
   uint64_t misses GUARDED_BY(mutex) = 0;
 
@@ -62,6 +70,7 @@ struct alignas(64) BlockCache::Shard {
 
   size_t After(size_t index) const { return (index + 1) & (slots.size() - 1); }
   size_t HomeOf(Name name) const { return HashOf(name) & (slots.size() - 1); }
+  size_t count() const { return small.size() + main.size(); }
 
   // The slot of `name`; if there is none, the free slot where it belongs.
   size_t FindSlotLocked(Name name) const {
@@ -70,9 +79,15 @@ struct alignas(64) BlockCache::Shard {
     return index;
   }
 
+  // Two names share a ghost if 32 bits of their hashes are equal: then a new block enters `main` by mistake.
+  uint32_t& GhostOf(Name name) { return ghosts[HashOf(name) & (ghosts.size() - 1)]; }
+  static uint32_t FingerprintOf(Name name) { return static_cast<uint32_t>(HashOf(name) >> 16) | 1; }
+
+  // The caller removes the name from its queue.
   void RemoveLocked(size_t hole) {
-    bytes -= ChargeOf(*slots[hole].block);
-    --count;
+    const size_t charge = ChargeOf(*slots[hole].block);
+    bytes -= charge;
+    if (!slots[hole].is_in_main) small_bytes -= charge;
     LetGo(slots[hole].block);
     for (size_t index = After(hole); slots[index].block != nullptr; index = After(index)) {
       // An entry may move back into the hole unless its home slot lies after the hole.
@@ -84,26 +99,72 @@ struct alignas(64) BlockCache::Shard {
     slots[hole] = {};
   }
 
-  // The loop ends: a round that removes nothing lowers every score, and an empty shard has 0 bytes.
+  // The loop ends: a block leaves `small` at its first turn, and `main` after at most kScoreMax turns without a hit.
   void MakeRoomLocked(size_t bytes_max) {
     while (bytes > bytes_max) {
-      Slot& slot = slots[hand];
-      if (slot.block != nullptr && slot.score == 0) {
-        RemoveLocked(hand);
-        continue;
+      if (main.empty() || small_bytes > bytes_max / kSmallShare) {
+        TakeFromSmallLocked();
+      } else {
+        TakeFromMainLocked();
       }
-      if (slot.block != nullptr) --slot.score;
-      hand = After(hand);
+    }
+  }
+
+  void TakeFromSmallLocked() {
+    const Name name = small.front();
+    const size_t index = FindSlotLocked(name);
+    Slot& slot = slots[index];
+    if (slot.score >= kScoreOfMain) {
+      main.push_back(name);  // first: it may throw
+      slot.score = 0;
+      slot.is_in_main = true;
+      small_bytes -= ChargeOf(*slot.block);
+    } else {
+      GhostOf(name) = FingerprintOf(name);
+      RemoveLocked(index);
+    }
+    small.pop_front();
+  }
+
+  void TakeFromMainLocked() {
+    const Name name = main.front();
+    const size_t index = FindSlotLocked(name);
+    Slot& slot = slots[index];
+    if (slot.score > 0) {
+      main.push_back(name);
+      --slot.score;
+    } else {
+      RemoveLocked(index);
+    }
+    main.pop_front();
+  }
+
+  void InsertLocked(Name name, Block* block) {
+    const bool is_in_main = GhostOf(name) == FingerprintOf(name);
+    (is_in_main ? main : small).push_back(name);
+    slots[FindSlotLocked(name)] = {.name = name, .block = block, .score = 0, .is_in_main = is_in_main};
+    bytes += ChargeOf(*block);
+    if (!is_in_main) small_bytes += ChargeOf(*block);
+  }
+
+  void EvictFileLocked(uint64_t file) {
+    for (std::deque<Name>* const queue : {&small, &main}) {
+      std::erase_if(*queue, [&](Name name) {
+        if (name.file != file) return false;
+        RemoveLocked(FindSlotLocked(name));
+        return true;
+      });
     }
   }
 
   void GrowLocked() {
+    std::vector<uint32_t> no_ghosts(slots.size());
     std::vector<Slot> source(2 * slots.size());
+    ghosts.swap(no_ghosts);
     slots.swap(source);
     for (const Slot& slot : source) {
       if (slot.block != nullptr) slots[FindSlotLocked(slot.name)] = slot;
     }
-    hand = 0;
   }
 };
 
@@ -165,12 +226,9 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   Lock lock(shard.mutex);
   if (shard.slots[shard.FindSlotLocked({file, offset})].block != nullptr) return;
   shard.MakeRoomLocked(shard_bytes_max - charge);
-  if (2 * (shard.count + 1) > shard.slots.size()) shard.GrowLocked();
-  Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
-  slot = {.name = {file, offset}, .block = pin.block(), .score = 0};
-  Hold(slot.block);
-  shard.bytes += charge;
-  ++shard.count;
+  if (2 * (shard.count() + 1) > shard.slots.size()) shard.GrowLocked();
+  shard.InsertLocked({file, offset}, pin.block());
+  Hold(pin.block());
 }
 
 void BlockCache::EvictFile(uint64_t file) {
@@ -178,14 +236,7 @@ void BlockCache::EvictFile(uint64_t file) {
     return keeper_->EvictFile(file);
   for (Shard& shard : shards()) {
     Lock lock(shard.mutex);
-    for (size_t index = 0; index < shard.slots.size();) {
-      const Slot& slot = shard.slots[index];
-      if (slot.block != nullptr && slot.name.file == file) {
-        shard.RemoveLocked(index);  // look at this slot again: a later entry may have moved here
-      } else {
-        ++index;
-      }
-    }
+    shard.EvictFileLocked(file);
   }
 }
 

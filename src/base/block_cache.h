@@ -1,13 +1,17 @@
-// A cache of blocks by (file, offset): sharded CLOCK, bounded by bytes. A reader pins a block while it uses it.
+// A cache of blocks by (file, offset): sharded S3-FIFO, bounded by bytes. A reader pins a block while it uses it.
 //
-//     hash(file, offset) -> shard -> slot      one array of slots: a hash table for Find, a ring for the CLOCK hand
-//     [ ][a 2][ ][b 0][c 3][ ][d 0][ ]         the number is the score: passes of the hand that the block survives
-//          hand ^                              the hand lowers scores and evicts the first block with score 0
+//     hash(file, offset) -> shard -> slot      a hash table; a slot has the block and its score, the hits (at most 3)
 //
+//     Insert -> small, a tenth of the bytes --score < 2--> evicted; its hash becomes a ghost
+//                 | score >= 2                                              | Insert of a block with a ghost
+//                 v                                                         v
+//               main: the oldest block is evicted, or goes to the end with a lower score
+//
+// Source: Yang, Zhang, Qiu, Yue, Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023.
 // A pinned block can leave the cache; its bytes live until the last Pin is released. So bytes() counts only
-// the blocks in the cache, and the pins of a scan never block the hand.
-// The cache resists scans: a new block has score 0, and each hit raises its score. A scan that touches each block once
-// evicts other blocks with score 0, not blocks that were found again. Tests: tests/unit/base/block_cache_test.cc.
+// the blocks in the cache, and the pins of a scan never block an eviction.
+// The cache resists scans: blocks that are read once pass through `small`, and blocks that were found again are not
+// evicted for them. Why this policy: docs/decisions/0063-block-cache.md. Tests: tests/unit/base/block_cache_test.cc.
 //
 // THREADS: all methods, any thread. Only one thread at a time uses a Pin.
 #pragma once

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <list>
 #include <map>
 #include <string>
 #include <thread>
@@ -150,6 +152,64 @@ TEST(BlockCache, AScanDoesNotPushOutBlocksThatAreUsed) {
     cache.Insert(2, n, NewBlock(bytes));
   }
   EXPECT_EQ(lost, 0);
+}
+
+TEST(BlockCache, ABlockThatReturnsSoonAfterItsEvictionOutlivesNewerOnes) {
+  BlockCache cache(1 << 20);  // room for about 250 blocks
+  const std::string bytes(4096, 'x');
+  for (uint64_t n = 0; n < 300; ++n) cache.Insert(1, n, NewBlock(bytes));
+  ASSERT_FALSE(cache.Find(1, 0));
+  cache.Insert(1, 0, NewBlock(bytes));
+  for (uint64_t n = 0; n < 1000; ++n) cache.Insert(2, n, NewBlock(bytes));
+  EXPECT_TRUE(cache.Find(1, 0));
+  EXPECT_FALSE(cache.Find(1, 1)) << "evicted at the same time, and not read again";
+}
+
+// Misses of gets that choose among `blocks` with a zipfian distribution, and of scans between them, which read each
+// block twice. `get` returns whether a block is cached, and stores it if not.
+template <typename Get>
+int MissesOf(uint64_t blocks, bool has_scans, Get get) {
+  Random random(17);
+  int misses = 0;
+  for (int round = 0; round < 40'000; ++round) {
+    // A rank r with a probability of about 1 / r.
+    const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(blocks),
+                                                     static_cast<double>(random.Uniform(1 << 20)) / (1 << 20))) -
+                      1;
+    misses += !get(rank * 7919 % blocks);
+    if (!has_scans || round % 500 != 0) continue;
+    const uint64_t begin = random.Uniform(blocks - 250);
+    for (uint64_t n = 0; n < 500; ++n) misses += !get(begin + n / 2);
+  }
+  return misses;
+}
+
+TEST(BlockCache, MissesLessOftenThanLru) {
+  constexpr uint64_t kBlocks = 2003;
+  const std::string bytes(4096, 'x');
+  for (const bool has_scans : {false, true}) {
+    BlockCache cache(512 << 10);
+    const int misses = MissesOf(kBlocks, has_scans, [&](uint64_t block) {
+      if (cache.Find(1, block)) return true;
+      cache.Insert(1, block, NewBlock(bytes));
+      return false;
+    });
+    const size_t room = cache.bytes() / bytes.size();
+    std::list<uint64_t> order;
+    std::map<uint64_t, std::list<uint64_t>::iterator> places;
+    const int lru_misses = MissesOf(kBlocks, has_scans, [&](uint64_t block) {
+      const auto found = places.find(block);
+      const bool is_hit = found != places.end();
+      if (is_hit) order.erase(found->second);
+      places[block] = order.insert(order.begin(), block);
+      if (order.size() > room) {
+        places.erase(order.back());
+        order.pop_back();
+      }
+      return is_hit;
+    });
+    EXPECT_LT(misses, lru_misses * 19 / 20) << "with scans: " << has_scans;
+  }
 }
 
 TEST(BlockCache, RandomOperationsNeverFindAWrongBlock) {
