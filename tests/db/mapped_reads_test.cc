@@ -3,6 +3,9 @@
 // holds. Method: real files; the reads of tables and blob files are counted; bytes of files are changed under the
 // mapping.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -177,6 +180,47 @@ TEST_P(MappedReads, DamageIsAnErrorAndNeverAnotherValue) {
     }
   }
   EXPECT_GT(errors, 100u);
+}
+
+// A page that cannot be read ends a process that chose to map files, and no other. The end of the file stands for the
+// unreadable page: the kernel sends SIGBUS for both.
+TEST_P(MappedReads, AnUnreadablePageKillsOnlyAProcessThatMaps) {
+  Open();
+  Fill(1);
+  db_ = nullptr;
+  const std::string copy = directory_.path() + "/copy";
+  std::filesystem::copy(path(), copy);
+  for (const bool maps : {true, false}) {
+    options_.mapped_read_bytes_max = maps ? uint64_t{1} << 30 : 0;
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(SIGBUS, SIG_DFL);  // the address sanitizer has a handler
+      auto db = DB::Open(options_, path());
+      std::string value;
+      if (!db || !(*db)->Get({}, Key(1), &value).ok()) _exit(1);  // opens the table that is read next
+      std::error_code error;                                      // a compaction may remove a file first
+      for (const auto& each : std::filesystem::directory_iterator(path())) {
+        const std::string name = each.path();
+        if (name.ends_with(".tbl") || name.ends_with(".val")) std::filesystem::resize_file(name, 0, error);
+      }
+      for (const auto& [key, expected] : expected_) {
+        if (!(*db)->Get({}, key, &value).ok()) _exit(2);
+      }
+      _exit(3);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (maps) {
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
+    } else {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << "an error of the read, " << status;
+    }
+    std::filesystem::remove_all(path());
+    std::filesystem::copy(copy, path());
+    Open();
+    ExpectGets();
+    db_ = nullptr;
+  }
 }
 
 TEST_P(MappedReads, AReadOnlyOpenMapsNothing) {

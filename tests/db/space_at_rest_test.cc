@@ -4,6 +4,7 @@
 // docs/PROMISES.md holds at every file operation. Method: the sizes of the files in a simulated directory against the
 // bytes of the keys and values that the test wrote. Nothing is compressed.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -157,6 +159,58 @@ TEST_P(SpaceAtRest, IsBoundedAfterAnOpenThatOnlyReads) {
   Open();
   sim_.PassTime(20);
   ExpectIsAtRest("opened");
+}
+
+// With keep_space_at_rest a database at rest keeps the files that a busy one reuses, until it is opened without it.
+TEST(KeepSpaceAtRest, KeepsRecycledFiles) {
+  SimulatedEnv sim;
+  const auto bytes_of = [&](std::string_view suffix) {
+    uint64_t bytes = 0;
+    for (const std::string& path : sim.files->Files()) bytes += path.ends_with(suffix) ? *sim.files->SizeOf(path) : 0;
+    return bytes;
+  };
+  Options options = sim.SmallOptions();
+  options.memory_bytes = 4 * kMiB + 2 * kSmallBuffer;
+  options.write_buffer_bytes = kSmallBuffer;
+  std::unique_ptr<DB> db;
+  const auto write_and_rest = [&](bool keeps) {
+    options.keep_space_at_rest = keeps;
+    db = nullptr;
+    ASSERT_OK_AND_ASSIGN(db, DB::Open(options, SimulatedEnv::kPath));
+    for (uint64_t i = 0; i < 12'000; ++i) {
+      ASSERT_OK(db->Put({}, Key(i % 4'000), std::string(1'000, 'v')));
+      if (i % 8 == 0) sim.executor.RunOne();
+    }
+    ASSERT_OK(db->WaitForCompaction());
+    sim.PassTime(20);
+  };
+  write_and_rest(true);
+  EXPECT_GT(bytes_of(".spare"), kMiB / 2);
+  ASSERT_OK(db->Close());
+  EXPECT_GT(bytes_of(".spare"), kMiB / 2) << "closed";
+  write_and_rest(true);
+  EXPECT_LT(bytes_of(".spare"), 4'000 * 1'000 * 5) << "the bound of the writing database holds for what is kept";
+  std::string value;
+  for (uint64_t i = 0; i < 4'000; ++i) ASSERT_OK(db->Get({}, Key(i), &value));
+  write_and_rest(false);
+  EXPECT_LT(bytes_of(".spare"), kMiB / 2);
+  ASSERT_OK(db->Close());
+  EXPECT_EQ(bytes_of(".spare"), 0u);
+}
+
+// On real files, since a simulated file system has no mapped WAL buffer.
+TEST(KeepSpaceAtRest, KeepsTheBlocksOfTheWalBuffer) {
+  for (const bool keeps : {true, false}) {
+    const TempDirectory directory;
+    const Options options{.memory_bytes = 16 * kMiB, .write_buffer_bytes = 4 * kMiB, .keep_space_at_rest = keeps};
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, directory.path() + "/db"));
+    for (uint64_t i = 0; i < 16'000; ++i) ASSERT_OK(db->Put({}, Key(i), std::string(1'000, 'v')));
+    ASSERT_OK(db->WaitForCompaction());
+    struct stat buffer {};
+    ASSERT_EQ(stat((directory.path() + "/db/STAGING").c_str(), &buffer), 0);
+    const uint64_t bytes = static_cast<uint64_t>(buffer.st_blocks) * 512;
+    EXPECT_EQ(bytes > kMiB, keeps) << bytes;
+  }
 }
 
 std::string NameOf(const ::testing::TestParamInfo<std::tuple<Style, uint64_t, uint64_t>>& shape) {
