@@ -72,8 +72,9 @@ class Reader {
   Status OpenValue(std::string_view record, const format::BlobIndex& reference, std::string_view key, bool verify,
                    std::string* room, std::string_view* value) const;
 
-  // Asks the system to load the file into its page cache.
+  // Asks the system to load the whole file, or these bytes, into its page cache; returns at once.
   void Warm() const { file_->WillRead(0, meta_.record_bytes); }
+  void WillRead(uint64_t offset, uint64_t bytes) const { file_->WillRead(offset, bytes); }
   // Reads and verifies every byte.
   Status CheckIntegrity() const;
   const format::BlobFileMeta& meta() const { return meta_; }

@@ -94,6 +94,11 @@ Status Scanner::Course::Refill(const format::BlobIndex& reference, size_t window
   begin = first;
   end = last_byte;
   window_bytes = std::min(2 * window_bytes, kWindowBytesMax);
+  // WHY not forward: there the system reads ahead by itself.
+  if (!is_forward && begin > 0) {
+    const uint64_t next_bytes = std::min<uint64_t>(begin, std::min(window_bytes, window_bytes_max));
+    reader->WillRead(begin - next_bytes, next_bytes);
+  }
   return {};
 }
 

@@ -124,11 +124,15 @@ Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache:
   return {};
 }
 
-// One large read that contains all of [begin, end) and the bytes after it.
-Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
+// One large read that contains all of [begin, end), and the bytes after it or before it.
+Status BlockWindow::Refill(uint64_t begin, uint64_t end, Direction direction) {
   const uint64_t data_end = RoundUp(source_.index.offset(source_.index.count()));
-  const uint64_t first = RoundDown(begin);
-  const uint64_t last = std::max(RoundUp(end), std::min(first + read_bytes_, data_end));
+  uint64_t first = RoundDown(begin), last = RoundUp(end);
+  if (direction == Direction::kForward) {
+    last = std::max(last, std::min(first + read_bytes_, data_end));
+  } else {
+    first = std::min(first, last - std::min<uint64_t>(read_bytes_, last));
+  }
   const size_t bytes = static_cast<size_t>(last - first);
   if (buffer_.size() < bytes) buffer_ = env::AlignedBuffer(bytes);
   begin_ = end_ = 0;
@@ -141,6 +145,11 @@ Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
   begin_ = first;
   end_ = first + got;
   read_bytes_ = std::min(read_bytes_ * 2, shape_.bytes_max);
+  // WHY not forward: there the system reads ahead by itself.
+  if (direction == Direction::kBackward && first > 0) {
+    const uint64_t next_bytes = std::min<uint64_t>(read_bytes_, first);
+    file_->WillRead(first - next_bytes, next_bytes);
+  }
   return {};
 }
 
@@ -166,11 +175,11 @@ Status BlockWindow::Open(std::string_view stored, uint64_t offset, std::string_v
   return format::CheckBlock(*raw);
 }
 
-Status BlockWindow::Read(uint32_t block, std::string_view* raw) {
+Status BlockWindow::Read(uint32_t block, std::string_view* raw, Direction direction) {
   const uint64_t offset = source_.index.offset(block);
   const size_t bytes = source_.index.stored_bytes(block);
   Status status;
-  if (offset < begin_ || offset + bytes > end_) status = Refill(offset, offset + bytes);
+  if (offset < begin_ || offset + bytes > end_) status = Refill(offset, offset + bytes, direction);
   if (status.ok()) status = Open({buffer_.data() + (offset - begin_), bytes}, offset, raw);
   return status.ok() ? status : source_.InContext(block, status);
 }

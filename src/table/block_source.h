@@ -2,7 +2,7 @@
 // verified, decompressed and checked.
 //
 //  BlockSource   one block at a time, pinned; random access. In a mapped table an uncompressed block is read in place.
-//  BlockWindow   block after block out of a large read; for scans
+//  BlockWindow   block after block, in either direction, out of a large read; for scans
 //
 // A mapped block is checked before its first use, and never again: if the kernel drops a page and reads it
 // again, the reader trusts the new bytes (docs/decisions/0027-mapped-tables.md).
@@ -75,6 +75,7 @@ struct BlockSource {
 
 class BlockWindow {
  public:
+  enum class Direction { kForward, kBackward };
   // The read size doubles from `bytes_first` to `bytes_max`, both multiples of kDirectIoAlign. `file` may be direct.
   struct Shape {
     size_t bytes_first;
@@ -84,11 +85,12 @@ class BlockWindow {
   BlockWindow(const BlockSource& source, File* file, const Shape& shape)
       : source_(source), file_(file), shape_(shape), read_bytes_(shape.bytes_first) {}
 
-  // The raw bytes of a block, valid until the next call.
-  [[nodiscard]] Status Read(uint32_t block, std::string_view* raw);
+  // The raw bytes of a block, valid until the next call. If the window does not hold the block, one read takes it and the
+  // blocks that follow in this direction.
+  [[nodiscard]] Status Read(uint32_t block, std::string_view* raw, Direction direction = Direction::kForward);
 
  private:
-  Status Refill(uint64_t begin, uint64_t end);
+  Status Refill(uint64_t begin, uint64_t end, Direction direction);
   Status Open(std::string_view stored, uint64_t offset, std::string_view* raw);
   char* Room(size_t bytes);
 

@@ -153,9 +153,13 @@ class TableIterator final : public kv::Iterator {
       *raw = pin_.bytes();
       return {};
     }
-    misses_ = block == missed_ + 1 ? misses_ + 1 : 0;
+    const bool is_backward = block + 1 == missed_;
+    misses_ = is_backward || block == missed_ + 1 ? misses_ + 1 : 0;
     missed_ = block;
-    if (misses_ >= kMissesOfScan && source_.mapping == nullptr) return window_.Read(block, raw);
+    if (misses_ >= kMissesOfScan && source_.mapping == nullptr) {
+      using enum BlockWindow::Direction;
+      return window_.Read(block, raw, is_backward ? kBackward : kForward);
+    }
     return source_.Load(block, control_, &pin_, raw);
   }
 

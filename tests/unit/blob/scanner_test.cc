@@ -42,6 +42,7 @@ TEST_F(ScannerTest, InTheOrderOfTheFileReadsAreFewAndLarge) {
   files_.reads = 0;
   for (size_t i = 2'000; i-- > 0;) Expect(scanner, 0, i);
   EXPECT_LE(files_.reads, 30u) << "backward";
+  EXPECT_GE(files_.hinted_reads + 3, files_.reads) << "the system reads ahead only forward";
 }
 
 TEST_F(ScannerTest, OverGapsOfWhatWasDroppedItReadsOn) {

@@ -161,11 +161,30 @@ TEST_F(BlockWindowTest, DoublesItsReadsUpToTheMaximum) {
   EXPECT_EQ(reads_after, (std::vector<uint64_t>{1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6}));
 }
 
+TEST_F(BlockWindowTest, ReadsBackwardAndHintsAtItsNextRead) {
+  Make(16, kPage);
+  BlockWindow window(*source_, source_->file.get(), {.bytes_first = kPage, .bytes_max = 4 * kPage, .verify = true});
+  std::vector<uint64_t> reads_after;
+  for (uint32_t i = 16; i-- > 0;) {
+    std::string_view raw;
+    ASSERT_OK(window.Read(i, &raw, BlockWindow::Direction::kBackward));
+    EXPECT_EQ(FirstKey(raw), KeyOfBlock(i));
+    reads_after.push_back(reads());
+  }
+  EXPECT_EQ(reads_after, (std::vector<uint64_t>{1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6}));
+  EXPECT_EQ(blocks_->files.hinted_reads, 5u) << "all but the first";
+}
+
 TEST_F(BlockWindowTest, ReadsABlockThatIsLargerThanARead) {
   Make(3, 3 * kPage + 100);
   BlockWindow window(*source_, source_->file.get(), {.bytes_first = kPage, .bytes_max = kPage, .verify = true});
   for (uint32_t i = 0; i < 3; ++i) ASSERT_OK(Read(&window, i));
   EXPECT_EQ(reads(), 3u);
+  for (uint32_t i = 3; i-- > 0;) {
+    std::string_view raw;
+    ASSERT_OK(window.Read(i, &raw, BlockWindow::Direction::kBackward));
+    EXPECT_EQ(FirstKey(raw), KeyOfBlock(i));
+  }
 }
 
 TEST_F(BlockWindowTest, ReadsAnyBlockNext) {

@@ -99,6 +99,17 @@ TEST(TableBlocksIterator, FromTheThirdAdjacentMissOnReadsMuchAndCachesNothing) {
   for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(bool(source.FindCached(i)), i < 2) << i;
 }
 
+TEST(TableBlocksIterator, BackwardToo) {
+  StoredBlocks blocks(EqualBlocks(16, kDirectIoAlign));
+  base::BlockCache cache(1 << 20);
+  const BlockSource source = blocks.Source(&cache);
+  const auto it = NewIterator(source, {}, nullptr);
+  std::vector<uint64_t> reads_after;
+  for (it->SeekToLast(); it->Valid(); it->Prev()) reads_after.push_back(blocks.files.reads);
+  EXPECT_EQ(reads_after, (std::vector<uint64_t>{1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4}));
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(bool(source.FindCached(i)), i >= 14) << i;
+}
+
 TEST(TableBlocksIterator, AMissThatIsNotAdjacentBeginsTheCountAnew) {
   StoredBlocks blocks(EqualBlocks(16, kDirectIoAlign));
   base::BlockCache cache(1 << 20);

@@ -26,6 +26,10 @@ class MemoryFiles final : public FileSystem {
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
+  struct {
+    uint64_t begin = 0, end = 0;
+  } hint;                     // of the last WillRead
+  uint64_t hinted_reads = 0;  // reads that begin within the last hint
 
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override {
     ++opens;
@@ -68,6 +72,7 @@ class MemoryFiles final : public FileSystem {
 
     Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override {
       ++files_->reads;
+      files_->hinted_reads += files_->hint.begin <= offset && offset < files_->hint.end;
       CheckAligned(offset, bytes, out);
       if (files_->reads_left == 0) return Status::IOError("files in memory cannot be read");
       --files_->reads_left;
@@ -90,7 +95,7 @@ class MemoryFiles final : public FileSystem {
     Status Sync() override { return {}; }
     Result<uint64_t> Size() override { return uint64_t{bytes_->size()}; }
     Status Close() override { return {}; }
-    void WillRead(uint64_t, uint64_t) override {}
+    void WillRead(uint64_t offset, uint64_t bytes) override { files_->hint = {.begin = offset, .end = offset + bytes}; }
     Result<std::unique_ptr<Mapping>> Map(size_t) override { return Refused(); }
     Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
       if (!files_->can_map) return Refused();
