@@ -168,24 +168,11 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
   return outputs_->AddMoved(whole);
 }
 
-// The job reads the values in key order, which is not their order in the file: read all collected files ahead
-// if together they are small enough.
-Status CompactionJob::StartBlobCollection() {
-  if (collected_.empty()) return {};
-  ASSERT(context_.values != nullptr, "blob garbage collection needs the blob files");
-  scanner_ = std::make_unique<blob::Scanner>(*context_.values, true, blob::kCompactionScannerLimits);
-  uint64_t bytes = 0;
-  for (const auto& file : collected_) bytes += file->bytes;
-  if (bytes > context_.warm_bytes_max) return {};
-  for (const auto& file : collected_) {
-    ASSIGN_OR_RETURN(const auto reader, context_.values->Open(*file));
-    reader->Warm();
-  }
-  return {};
-}
-
 Status CompactionJob::Start() {
-  RETURN_IF_ERROR(StartBlobCollection());
+  if (!collected_.empty()) {
+    ASSERT(context_.values != nullptr, "blob garbage collection needs the blob files");
+    scanner_ = std::make_unique<blob::Scanner>(*context_.values, true, blob::kCompactionScannerLimits);
+  }
   if (context_.values != nullptr && context_.find_blob_file) {
     base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
   }

@@ -50,9 +50,8 @@ struct CompactionJobContext {
   // Finds a blob file of the newest version; null if there is none. Needed with `values` to fold operands on
   // large values. Null: such operands stay as they are.
   std::function<format::BlobFilePtr(kv::FileNumber)> find_blob_file = {};
-  uint64_t release_bytes = uint64_t{64} << 20;    // outputs between two releases
-  uint64_t warm_bytes_max = uint64_t{256} << 20;  // page cache to read collected blob files ahead
-  kv::Sequence flushed_sequence = 0;              // the tables of the version hold all changes up to this one
+  uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
+  kv::Sequence flushed_sequence = 0;            // the tables of the version hold all changes up to this one
 };
 
 class CompactionJob {
@@ -79,7 +78,6 @@ class CompactionJob {
  private:
   Status Start();
   std::deque<version::VirtualTable> TakeVirtualTables(const kv::Stripes& stripes, const version::Run& run);
-  Status StartBlobCollection();
   Status Move();
   Status Add(const kv::Entry& entry);
   Status AddBlobIndex(const kv::Entry& entry);

@@ -158,6 +158,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
   }
   base::Lock lock(mutex_);
   requests_.RemoveWaiterLocked(urgency);
+  scheduler_->ScheduleLocked();  // work that waited for the end of this wait
   return status;
 }
 

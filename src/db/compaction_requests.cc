@@ -7,10 +7,13 @@ namespace mergedb::db {
 void CompactionRequests::NoteWriteLocked() {
   wrote_.store(true, std::memory_order_relaxed);
   last_write_nanos_ = clock_->NowNanos();
+  was_waited_for_ = false;
 }
 
 void CompactionRequests::TickLocked() {
-  if (wrote_.exchange(false, std::memory_order_relaxed)) last_write_nanos_ = clock_->NowNanos();
+  if (!wrote_.exchange(false, std::memory_order_relaxed)) return;
+  last_write_nanos_ = clock_->NowNanos();
+  was_waited_for_ = false;
 }
 
 picker::Urgency CompactionRequests::UrgencyLocked() const {
@@ -23,6 +26,12 @@ picker::Urgency CompactionRequests::UrgencyLocked() const {
 
 void CompactionRequests::RemoveWaiterLocked(picker::Urgency urgency) {
   wanted_.erase(std::find(wanted_.begin(), wanted_.end(), urgency));
+  TickLocked();  // the writes so far came before or during the wait
+  was_waited_for_ = true;
+}
+
+bool CompactionRequests::IsAtRestLocked() const {
+  return wanted_.empty() && (was_waited_for_ || UrgencyLocked() != picker::Urgency::kWriting);
 }
 
 bool CompactionRequests::TryBeginManualLocked(const format::Bounds& bounds, kv::Position newest) {

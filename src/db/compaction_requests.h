@@ -42,6 +42,8 @@ class CompactionRequests {
   // Between the two calls, a caller waits for the state of this urgency.
   void AddWaiterLocked(picker::Urgency urgency) REQUIRES_LOCK(mutex_) { wanted_.push_back(urgency); }
   void RemoveWaiterLocked(picker::Urgency urgency) REQUIRES_LOCK(mutex_);
+  // No caller waits, and no writes come: for a short time, or since a caller waited.
+  bool IsAtRestLocked() const REQUIRES_LOCK(mutex_);
 
   // Begins a CompactRange call. False: another call has its turn.
   bool TryBeginManualLocked(const format::Bounds& bounds, kv::Position newest) REQUIRES_LOCK(mutex_);
@@ -63,6 +65,7 @@ class CompactionRequests {
 
   base::Mutex& mutex_;  // of the scheduler
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
+  bool was_waited_for_ GUARDED_BY(mutex_) = false;          // since the last write
   std::vector<picker::Urgency> wanted_ GUARDED_BY(mutex_);  // urgencies that waiting callers ask for
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // CompactRange calls so far

@@ -5,7 +5,6 @@
 
 #include "base/schedule_point.h"
 #include "compaction/masked_bytes.h"
-#include "db/table_warmer.h"
 
 namespace mergedb::db {
 namespace {
@@ -158,7 +157,6 @@ std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::Comp
       .find_blob_file =
           [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
       .release_bytes = controller_.release_bytes(),
-      .warm_bytes_max = TableWarmer::BytesMax(parts_.options),
       .flushed_sequence = flushed_sequence};
   return std::make_unique<compaction::CompactionJob>(context, std::move(pick), version);
 }

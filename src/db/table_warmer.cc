@@ -31,7 +31,7 @@ TableWarmer::TableWarmer(const BackgroundParts& parts, base::Mutex& mutex, const
 
 BackgroundScheduler::Task TableWarmer::NextLocked() {
   const uint64_t generation = compactions_.IdleGenerationLocked();
-  if (is_warming_ || compactions_.IsRunningLocked() || requests_.UrgencyLocked() == picker::Urgency::kWriting ||
+  if (is_warming_ || compactions_.IsRunningLocked() || !requests_.IsAtRestLocked() ||
       (generation_ == generation && !has_more_))
     return nullptr;
   generation_ = generation;

@@ -1,5 +1,5 @@
-// Reads tables and blob files into the page cache, if no writes come and no compaction runs: each file once. Flushes and
-// compactions write large files past the page cache.
+// Reads tables and blob files into the page cache, if no writes come, no compaction runs and no caller waits for
+// compactions: each file once. Flushes and compactions write large files past the page cache.
 //
 // The files of the database are read up to 4 times memory_bytes. Files that were written since the open are read beyond
 // that, into half of the memory that nobody uses: an engine that writes through the page cache has them there.

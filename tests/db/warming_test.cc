@@ -68,6 +68,20 @@ TEST_P(WarmingTest, AllNewFilesAreReadStepByStepIfTheyFit) {
   EXPECT_EQ(Warmed(), before) << "each file once";
 }
 
+TEST_P(WarmingTest, BeginsAtTheEndOfAWaitAndNotWithinIt) {
+  sim_.files->SetFreeMemory(1'000 * kMebibyte);
+  uint64_t within = 0;
+  for (uint64_t i = 0; i < 8 << 9; ++i)
+    ASSERT_OK(db_->Put({}, "key" + std::to_string(next_++), std::string(2'000, 'v')));
+  sim_.files->SetOpHook([&](uint64_t, const char*, const std::string&) { within = std::max(within, Warmed()); });
+  ASSERT_OK(db_->WaitForCompaction());
+  sim_.files->SetOpHook({});
+  EXPECT_EQ(within, 0u);
+  while (sim_.executor.RunOne()) {
+  }
+  EXPECT_GE(Warmed(), 7 * kMebibyte) << "no time has passed";
+}
+
 TEST_P(WarmingTest, OldFilesTakeNoFreeMemory) {
   Fill(16);
   sim_.files->SetFreeMemory(1'000 * kMebibyte);

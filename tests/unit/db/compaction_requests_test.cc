@@ -61,6 +61,24 @@ TEST_F(CompactionRequestsTest, TheHighestUrgencyOfTheWaitersCounts) {
   EXPECT_EQ(requests_.UrgencyLocked(), Urgency::kWriting);
 }
 
+TEST_F(CompactionRequestsTest, IsAtRestAfterAWaitUntilTheNextWrite) {
+  requests_.NoteWriteLocked();
+  EXPECT_FALSE(requests_.IsAtRestLocked());
+  requests_.AddWaiterLocked(Urgency::kQuiet);
+  clock_.Advance(10 * kSecond);
+  EXPECT_FALSE(requests_.IsAtRestLocked()) << "a caller waits";
+  requests_.NoteWriteLocked();
+  requests_.RemoveWaiterLocked(Urgency::kQuiet);
+  EXPECT_TRUE(requests_.IsAtRestLocked());
+  requests_.TickLocked();
+  EXPECT_TRUE(requests_.IsAtRestLocked()) << "the last write came before the end of the wait";
+  EXPECT_FALSE(requests_.wrote());
+  requests_.NoteWriteLocked();
+  EXPECT_FALSE(requests_.IsAtRestLocked());
+  clock_.Advance(kSecond);
+  EXPECT_TRUE(requests_.IsAtRestLocked()) << "quiet";
+}
+
 TEST_F(CompactionRequestsTest, OneCompactRangeCallAtATimeHasItsTurn) {
   EXPECT_FALSE(requests_.ManualLocked());
   ASSERT_TRUE(requests_.TryBeginManualLocked({.lower = "a", .upper = "c"}, kv::Position{7}));
