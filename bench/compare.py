@@ -223,13 +223,21 @@ class Comparison:
         facts.update({f"note {i}": note for i, note in enumerate([*self.notes, *self.failures], 1)})
         return facts
 
+    def scale(self):
+        """Returns the summary of ./dev bench --only scale in the same folder, or None."""
+        path = os.path.join(self.folder, "scale.json")
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
     def write(self):
         engines = [{"id": e.id, "title": e.title, "peer": e.peer} for e in self.engines]
         summary = report.summarize(self.runs, engines, self.environment(), matrix.targets(self.options.quick), self.options.quick)
         with open(os.path.join(self.folder, "report.json"), "w", encoding="utf-8") as file:
             json.dump(summary, file, indent=1)
         with open(os.path.join(self.folder, "report.html"), "w", encoding="utf-8") as file:
-            file.write(report_page.page(summary))
+            file.write(report_page.page(summary, self.scale()))
         with open(os.path.join(self.folder, "report.md"), "w", encoding="utf-8") as file:
             file.write(report.markdown(summary))
 
