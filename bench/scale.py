@@ -41,6 +41,7 @@ ROOT = compare.ROOT
 ENTRIES = 100_000_000
 MEMORY = 4 << 30
 WRITE_BUFFER, CACHE = 64 << 20, 512 << 20
+MEMORY_LEAST = 2 * (2 * WRITE_BUFFER + CACHE)
 FLAGS = [f"--write_buffer_size={WRITE_BUFFER}", f"--cache_size={CACHE}", *matrix.COMMON]
 KILLS = (False, False, True)  # the page cache is dropped before the open
 SPACE_FACTOR = 1.7            # disk space that a configuration needs, as a multiple of its entries
@@ -449,6 +450,8 @@ def parse():
     options = arguments.parse_args()
     if options.scale_entries < 100:
         arguments.error("--scale-entries: expected at least 100")
+    if options.memory < MEMORY_LEAST:
+        arguments.error(f"--memory: expected at least {MEMORY_LEAST}: write buffers, block cache and as much for the rest")
     return options
 
 
