@@ -7,8 +7,12 @@ import html
 
 import plot
 
+BLOOM_BITS = 10         # a key: matrix.COMMON
 COST_RATIO_MAX = 1.2    # a put at all entries against one at a tenth of them, compactions included
 OPEN_SECONDS_MAX = 1.0  # after kill -9
+# The columns of the samples that the page plots: label, and the divisor of the values.
+PLOTS = [("pending_compaction_bytes", "MB that compactions still have to rewrite", 1e6), ("disk_bytes", "MB on disk", 1e6),
+         ("runs", "sorted runs", 1)]
 
 
 def cost(run):
@@ -66,7 +70,7 @@ def read_rows(name, record):
     }
 
 
-def memory_rows(records):
+def memory_rows(records, entries):
     """Of the phase that read last: by then the caches are full."""
     read = next((records[phase] for phase in ("seek", "get-zipfian", "get") if phase in records), None)
     if not read:
@@ -75,8 +79,9 @@ def memory_rows(records):
     counters = run["counters"]
     rows["resident while reading, most, MB"] = megabytes(max(step["rss_bytes_peak"] for step in run["steps"]))
     if "table_memory_bytes" in counters:
-        rows["indexes and filters of the open tables, MB (open tables, all tables)"] = (
-            f"{megabytes(counters['table_memory_bytes'])} ({counters.get('tables_open', 0):,}, {counters.get('tables', 0):,})")
+        rows["indexes and filters of the open tables, MB (open tables, all tables; filters of all keys as configured)"] = (
+            f"{megabytes(counters['table_memory_bytes'])} ({counters['tables_open']:,}, {counters['tables']:,}; "
+            f"{megabytes(entries * BLOOM_BITS / 8)})")
         rows["block cache, used, of, MB"] = f"{megabytes(counters['block_cache_bytes'])}, {megabytes(counters['block_cache_bytes_max'])}"
     most = [record["memory_most"] for record in records.values() if record.get("memory_most")]
     if most:
@@ -104,7 +109,7 @@ def by_column(summary):
     return found
 
 
-def figures_of(records):
+def figures_of(records, entries):
     rows = {}
     if "tenth" in records:
         rows["load of a tenth: us, with the wait"] = "{:.2f}, {:.2f}".format(*cost(records["tenth"]["runs"][0]))
@@ -117,7 +122,7 @@ def figures_of(records):
     if "kill" in records:
         warm, cold = open_seconds(records["kill"])
         rows["open after kill -9, s; without page cache"] = "; ".join(", ".join(f"{s:.3f}" for s in times) for times in (warm, cold))
-    rows.update(memory_rows(records))
+    rows.update(memory_rows(records, entries))
     return rows
 
 
@@ -151,7 +156,8 @@ def titles_of(summary):
 def tables(summary):
     """Returns (head, body) of the figures, and of the targets."""
     columns, titles = by_column(summary), titles_of(summary)
-    figures = {column: figures_of(records) for column, records in columns.items()}
+    entries = {c["id"]: c["entries"] for c in summary["configurations"]}
+    figures = {column: figures_of(records, entries[column[1]]) for column, records in columns.items()}
     names = list(dict.fromkeys(name for rows in figures.values() for name in rows))
     body = [[name, *[figures[column].get(name, "–") for column in columns]] for name in names]
     judged = [[titles[column], what, measured, limit, "reached" if is_reached else "MISSED"]
@@ -182,7 +188,7 @@ def markdown(summary):
 
 
 def section(summary):
-    """The same as HTML, with the pending bytes and the sorted runs over time."""
+    """The same as HTML, with the samples over time."""
     def table(head, body):
         lines = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in body)
         return f'<div class="scroll"><table><tr>{"".join(f"<th>{html.escape(cell)}</th>" for cell in head)}</tr>{lines}</table></div>'
@@ -197,8 +203,9 @@ def section(summary):
             series = {column[0]: records[phase]["runs"][0]["series"] for column, records in by_column(summary).items()
                       if column[1] == id_ and phase in records}
             if series:
-                for name, label, unit in (("pending_compaction_bytes", "MB that compactions still have to rewrite", 1e6), ("runs", "sorted runs", 1)):
-                    parts.append(f"<h3>{html.escape(title)}: {phase} and wait</h3>" + plot.lines(
+                parts.append(f"<h3>{html.escape(title)}: {phase} and wait</h3>")
+                for name, label, unit in PLOTS:
+                    parts.append(plot.lines(
                         {engine: list(zip(column_of(each, "seconds"), [max(0, y) / unit for y in column_of(each, name)])) for engine, each in series.items()},
                         summary["engines"], "seconds", label, is_log=False))
     return "".join(parts)

@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
 import compare  # noqa: E402
+import matrix  # noqa: E402
 import report  # noqa: E402
 import report_page  # noqa: E402
 import scale  # noqa: E402
@@ -31,11 +32,14 @@ class Folder(unittest.TestCase):
     def setUp(self):
         self.out = tempfile.mkdtemp(prefix="mergedb-scale-")
         self.addCleanup(shutil.rmtree, self.out)
+        small = mock.patch.object(scale, "FLAGS", ["--write_buffer_size=1048576", *matrix.COMMON])  # opens after kill -9 are fast
+        small.start()
+        self.addCleanup(small.stop)
 
     def call(self, *flags, db_bench=None):
         """Runs scale.py; returns (exit status, output and errors)."""
         words = ["scale.py", f"--scale-entries={ENTRIES}", f"--out={self.out}", f"--db_bench={db_bench or DB_BENCH}", "--rest=0",
-                 "--write-seconds=0.2", *flags]
+                 "--write-seconds=0.1", *flags]
         output = io.StringIO()
         with mock.patch.object(sys, "argv", words), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
             status = scale.main()
