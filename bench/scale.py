@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
+import fcntl
 import json
 import os
 import platform
@@ -136,6 +137,7 @@ class Store:
     def __init__(self, folder, settings):
         self.folder, self.settings = folder, settings
         self.seconds_before = 0.0  # of earlier calls
+        self.lock = None
 
     def path(self, *words):
         return os.path.join(self.folder, "-".join(words) + ".json")
@@ -152,7 +154,13 @@ class Store:
             return json.load(file)
 
     def open(self, is_restart):
-        """Returns an error text if there are phases of other settings."""
+        """Returns an error text if there are phases of other settings, or if another call runs."""
+        os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+        self.lock = open(self.folder + ".lock", "w", encoding="ascii")  # until the end of the process
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"another call runs in {self.folder}"
         if is_restart:
             shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder, exist_ok=True)

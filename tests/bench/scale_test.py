@@ -3,6 +3,7 @@ phase, and what the runner refuses. The first argument is db_bench.
 """
 
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -143,6 +144,15 @@ class Refusals(Folder):
         self.assertTrue(os.path.exists(kept))
         self.assertEqual(self.call("--unbounded", "--scale-entries=3000", "--minutes=0", "--restart")[0], 0)
         self.assertFalse(os.path.exists(kept))
+
+    def test_a_second_call_at_the_same_time_is_refused(self):
+        with open(self.path("scale.lock"), "w", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            status, text = self.call("--unbounded", "--minutes=0", "--restart")
+            self.assertEqual(status, 2)
+            self.assertIn("another call runs in", text)
+            self.assertFalse(os.path.exists(self.path("scale")))
+        self.assertEqual(self.call("--unbounded", "--minutes=0")[0], 0)
 
     def test_the_time_of_all_calls_counts(self):
         self.call("--unbounded", "--minutes=0")
