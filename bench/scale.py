@@ -7,7 +7,7 @@
     tenth        load of a tenth of the entries into another database, which is then removed
     load         load of all entries, each key once, in random order; wait for compactions
     overwrite    a fifth as many overwrites, zipfian; wait for compactions
-    get          random gets, uniform, twice: the second half finds the caches warm
+    get          random gets, uniform, twice; the first ones begin with an empty block cache
     get-zipfian  the same, zipfian
     seek         random seeks, uniform, twice
     kill         three times: overwrites until kill -9, then the time of the open; the third time without page cache

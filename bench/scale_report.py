@@ -183,8 +183,8 @@ def markdown(summary):
     return "\n".join(["# A database larger than the memory\n", "Written by `./dev bench --only scale` (build/bench/scale.md), not by hand.\n",
                       table(["environment", ""], summary["environment"].items()), *[f"{note}\n" for note in notes_of(summary)],
                       "## Limits\n", table(*targets), "## Figures\n", table(*figures),
-                      "us: microseconds of wall time an operation. *first, then*: the same benchmark twice, with other keys; the second time "
-                      "finds the caches warm.\n"])
+                      "us: microseconds of wall time an operation. *first, then*: the same benchmark twice in one process, with other "
+                      "keys; the first one begins with an empty block cache.\n"])
 
 
 def section(summary):
