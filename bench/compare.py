@@ -223,13 +223,21 @@ class Comparison:
         facts.update({f"note {i}": note for i, note in enumerate([*self.notes, *self.failures], 1)})
         return facts
 
+    def scale(self):
+        """Returns the summary of ./dev bench --only scale in the same folder, or None."""
+        path = os.path.join(self.folder, "scale.json")
+        if not os.path.exists(path):
+            return None
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+
     def write(self):
         engines = [{"id": e.id, "title": e.title, "peer": e.peer} for e in self.engines]
         summary = report.summarize(self.runs, engines, self.environment(), matrix.targets(self.options.quick), self.options.quick)
         with open(os.path.join(self.folder, "report.json"), "w", encoding="utf-8") as file:
             json.dump(summary, file, indent=1)
         with open(os.path.join(self.folder, "report.html"), "w", encoding="utf-8") as file:
-            file.write(report_page.page(summary))
+            file.write(report_page.page(summary, self.scale()))
         with open(os.path.join(self.folder, "report.md"), "w", encoding="utf-8") as file:
             file.write(report.markdown(summary))
 
@@ -262,6 +270,8 @@ def parse():
     arguments.add_argument("--minutes", type=float, help="start no run of a new repetition after this time (quick: 4.2)")
     arguments.add_argument("--rest", type=float, help="maximum seconds to wait for an idle disk between two runs (quick: 2; full: 30)")
     arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
+    arguments.add_argument("--divide", type=int, default=1, metavar="N",
+                           help="an N-th of the keys and operations, to see that the experiments run")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
     arguments.add_argument("--peers", default="", help="also build and run these: fjall, pebble or all (needs cargo, go)")
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
@@ -296,7 +306,11 @@ def main():
     experiments = matrix.experiments(options.quick)
     if options.only:
         experiments = [x for x in experiments if any(word in x.id for word in options.only.split(","))]
+    if options.divide > 1:
+        experiments = [matrix.divided(x, options.divide) for x in experiments]
     comparison = Comparison(options, engines, experiments)
+    if options.divide > 1:
+        comparison.notes.append(f"sizes divided by {options.divide}: the figures show that the experiments run, and no more")
     if why_not:
         comparison.notes.append(why_not + "; RocksDB is Debian's 7.8")
     for note in left_out:

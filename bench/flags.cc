@@ -70,7 +70,8 @@ constexpr Named kFlags[] = {
     {"merge_operator", &Flags::merge_operator, "", "uint64add, stringappend, max, put or bytesxor."},
     {"merge_keys", &Flags::merge_keys, "keys", "Number of keys that merge operands change; below 0: --num."},
     {"writes", &Flags::writes, "operations",
-     "Operations of each thread in benchmarks that read and write, if more than --reads; below 0: --num."},
+     "Operations of each thread in overwrite, and in benchmarks that read and write, if more than --reads; below 0: "
+     "--num."},
     {"mergereadpercent", &Flags::mergereadpercent, "percent", "Share of merge operations in readrandommergerandom."},
     {"trace", &Flags::trace, "", "The trace that the benchmark replay reads."},
     {"replay_speed", &Flags::replay_speed, "times the recorded speed", "Speed of replay; 0: as fast as possible."},

@@ -18,9 +18,12 @@ ordered_json LatencyJson(const Histogram& nanos) {
 ordered_json SamplesJson(const std::vector<Sample>& samples) {
   ordered_json rows = ordered_json::array();
   for (const Sample& sample : samples) {
-    rows.push_back({sample.seconds, sample.ops, sample.disk_bytes, sample.runs, sample.device_bytes_written});
+    rows.push_back({sample.seconds, sample.ops, sample.disk_bytes, sample.runs, sample.device_bytes_written,
+                    sample.pending_compaction_bytes, sample.rss_bytes});
   }
-  return {{"columns", {"seconds", "ops", "disk_bytes", "runs", "device_bytes_written"}}, {"rows", rows}};
+  return {{"columns",
+           {"seconds", "ops", "disk_bytes", "runs", "device_bytes_written", "pending_compaction_bytes", "rss_bytes"}},
+          {"rows", rows}};
 }
 
 ordered_json SizeJson(const DirectorySize& size) {
@@ -99,6 +102,7 @@ std::string ToJson(const Flags& flags, const std::vector<std::string>& command_l
                      {"engine", flags.engine},
                      {"engine_version", runner.engine_version()},
                      {"db", runner.path()},
+                     {"open_seconds", runner.open_seconds()},
                      {"num", flags.num},
                      {"key_size", flags.key_size},
                      {"value_size", flags.value_size},

@@ -1,6 +1,7 @@
 #include "bench/keys.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace mergedb::bench {
@@ -65,6 +66,29 @@ int64_t Zipfian::Scatter(int64_t rank) const {
   // A prime larger than any count that the generator supports: multiplication by it permutes 0..count-1.
   constexpr unsigned __int128 kPrime = 2305843009213693951u;
   return static_cast<int64_t>(static_cast<unsigned __int128>(rank) * kPrime % static_cast<uint64_t>(count_));
+}
+
+Permutation::Permutation(int64_t count, uint64_t seed) : count_(static_cast<uint64_t>(count)) {
+  const int bits = std::max(1, static_cast<int>(std::bit_width(count_ - 1)));
+  mask_ = (uint64_t{1} << bits) - 1;
+  shift_ = (bits + 1) / 2;
+  LehmerRandom random(static_cast<uint32_t>(seed));
+  const auto word = [&random] { return uint64_t{random.Next()} << 32 | random.Next(); };
+  for (int round = 0; round < kRounds; ++round) {
+    factors_[round] = word() | 1;
+    masks_[round] = word() & mask_;
+  }
+}
+
+uint64_t Permutation::At(int64_t step) const {
+  auto number = static_cast<uint64_t>(step);
+  do {
+    for (int round = 0; round < kRounds; ++round) {
+      number = (number ^ masks_[round]) * factors_[round] & mask_;
+      number ^= number >> shift_;
+    }
+  } while (number >= count_);
+  return number;
 }
 
 }  // namespace mergedb::bench

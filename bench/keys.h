@@ -140,6 +140,23 @@ class Zipfian {
   double shortcut_;
 };
 
+// The numbers 0..n-1, each once, in random order, without a table: a few invertible steps on words of just enough bits
+// permute these words, and a word that is no number of 0..n-1 is permuted again.
+class Permutation {
+ public:
+  Permutation(int64_t count, uint64_t seed);
+  uint64_t At(int64_t step) const;  // REQUIRES: 0 <= step < count
+
+ private:
+  static constexpr int kRounds = 3;
+
+  uint64_t count_;
+  uint64_t mask_;
+  int shift_;
+  uint64_t factors_[kRounds];  // odd
+  uint64_t masks_[kRounds];
+};
+
 // Key numbers in the order that the flags and the benchmark request.
 class NumberSource {
  public:

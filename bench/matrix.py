@@ -4,7 +4,7 @@ In an experiment, each engine runs db_bench once on a new directory; the steps a
 engines get the same flags. Sizes come in pairs, so that the report shows the effect of growth.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 COMMON = ["--compression=0", "--compression_ratio=1", "--bloom_bits=10"]
 SEED = ["--threads=1", "--cache_size=104857600", "--bloom_bits=10", "--open_files=500000", "--compression_ratio=1",
@@ -100,6 +100,14 @@ def ycsb(id_, title, threads):
         return ["--num=300000", "--value_size=1000", f"--writes={operations // threads}", f"--threads={threads}", *COMMON]
     return [Experiment(id_, title, flags(300_000), ["ycsbload", DRAIN, "ycsba", "ycsbb", "ycsbc", "ycsbf", "ycsbd"], engines=MAIN),
             Experiment(f"{id_}-scans", f"{title}, scans", flags(100_000), ["ycsbload", DRAIN, "ycsbe"], engines=MAIN)]
+
+
+def divided(experiment, divisor):
+    """Returns the experiment with a `divisor`-th of the keys and operations, to see that it runs."""
+    def smaller(flag):
+        name, _, value = flag.partition("=")
+        return f"{name}={max(100, int(value) // divisor)}" if name in ("--num", "--reads", "--writes") else flag
+    return replace(experiment, flags=[smaller(flag) for flag in experiment.flags])
 
 
 # The command line of the seed without the flag that RocksDB has removed. Its text says one thread; its figures

@@ -115,6 +115,7 @@ void SyncFileSystem(const std::string& directory) {
 }
 
 uint64_t RssPeakBytes() { return NumberAfter("/proc/self/status", "VmHWM:") * 1024; }
+uint64_t RssBytes() { return NumberAfter("/proc/self/status", "VmRSS:") * 1024; }
 void ResetRssPeak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 double WaitUntilIdle() {

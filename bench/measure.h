@@ -62,6 +62,7 @@ void SyncFileSystem(const std::string& directory);
 // The peak of resident memory since the last ResetRssPeak, including files that an engine maps.
 uint64_t RssPeakBytes();
 void ResetRssPeak();
+uint64_t RssBytes();
 
 // Waits until all threads except the caller and the harness have used no CPU for a second. Returns the seconds
 // of the wait that only detect this; the caller subtracts them.

@@ -10,8 +10,8 @@ import statistics
 import plot
 
 DRAIN = "waitforcompaction"
-WRITES = ("fillseq", "fillrandom", "fillbatch", "overwrite", "ycsbload")
-KEYS_ONCE = ("fillseq", "ycsbload")  # these write each key exactly once
+WRITES = ("fillseq", "fillrandom", "filluniquerandom", "fillbatch", "overwrite", "ycsbload")
+KEYS_ONCE = ("fillseq", "filluniquerandom", "ycsbload")  # these write each key exactly once
 YCSB = ("ycsba", "ycsbb", "ycsbc", "ycsbd", "ycsbe", "ycsbf")
 PERCENTILES = ("p50", "p99", "p99.9", "p99.99")
 CHANGES = ("updaterandom", "mergerandom", "appendrandom", "xorupdaterandom", "readrandommergerandom")

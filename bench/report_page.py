@@ -11,6 +11,7 @@ import statistics
 import matrix
 import plot
 import report
+import scale_report
 import verdict
 
 STYLE = """
@@ -68,8 +69,8 @@ def details(title, body):
 
 
 class Page:
-    def __init__(self, summary):
-        self.summary = summary
+    def __init__(self, summary, scale=None):
+        self.summary, self.scale = summary, scale
         self.environment = summary["environment"]
         self.engines = summary["engines"]
         self.titles = {e["id"]: e["title"] for e in self.engines} | {"control": "control thread"}
@@ -340,6 +341,7 @@ class Page:
              details("Compacted", self.amplification("runs_drained", "Sorted runs, compacted"))),
             ("Memory", details("For writes", self.amplification("write_memory_mb", "MB at the peak, by the engine's own account")) +
              details("Resident", self.amplification("rss_mb", "Resident MB at the peak of the load"))),
+            *([("A database larger than the memory", scale_report.section(self.scale))] if self.scale else []),
             ("All figures", self.figures()),
             ("Environment", table(["environment", ""], self.environment.items())),
         ]
@@ -359,5 +361,6 @@ def throughput_of(step):
     return [(0, mean), (step["seconds"], mean)]
 
 
-def page(summary):
-    return Page(summary).html()
+def page(summary, scale=None):
+    """`scale` is the summary of ./dev bench --only scale, if that has run."""
+    return Page(summary, scale).html()

@@ -49,7 +49,9 @@ Runner::~Runner() = default;
 
 void Runner::Open() {
   if (engine_) return;
+  const double begin = NowSeconds();
   engine_ = OpenEngine(flags_, path_);
+  if (!open_seconds_) open_seconds_ = NowSeconds() - begin;
   engine_version_ = engine_->Version();
   if (!device_) device_ = std::make_unique<DeviceCounter>(path_);
 }

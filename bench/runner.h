@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ class Runner {
   const std::vector<std::unique_ptr<Result>>& results() const { return results_; }
   const std::string& path() const { return path_; }
   const std::string& engine_version() const { return engine_version_; }
+  double open_seconds() const { return open_seconds_.value_or(0); }  // of the first open of the run
   const std::string& device_source() const { return device_->source(); }
 
  private:
@@ -66,6 +68,7 @@ class Runner {
   std::unique_ptr<DeviceCounter> device_;
   std::unique_ptr<Engine> engine_;
   std::string engine_version_;
+  std::optional<double> open_seconds_;
   LoadMeter load_meter_;
   uint32_t threads_started_ = 0;
   RecordCounter records_;   // of the benchmarks of YCSB; --num if the database is new or comes from an earlier run

@@ -52,7 +52,9 @@ void Sampler::TakeSample() {
                       .ops = ops_(),
                       .disk_bytes = size.allocated,
                       .runs = engine_->RunCount(),
-                      .device_bytes_written = device_->Now().written - device_written_at_start_});
+                      .device_bytes_written = device_->Now().written - device_written_at_start_,
+                      .pending_compaction_bytes = engine_->PendingCompactionBytes(),
+                      .rss_bytes = RssBytes()});
   size_peak_ = LargestOf(size_peak_, size);
   if (isatty(STDERR_FILENO)) {
     std::fprintf(stderr, "... finished %lld ops%30s\r", static_cast<long long>(samples_.back().ops), "");

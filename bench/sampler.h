@@ -1,5 +1,6 @@
 // A thread that samples a running benchmark a few times a second: operations, bytes on disk, sorted runs,
-// device bytes, memory for writes. The caller subtracts the thread's CPU time from the process's.
+// device bytes, bytes that compactions still have to rewrite, memory. The caller subtracts the thread's CPU time
+// from the process's.
 #pragma once
 
 #include <condition_variable>
@@ -21,6 +22,8 @@ struct Sample {
   uint64_t disk_bytes = 0;
   int64_t runs = 0;
   uint64_t device_bytes_written = 0;
+  int64_t pending_compaction_bytes = -1;
+  uint64_t rss_bytes = 0;
 };
 
 class Sampler {

@@ -69,6 +69,30 @@ void Write(Task& task) {
   task.stats.AddUserBytes(bytes);
 }
 
+// The threads share the keys. Each key is written once.
+void FillUnique(Task& task) {
+  const Workload& work = task.workload;
+  const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
+  KeyMaker key(task.flags);
+  ValueSource values(task.value_bytes);
+  ValueSizes sizes = SizesOf(task);
+  const Permutation numbers(work.num, static_cast<uint64_t>(task.flags.seed));
+  const int64_t end = work.num * (task.index + 1) / task.flags.threads;
+  int64_t bytes = 0;
+  for (int64_t i = work.num * task.index / task.flags.threads; i < end;) {
+    const int64_t count = std::min(work.batch_ops, end - i);
+    for (const int64_t batch_end = i + count; i < batch_end; ++i) {
+      const std::string_view value = values.Next(sizes.Next());
+      writer->Put(key.Set(numbers.At(i)), value);
+      bytes += static_cast<int64_t>(key.view().size() + value.size());
+    }
+    writer->Commit();
+    task.stats.FinishedOps(count);
+  }
+  task.stats.AddBytes(bytes);
+  task.stats.AddUserBytes(bytes);
+}
+
 void Delete(Task& task) {
   const Workload& work = task.workload;
   const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
@@ -322,7 +346,10 @@ const Entry kEntries[] = {
        w.batch_ops = 1000;
      }},
     {"fillrandom", "write --num random keys into a new database", Write, [](Workload& w) { w.needs_fresh_db = true; }},
-    {"overwrite", "write --num random keys into the existing database", Write, [](Workload&) {}},
+    {"filluniquerandom", "write each of --num keys once, in random order, into a new database", FillUnique,
+     [](Workload& w) { w.needs_fresh_db = true; }},
+    {"overwrite", "write --writes (below 0: --num) random keys into the existing database", Write,
+     [](Workload& w) { w.takes_writes = true; }},
     {"fillsync", "write --num / 1000 random keys into a new database, each with a sync", Write,
      [](Workload& w) {
        w.needs_fresh_db = true;
@@ -451,6 +478,7 @@ std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) 
                                                         : Durability::kProcessCrash};
     entry.adjust(workload);
     if (workload.changes || workload.mix != nullptr) workload.num = flags.change_count();
+    if (workload.takes_writes && flags.writes >= 0) workload.num = flags.writes;
     return workload;
   }
   return std::nullopt;

@@ -25,7 +25,8 @@ struct Workload {
   bool is_sampled = true;             // no reopen while it runs: the engine object stays the same
   bool waits_for_background = false;  // the benchmark stops its clock itself
   bool is_sequential = false;
-  bool changes = false;  // values change, by get and put or by merge operands
+  bool takes_writes = false;  // --writes, if given, is the number of its operations
+  bool changes = false;       // values change, by get and put or by merge operands
   bool merges = false;
   int extra_threads = 0;
   int64_t num = 0;

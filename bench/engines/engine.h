@@ -80,6 +80,9 @@ class Engine {
   virtual std::string Property(std::string_view name) = 0;
   // Sorted runs that a scan merges, without memtables.
   virtual int64_t RunCount() = 0;
+  // Bytes that compactions still have to rewrite: RocksDB's own estimate; of mergedb the tables outside of the largest
+  // sorted run and the garbage in blob files, which are not 0 at rest. < 0 if the engine has no such figure.
+  virtual int64_t PendingCompactionBytes() { return -1; }
   // True if an idle compaction leaves one sorted run some time after the last write.
   virtual bool CompactsIntoOneRunWhenIdle() const { return false; }
   // Bytes of memory for unflushed writes, as the engine reports them; < 0 if it does not.

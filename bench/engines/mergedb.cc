@@ -1,6 +1,7 @@
 // mergedb, through its public interface.
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include "bench/engines/engine.h"
 #include "mergedb/db.h"
@@ -182,6 +183,20 @@ class MergedbEngine final : public Engine {
                : std::string();
   }
   int64_t RunCount() override { return Counter("\n" + Property("counters"), "runs"); }
+  int64_t PendingCompactionBytes() override {
+    std::istringstream lines(Property("stats"));
+    double sum = 0, largest = 0;
+    for (std::string line; std::getline(lines, line);) {
+      uint64_t position = 0, level = 0, tables = 0;
+      double mebibytes = 0;
+      std::istringstream words(line);
+      if (!(words >> position >> level >> tables >> mebibytes)) continue;  // a line that is no run
+      sum += mebibytes;
+      largest = std::max(largest, mebibytes);
+    }
+    return static_cast<int64_t>((sum - largest) * 1048576.0) +
+           Counter("\n" + Property("counters"), "blob_bytes_garbage");
+  }
   bool CompactsIntoOneRunWhenIdle() const override { return true; }
   int64_t WriteMemoryBytes() override {
     const std::string counters = "\n" + Property("counters");

@@ -240,6 +240,7 @@ class RocksdbEngine final : public Engine {
     for (int level = 1; level < 7; ++level) runs += Number("num-files-at-level" + std::to_string(level)) > 0;
     return runs;
   }
+  int64_t PendingCompactionBytes() override { return Number("estimate-pending-compaction-bytes"); }
   int64_t WriteMemoryBytes() override { return Number("size-all-mem-tables"); }
 
  private:

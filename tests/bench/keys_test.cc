@@ -155,5 +155,42 @@ TEST(Zipfian, ScatterIsAPermutation) {
   EXPECT_LT(*numbers.rbegin(), 1000);
 }
 
+TEST(Permutation, HasEachNumberOnce) {
+  for (const int64_t count : {1, 2, 3, 4, 5, 63, 64, 65, 1000, 4096, 100'000}) {
+    for (const uint64_t seed : {1000, 1001}) {
+      const Permutation numbers(count, seed);
+      std::vector<bool> met(static_cast<size_t>(count));
+      for (int64_t step = 0; step < count; ++step) {
+        const uint64_t number = numbers.At(step);
+        ASSERT_LT(number, static_cast<uint64_t>(count)) << count;
+        ASSERT_FALSE(met[number]) << count;
+        met[number] = true;
+      }
+    }
+  }
+}
+
+// In random order, half of the steps ascend, and a step is a third of the range on average.
+TEST(Permutation, IsInRandomOrder) {
+  constexpr int64_t kCount = 1'000'000;
+  const Permutation numbers(kCount, 1000);
+  int64_t ascents = 0;
+  double distances = 0;
+  for (int64_t step = 1; step < kCount; ++step) {
+    const auto before = static_cast<double>(numbers.At(step - 1)), now = static_cast<double>(numbers.At(step));
+    ascents += now > before;
+    distances += std::abs(now - before);
+  }
+  EXPECT_NEAR(static_cast<double>(ascents) / kCount, 0.5, 0.01);
+  EXPECT_NEAR(distances / kCount / kCount, 1.0 / 3, 0.01);
+}
+
+TEST(Permutation, DependsOnTheSeed) {
+  const Permutation one(1000, 1), two(1000, 2);
+  int same = 0;
+  for (int64_t step = 0; step < 1000; ++step) same += one.At(step) == two.At(step);
+  EXPECT_LT(same, 20);
+}
+
 }  // namespace
 }  // namespace mergedb::bench

@@ -150,6 +150,14 @@ class Matrix(unittest.TestCase):
         for experiment in matrix.quick() + matrix.full():
             self.assertLessEqual(set(experiment.engines or []), known)
 
+    def test_divided_experiments_have_fewer_keys_and_operations_and_nothing_else(self):
+        flags = ["--num=300000", "--writes=75000", "--reads=20000", "--value_size=1000", "--threads=4", "--write_buffer_size=65536"]
+        experiment = matrix.Experiment("id", "title", flags, ["ycsbload"], engines=["mergedb"], repeat_max=2)
+        self.assertEqual(matrix.divided(experiment, 100), matrix.Experiment("id", "title", [
+            "--num=3000", "--writes=750", "--reads=200", "--value_size=1000", "--threads=4", "--write_buffer_size=65536"], ["ycsbload"],
+            engines=["mergedb"], repeat_max=2))
+        self.assertIn("--writes=100", matrix.divided(experiment, 1_000_000).flags)
+
     def test_a_full_run_has_all_workloads_of_ycsb_and_a_quick_one_has_none(self):
         workloads = {f"ycsb{letter}" for letter in "abcdef"}
         full = {step for x in matrix.full() if x.id.startswith("ycsb") for step in x.benchmarks}

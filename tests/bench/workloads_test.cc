@@ -1,10 +1,20 @@
-// The names that --benchmarks takes: each one exists, once, and has a sentence of help.
+// The names that --benchmarks takes: each one exists, once, and has a sentence of help. Then benchmarks on a real
+// database: the keys that they write, and the figures of the results.
 #include "bench/workloads.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <utility>
+#include <vector>
+
+#include "bench/json.h"
+#include "bench/runner.h"
 
 namespace mergedb::bench {
 namespace {
@@ -55,6 +65,74 @@ TEST(Workloads, OnlyABenchmarkWithAValueSizeOfItsOwnHasFixedSizesIfTheFlagsAskFo
     } else {
       EXPECT_GT(met.size(), 50U) << name;
     }
+  }
+}
+
+// The results of db_bench, as in its JSON file, on a database in `path`.
+nlohmann::json ResultsOf(const std::string& path, const std::string& benchmarks, Flags flags) {
+  flags.db = path;
+  flags.benchmarks = benchmarks;
+  testing::internal::CaptureStdout();
+  Runner runner(flags);
+  EXPECT_TRUE(runner.RunAll());
+  testing::internal::GetCapturedStdout();
+  return nlohmann::json::parse(ToJson(flags, {}, runner));
+}
+
+class Benchmarks : public testing::TestWithParam<std::string> {
+ protected:
+  Benchmarks() : path_((std::filesystem::temp_directory_path() / "mergedb-workloads-XXXXXX").string()) {
+    EXPECT_NE(mkdtemp(path_.data()), nullptr) << path_;
+    flags_.engine = GetParam();
+    flags_.num = 5000;
+  }
+  ~Benchmarks() override { std::filesystem::remove_all(path_); }
+  std::string database() const { return path_ + "/db"; }
+
+  std::string path_;
+  Flags flags_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Benchmarks, testing::ValuesIn(LinkedEngines()),
+                         [](const auto& engine) { return engine.param; });
+
+TEST_P(Benchmarks, FillUniqueRandomWritesEachKeyOnce) {
+  for (const int threads : {1, 3}) {
+    flags_.threads = threads;
+    const auto json = ResultsOf(database(), "filluniquerandom,readseq", flags_);
+    EXPECT_EQ(json["benchmarks"][0]["ops"], flags_.num);
+    EXPECT_EQ(json["benchmarks"][0]["user_bytes"], flags_.num * 116);
+    EXPECT_EQ(json["benchmarks"][1]["ops"], flags_.num * threads);  // each thread reads all
+    flags_.reads = 1000;
+    flags_.use_existing_db = true;
+    EXPECT_EQ(ResultsOf(database(), "readrandom", flags_)["benchmarks"][0]["found"], 1000 * threads);
+    flags_.reads = -1;
+    flags_.use_existing_db = false;
+  }
+}
+
+TEST_P(Benchmarks, OverwriteMakesAsManyWritesAsTheFlagSays) {
+  for (const auto& [writes, expected] : {std::pair<int64_t, int64_t>{-1, 5000}, {0, 0}, {700, 700}, {6000, 6000}}) {
+    flags_.writes = writes;
+    const auto json = ResultsOf(database(), "overwrite", flags_);
+    EXPECT_EQ(json["benchmarks"][0]["ops"], expected);
+    EXPECT_EQ(json["benchmarks"][0]["user_bytes"], expected * 116);
+  }
+}
+
+TEST_P(Benchmarks, TheResultsHaveTheTimeOfTheOpenAndSamples) {
+  const auto json = ResultsOf(database(), "filluniquerandom,waitforcompaction", flags_);
+  EXPECT_GT(json["context"]["open_seconds"].get<double>(), 0);
+  const auto& samples = json["benchmarks"][0]["samples"];
+  const std::vector<std::string> columns = samples["columns"];
+  const auto column = [&](const char* name) {
+    return static_cast<size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+  };
+  ASSERT_FALSE(samples["rows"].empty());
+  for (const auto& row : samples["rows"]) {
+    ASSERT_EQ(row.size(), columns.size());
+    EXPECT_GT(row[column("rss_bytes")].get<int64_t>(), 1 << 20);
+    EXPECT_EQ(row[column("pending_compaction_bytes")].get<int64_t>() >= 0, GetParam() == "mergedb");
   }
 }
 
