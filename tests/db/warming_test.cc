@@ -77,8 +77,7 @@ TEST_P(WarmingTest, BeginsAtTheEndOfAWaitAndNotWithinIt) {
   ASSERT_OK(db_->WaitForCompaction());
   sim_.files->SetOpHook({});
   EXPECT_EQ(within, 0u);
-  while (sim_.executor.RunOne()) {
-  }
+  while (sim_.executor.RunOne()) {}
   EXPECT_GE(Warmed(), 7 * kMebibyte) << "no time has passed";
 }
 
