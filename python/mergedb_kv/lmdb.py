@@ -213,7 +213,7 @@ class DiskError(Error):
 
 
 _FIRST_CODE = -30799
-_CLASSES = dict(
+_CLASSES: dict[int, type[Error]] = dict(
     enumerate(
         (
             KeyExistsError,

@@ -23,7 +23,7 @@ HOME = os.path.join(ROOT, "build", "clients")
 VERSION = "2.3.0"
 PIP = ["-q", "--retries", "1", "--timeout", "15"]
 SKIP = 77
-PASSES_MIN = 325
+PASSES_MIN = 335
 PYTEST = ["-q", "-p", "no:cacheprovider", "-o", "addopts="]
 # The module `lmdb` for --package.
 MODULE = """from mergedb_kv.lmdb import *
