@@ -57,6 +57,12 @@ class NumpyTest(DatabaseCase):
         found_keys, found = self.db.to_numpy(key_dtype=">u4", value_dtype=("f4", 100))
         numpy.testing.assert_array_equal(found_keys, keys)
         numpy.testing.assert_array_equal(found, vectors)
+        self.db.clear()
+        self.db.put_numpy(keys, vectors, value_dtype=("<f4", 100))  # the dtype that reads them
+        numpy.testing.assert_array_equal(self.db.to_numpy(value_dtype=("<f4", 100))[1], vectors)
+        for shape in 99, (100, 1):
+            with self.assertRaisesRegex(ValueError, "elements of the values have the shape"):
+                self.db.put_numpy(keys, vectors, value_dtype=("<f4", shape))
 
     def test_keyspaces_and_snapshots(self):
         keyspace = self.db.create_keyspace(b"k")
