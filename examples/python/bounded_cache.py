@@ -5,19 +5,20 @@ one transaction, so the three agree after a crash.
 """
 
 import sys
+from typing import Optional
 
 import mergedb_kv
 
 
 class Cache:
-    def __init__(self, db, bytes_max):
+    def __init__(self, db: mergedb_kv.Database, bytes_max: int) -> None:
         self.db = db
         self.bytes_max = bytes_max
         self.values = db.create_keyspace(b"values", exist_ok=True)
         self.stamps = db.create_keyspace(b"stamps", exist_ok=True)
         self.order = db.create_keyspace(b"order", exist_ok=True)
 
-    def get(self, key):
+    def get(self, key: bytes) -> Optional[bytes]:
         """The value, or None if the key is not in the cache."""
         with self.db.transaction() as change:
             value = change.get(key, keyspace=self.values)
@@ -25,7 +26,7 @@ class Cache:
                 self._touch(change, key)
         return value
 
-    def put(self, key, value):
+    def put(self, key: bytes, value: bytes) -> None:
         with self.db.transaction() as change:
             used = int(change.get(b"bytes", b"0")) - len(change.get(key, b"", keyspace=self.values)) + len(value)
             change.put(key, value, keyspace=self.values)
@@ -39,7 +40,7 @@ class Cache:
                 change.delete(victim, keyspace=self.stamps)
             change.put(b"bytes", b"%d" % used)
 
-    def _touch(self, change, key):
+    def _touch(self, change: mergedb_kv.Transaction, key: bytes) -> None:
         """Makes the key the last one in the order."""
         stamp = change.get(key, keyspace=self.stamps)
         if stamp is not None:
@@ -51,7 +52,7 @@ class Cache:
         change.put(key, stamp, keyspace=self.stamps)
 
 
-def main(directory):
+def main(directory: str) -> None:
     with mergedb_kv.open(directory) as db:
         cache = Cache(db, bytes_max=100)
         for key in (b"a", b"b", b"c"):

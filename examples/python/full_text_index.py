@@ -11,17 +11,17 @@ import mergedb_kv
 from mergedb_kv import merge
 
 
-def split(text):
+def split(text: str) -> list[bytes]:
     return [word.encode() for word in re.findall(r"[a-z0-9]+", text.lower())]
 
 
 class Index:
-    def __init__(self, db):
+    def __init__(self, db: mergedb_kv.Database) -> None:
         self.db = db
         self.documents = db.create_keyspace(b"documents", exist_ok=True)
         self.postings = db.create_keyspace(b"postings", exist_ok=True)
 
-    def set(self, document, text):
+    def set(self, document: bytes, text: str) -> None:
         """Adds, replaces or (with an empty text) removes a document."""
         with self.db.transaction() as change:
             old = change.get(document, b"", keyspace=self.documents)
@@ -34,26 +34,26 @@ class Index:
             else:
                 change.delete(document, keyspace=self.documents)
 
-    def search(self, query):
+    def search(self, query: str) -> list[tuple[int, str]]:
         """Occurrences and names of the documents with all of the words, those with the most occurrences first."""
         words = split(query)
-        found = []
+        found: list[tuple[int, str]] = []
         with self.db.snapshot() as snapshot:
             postings = snapshot.keyspace(self.postings)
             for key in postings.keys(prefix=words[0] + b"/"):
                 document = key[len(words[0]) + 1 :]
-                counts = postings.get_many([word + b"/" + document for word in words])
-                if None not in counts:
+                counts = [count for count in postings.get_many([word + b"/" + document for word in words]) if count]
+                if len(counts) == len(words):
                     found.append((sum(map(merge.to_u64, counts)), document.decode()))
         return sorted(found, key=lambda entry: -entry[0])
 
 
-def show(index, query):
+def show(index: Index, query: str) -> None:
     found = [f" {document} ({occurrences})" for occurrences, document in index.search(query)]
     print(query + ":" + "".join(found))
 
 
-def main(directory):
+def main(directory: str) -> None:
     with mergedb_kv.open(directory) as db:
         index = Index(db)
         index.set(b"fable", "The quick fox and the slow fox met a dog.")

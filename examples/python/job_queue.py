@@ -6,18 +6,19 @@ crash, recover() returns the jobs of the workers that died to the queue.
 
 import concurrent.futures
 import sys
+from typing import Optional
 
 import mergedb_kv
 
 
 class Queue:
-    def __init__(self, db):
+    def __init__(self, db: mergedb_kv.Database) -> None:
         self.db = db
         self.ready = db.create_keyspace(b"ready", exist_ok=True)
         self.running = db.create_keyspace(b"running", exist_ok=True)
         self.done = db.create_keyspace(b"done", exist_ok=True)
 
-    def add(self, jobs):
+    def add(self, jobs: list[bytes]) -> None:
         with self.db.transaction(durability=mergedb_kv.Durability.SYNCED) as change:
             # Ids have one length, so that the order of the keys is the order of the jobs.
             last = int(change.get(b"last id", b"100000000"))
@@ -25,7 +26,7 @@ class Queue:
                 change.put(b"%d" % last, job, keyspace=self.ready)
             change.put(b"last id", b"%d" % last)
 
-    def take(self):
+    def take(self) -> Optional[tuple[bytes, bytes]]:
         """The id and the text of the oldest job, or None. A single writer excludes other workers until it commits."""
         with self.db.transaction() as change:
             cursor = change.cursor(keyspace=self.ready)
@@ -36,23 +37,23 @@ class Queue:
             change.put(*job, keyspace=self.running)
         return job
 
-    def move(self, job_id, job, target):
+    def move(self, job_id: bytes, job: bytes, target: mergedb_kv.Keyspace) -> None:
         with self.db.batch() as batch:
             batch.delete(job_id, keyspace=self.running)
             batch.put(job_id, job, keyspace=target)
 
-    def recover(self):
+    def recover(self) -> None:
         for job_id, job in self.running.items():
             print("recovered", job_id.decode())
             self.move(job_id, job, self.ready)
 
-    def work(self):
+    def work(self) -> None:
         while (taken := self.take()) is not None:
             job_id, job = taken
             self.move(job_id, job + b": done", self.done)  # a real worker does the job here
 
 
-def main(directory):
+def main(directory: str) -> None:
     with mergedb_kv.open(directory) as db:
         queue = Queue(db)
         queue.recover()

@@ -12,16 +12,16 @@ from mergedb_kv import TransactionKind
 
 
 class Users:
-    def __init__(self, db):
+    def __init__(self, db: mergedb_kv.Database) -> None:
         self.db = db
         self.by_id = db.create_keyspace(b"users", exist_ok=True)  # id: "email|city"
         self.by_email = db.create_keyspace(b"users by email", exist_ok=True)  # email: id
         self.by_city = db.create_keyspace(b"users by city", exist_ok=True)  # "city|id": nothing
 
-    def _try_put(self, user, email, city):
+    def _try_put(self, user: bytes, email: bytes, city: bytes) -> None:
         with self.db.transaction(TransactionKind.OPTIMISTIC) as change:
             owner = change.get(email, keyspace=self.by_email)
-            if owner not in (None, user):
+            if owner is not None and owner != user:
                 raise ValueError(f"{email.decode()} belongs to {owner.decode()}")
             old = change.get(user, keyspace=self.by_id)
             if old is not None:  # the old index entries go
@@ -32,24 +32,24 @@ class Users:
             change.put(email, user, keyspace=self.by_email)
             change.put(city + b"|" + user, b"", keyspace=self.by_city)
 
-    def put(self, user, email, city):
+    def put(self, user: bytes, email: bytes, city: bytes) -> None:
         while True:
             try:
                 return self._try_put(user, email, city)
             except mergedb_kv.ConflictError:
                 pass
 
-    def print_city(self, city):
+    def print_city(self, city: bytes) -> None:
         users = [key.split(b"|")[1].decode() for key in self.by_city.keys(prefix=city + b"|")]
         print(" ".join([city.decode() + ":", *users]))
 
 
-def travel(users, user, email):
+def travel(users: Users, user: bytes, email: bytes) -> None:
     for i in range(50):
         users.put(user, email, b"Rome" if i % 2 == 0 else b"Bergen")
 
 
-def main(directory):
+def main(directory: str) -> None:
     with mergedb_kv.open(directory) as db:
         users = Users(db)
         users.put(b"1", b"ann@example.org", b"Oslo")

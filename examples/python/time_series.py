@@ -9,18 +9,18 @@ import mergedb_kv
 from mergedb_kv import merge
 
 
-def key(sensor, time):
+def key(sensor: str, time: int) -> bytes:
     """Numbers have a fixed width, so that the order of the keys is the order of time."""
     return b"%s/%010d" % (sensor.encode(), time)
 
 
 class Series:
-    def __init__(self, db):
+    def __init__(self, db: mergedb_kv.Database) -> None:
         self.db = db
         self.samples = db.create_keyspace(b"samples", exist_ok=True)
         self.hours = db.create_keyspace(b"hours", exist_ok=True)
 
-    def record(self, sensor, minute, value):
+    def record(self, sensor: str, minute: int, value: float) -> None:
         hour = key(sensor, minute // 60)
         with self.db.batch() as batch:
             batch.put(key(sensor, minute), merge.from_f64(value), keyspace=self.samples)
@@ -28,24 +28,24 @@ class Series:
             batch.merge(hour + b"/max", merge.max_f64(value), keyspace=self.hours)
             batch.merge(hour + b"/sum", merge.add_f64(value), keyspace=self.hours)
 
-    def print_hour(self, sensor, hour):
+    def print_hour(self, sensor: str, hour: int) -> None:
         count = merge.to_u64(self.hours[key(sensor, hour) + b"/count"])
         largest = merge.to_f64(self.hours[key(sensor, hour) + b"/max"])
         mean = merge.to_f64(self.hours[key(sensor, hour) + b"/sum"]) / count
         print(f"{sensor}, hour {hour}: {count} samples, mean {mean:.2f}, max {largest:.1f}")
 
-    def print_range(self, sensor, begin, end):
+    def print_range(self, sensor: str, begin: int, end: int) -> None:
         """The samples of [begin, end)."""
         values = [merge.to_f64(value) for value in self.samples.values(key(sensor, begin), key(sensor, end))]
         print(f"{sensor}, minutes {begin} to {end}: {len(values)} samples, min {min(values):.1f}")
 
-    def print_last(self, sensor):
+    def print_last(self, sensor: str) -> None:
         for name, value in self.samples.items(prefix=sensor.encode() + b"/", reverse=True):
             print(f"last: {name.decode()} {merge.to_f64(value):.1f}")
             break
 
 
-def main(directory):
+def main(directory: str) -> None:
     with mergedb_kv.open(directory) as db:
         series = Series(db)
         for minute in range(1440):

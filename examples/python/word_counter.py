@@ -11,7 +11,9 @@ import mergedb_kv
 from mergedb_kv import merge
 
 
-def count_file(db, words, files, path):
+def count_file(
+    db: mergedb_kv.Database, words: mergedb_kv.Keyspace, files: mergedb_kv.Keyspace, path: str
+) -> None:
     if path.encode() in files:  # an earlier run counted it
         return
     with open(path, encoding="utf-8") as file, db.batch() as batch:
@@ -20,13 +22,13 @@ def count_file(db, words, files, path):
             batch.merge(word.encode(), merge.add_u64(1), keyspace=words)  # reads nothing
 
 
-def top(words, count_max):
+def top(words: mergedb_kv.Keyspace, count_max: int) -> list[tuple[int, str]]:
     # The keys come in order, and sorted() is stable: words with the same count stay in alphabetical order.
     counts = [(merge.to_u64(count), word.decode()) for word, count in words.items()]
     return sorted(counts, key=lambda entry: -entry[0])[:count_max]
 
 
-def main(directory, paths):
+def main(directory: str, paths: list[str]) -> None:
     with mergedb_kv.open(directory) as db:
         words = db.create_keyspace(b"words", exist_ok=True)
         files = db.create_keyspace(b"files", exist_ok=True)

@@ -83,7 +83,11 @@ def put_numpy(
 
     columns = []
     for name, given, dtype in (("keys", keys, key_dtype), ("values", values, value_dtype)):
-        array = numpy.ascontiguousarray(given, dtype)
+        wanted = None if dtype is None else numpy.dtype(dtype)
+        # WHY the base: NumPy would make a whole vector of each number.
+        array = numpy.ascontiguousarray(given, None if wanted is None else wanted.base)
+        if wanted is not None and wanted.shape and array.shape[1:] != wanted.shape:
+            raise ValueError(f"the elements of the {name} have the shape {array.shape[1:]}, not {wanted.shape}")
         if array.dtype.hasobject:
             raise ValueError(f"{name} must have elements of a fixed number of bytes; the dtype is {array.dtype!r}")
         columns.append(array)

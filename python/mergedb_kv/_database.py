@@ -452,9 +452,9 @@ class Database(_Store):
         return f"<mergedb_kv.Database {self.path!r}{' (closed)' if self.closed else ''}>"
 
 
-Mapping.register(Snapshot)
-MutableMapping.register(Database)
-MutableMapping.register(Keyspace)
+Mapping.register(Snapshot)  # pyright: ignore[reportAttributeAccessIssue]
+MutableMapping.register(Database)  # pyright: ignore[reportAttributeAccessIssue]
+MutableMapping.register(Keyspace)  # pyright: ignore[reportAttributeAccessIssue]
 
 _open_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
-from typing import TYPE_CHECKING, Optional, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Optional, TypeVar, Union, cast, overload
 
 from . import _native
 from ._errors import AbortedError, ClosedError, ConflictError
@@ -69,6 +69,10 @@ class Transaction:
     def is_open(self) -> bool:
         return self._is_open
 
+    @overload
+    def get(self, key: Bytes, default: None = None, *, keyspace: Optional["Keyspace"] = None) -> Optional[bytes]: ...
+    @overload
+    def get(self, key: Bytes, default: T, *, keyspace: Optional["Keyspace"] = None) -> Union[bytes, T]: ...
     def get(self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional["Keyspace"] = None) -> Union[bytes, T, None]:
         return cast("Union[bytes, T, None]", self._native.get(key, default, _id(keyspace)))
 

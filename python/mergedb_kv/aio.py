@@ -20,7 +20,7 @@ import asyncio
 import types
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Generic, Optional, TypeVar, Union, cast
+from typing import Any, Callable, Generic, Optional, TypeVar, Union, cast, overload
 
 import mergedb_kv as _blocking
 
@@ -186,6 +186,10 @@ class _Readable:
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
         return await self._threads.run(self._threads.reads, function, *arguments)
 
+    @overload
+    async def get(self, key: Bytes, default: None = None) -> Optional[bytes]: ...
+    @overload
+    async def get(self, key: Bytes, default: T) -> Union[bytes, T]: ...
     async def get(self, key: Bytes, default: Optional[T] = None) -> Union[bytes, T, None]:
         return cast("Union[bytes, T, None]", await self._read(self.blocking.get, key, default))
 
@@ -398,6 +402,10 @@ class Transaction:
         # WHY a shield: after a cancellation, the calls still run in their order.
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(function, self.blocking)))
 
+    @overload
+    async def get(self, key: Bytes, default: None = None, *, keyspace: Optional[Keyspace] = None) -> Optional[bytes]: ...
+    @overload
+    async def get(self, key: Bytes, default: T, *, keyspace: Optional[Keyspace] = None) -> Union[bytes, T]: ...
     async def get(
         self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional[Keyspace] = None
     ) -> Union[bytes, T, None]:

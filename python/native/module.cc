@@ -6,6 +6,7 @@
 #include <string>
 
 #include "database.h"
+#include "lmdb_objects.h"
 
 namespace mergedb::python {
 
@@ -49,6 +50,9 @@ NB_MODULE(_native, module) {
   BindTransactions(module);
   BindColumns(module);
   BindArrow(module);
+  lmdb::BindEnvironment(module);
+  lmdb::BindTransactions(module);
+  lmdb::BindCursors(module);
 }
 
 }  // namespace mergedb::python
