@@ -17,6 +17,8 @@ rm -f "$directory"/*.deb "$directory"/*.buildinfo "$directory"/*.changes
 # The build folder stays, so a second build compiles only what changed.
 find "$directory/source" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 cp -a CMakeLists.txt LICENSE README.md CHANGELOG.md cmake include src tools "$directory/source"
+mkdir "$directory/source/docs"
+cp -a docs/grafana "$directory/source/docs/grafana"  # mergedb-tools installs the dashboard
 cp -a packaging/debian "$directory/source/debian"
 cd "$directory/source"
 # noautodbgsym: no packages with debug information; DEB_BUILD_OPTIONS= makes them. --no-pre-clean: dh_clean would remove

@@ -80,11 +80,13 @@ if compgen -G '*.whl' >/dev/null; then
   step "The wheel in a virtual environment, without a network"
   apt install --no-install-recommends python3-venv
   python3 -m venv venv
+  began=$(date +%s%N)
   venv/bin/pip install --quiet --no-index ./*.whl
   same "$(venv/bin/python -c 'import mergedb_kv
 with mergedb_kv.open("/tmp/wheel") as db:
     db[b"a"] = b"1"
     print(dict(db))')" "{b'a': b'1'}"
+  echo "From pip install to the answer: $((($(date +%s%N) - began) / 1000000)) ms"
   same "$(mergedb get /tmp/wheel a)" 1
 fi
 

@@ -35,7 +35,7 @@ cp -L /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
 mkdir -p "$root/mnt/packages"
 cp "$packages"/*.deb "$root/mnt/packages/"
 cp tests/package/{consumer.c,consumer.cc,c_only.cmake,debian_inside.sh} examples/ten_lines.cc "$root/mnt/"
-# The wheel for Debian 12's Python, if ./dev build python has built it.
+# The wheel for Debian 12's Python.
 cp build/python/dist/*-cp311-*.whl "$root/mnt/" 2>/dev/null || echo "Skipped: the wheel; MERGEDB_PYTHON=python3.11 ./dev build python makes it"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"

@@ -7,11 +7,13 @@ installed.
 """
 
 import os
+import pty
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -19,6 +21,25 @@ MERGEDB, SHARE = os.path.join(BUILD, "bin", "mergedb"), os.path.join(BUILD, "sha
 BASH = os.path.join(SHARE, "bash-completion/completions/mergedb")
 ZSH = os.path.join(SHARE, "zsh/vendor-completions/_mergedb")
 FISH = os.path.join(SHARE, "fish/vendor_completions.d/mergedb.fish")
+
+# zsh completes at a terminal only. This appends to the file $FOUND what it would offer, then END, and ends.
+ZSH_SETUP = """
+PROMPT= fpath=($FOLDER $fpath)
+autoload -Uz compinit
+compinit -u -D
+bindkey '^I' complete-word
+compadd() {
+  # With -O, -A or -D it fills an array and offers nothing.
+  [[ " ${@[1,(i)(-|--)]} " == *" "-[OAD]" "* ]] && { builtin compadd "$@"; return }
+  local -a offered
+  builtin compadd -O offered "$@"
+  print -rl -- $offered >>$FOUND
+  builtin compadd "$@"
+}
+ended() { print END >>$FOUND; exit }
+comppostfuncs=(ended)
+print READY >$FOUND
+"""
 
 
 def run(*command, **options):
@@ -104,14 +125,48 @@ class Pages(unittest.TestCase):
                 wanted = [name for name in options_of(verb) if name.startswith("--")]
                 self.assertEqual(sorted(complete(f"mergedb {verb} DIR --")), sorted(wanted))
 
-    def test_zsh_accepts_its_file(self):
+    def complete_in_zsh(self, line):
+        """The words that zsh offers at the end of a line."""
+        with tempfile.TemporaryDirectory() as scratch:
+            found, setup = os.path.join(scratch, "found"), os.path.join(scratch, "setup")
+            with open(setup, "w", encoding="utf-8") as file:
+                file.write(ZSH_SETUP)
+            child, terminal = pty.fork()
+            if child == 0:
+                os.chdir(scratch)
+                os.execvpe("zsh", ["zsh", "-f", "-i"], dict(os.environ, FOLDER=os.path.dirname(ZSH), FOUND=found, HOME=scratch, TERM="dumb"))
+            try:
+                os.write(terminal, f"source {setup}\n".encode())
+                self.wait_for(found, "READY\n")
+                os.write(terminal, f"{line}\t".encode())
+                self.wait_for(found, "END\n")
+                return read(found).split()[1:-1]
+            finally:
+                os.close(terminal)  # hangs up, which ends the shell
+                os.waitpid(child, 0)
+
+    def wait_for(self, path, end):
+        deadline = time.monotonic() + 100
+        while not os.path.exists(path) or not read(path).endswith(end):
+            self.assertLess(time.monotonic(), deadline, f"zsh did not write {end.strip()}: {read(path) if os.path.exists(path) else ''}")
+            time.sleep(0.02)
+
+    def test_zsh_completes_verbs_options_and_values(self):
         text = read(ZSH)
         for verb in verbs():
             self.assertIn(f"\n        {verb})\n", text)
             for name in options_of(verb):
                 self.assertIn(f"'{name}[", text)
-        if shutil.which("zsh") is not None:
-            self.assertEqual(run("zsh", "-n", ZSH), "")
+        if shutil.which("zsh") is None:
+            self.skipTest("zsh is not installed")
+        self.assertEqual(run("zsh", "-n", ZSH), "")
+        self.assertEqual(sorted(self.complete_in_zsh("mergedb ")), sorted(verbs()))
+        self.assertEqual(self.complete_in_zsh("mergedb com"), ["compact"])
+        self.assertEqual(self.complete_in_zsh("mergedb --db DIR com"), ["compact"])
+        self.assertEqual(self.complete_in_zsh("mergedb get DIR --as u"), ["u64"])
+        for verb in ("scan", "merge", "export-leveldb"):
+            wanted = [name for name in options_of(verb) if name.startswith("--")]
+            self.assertEqual(sorted(self.complete_in_zsh(f"mergedb {verb} DIR --")), sorted(wanted))
 
 
 if __name__ == "__main__":
