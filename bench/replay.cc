@@ -116,7 +116,7 @@ class Player {
     const std::string_view key = KeyOf(op);
     const bool is_found = gets_->Get(key, &value_);
     found_ += is_found;
-    differs_ += is_found != (op.code == Code::kOk);
+    if (!op.in_transaction) differs_ += is_found != (op.code == Code::kOk);
     task_.stats.AddFound(is_found);
     if (is_found) task_.stats.AddBytes(static_cast<int64_t>(key.size() + value_.size()));
   }

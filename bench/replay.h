@@ -8,7 +8,8 @@
 // Values have the recorded sizes. They have the recorded bytes if the trace has them. What an engine does not have is
 // replayed by what it has: a merge without --merge_operator by a put, a range delete by a scan with deletes. Keyspaces
 // become prefixes of 4 bytes. Writes that failed are left out. Operations of an iterator that began before the trace are
-// not in it.
+// not in it. Reads of a transaction become reads of the database, which does not have the transaction's own writes yet;
+// its commit becomes a batch.
 //
 // Tests: tests/bench/replay_test.cc.
 #pragma once

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "testing/log_lines.h"
 
 namespace mergedb::testing {
 namespace {
@@ -137,6 +138,15 @@ std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<SimulatedEnv> s
   return CompareAgain(**again, expected);
 }
 
+// `before`: LOG as the crash has left it.
+std::string CheckLog(const LogFiles& before, SimulatedEnv& sim, const RecoveryCheck& check) {
+  const TornLines torn = check.is_plain_kill ? TornLines::kNone : TornLines::kAnything;
+  std::string problem = LogProblem(before, kSmallLogBytes, torn);
+  const LogFiles after = ReadLog(*sim.files, SimulatedEnv::kPath);
+  if (problem.empty()) problem = LogProblem(after, kSmallLogBytes, torn);
+  return problem.empty() ? LogProblemOfOpen(before, after) : problem;
+}
+
 }  // namespace
 
 std::string JudgeState(const CrashOracle::State& state, const RecoveryCheck& check) {
@@ -148,6 +158,7 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   Recovered recovered;
   base::Random random(check.seed);
   auto sim = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = random.Next()}, std::move(image));
+  const LogFiles log = check.setup.has_log ? ReadLog(*sim->files, SimulatedEnv::kPath) : LogFiles{};
   auto db = OpenFor(check.setup, sim.get());
   const auto corrupt = [&](const Status& status) { return check.may_be_corrupt && status.IsCorruption(); };
   if (!db) {
@@ -168,6 +179,7 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   if (check.is_plain_kill && !report.empty() && !is_cut_frame) {
     recovered.problem = "a kill is reported as a loss: " + report;
   }
+  if (check.setup.has_log && recovered.problem.empty()) recovered.problem = CheckLog(log, *sim, check);
   const std::string problem = ReadEverything(**db, check.oracle, random, &recovered.state);
   if (recovered.problem.empty()) recovered.problem = problem;
   if (recovered.problem.empty()) recovered.problem = JudgeState(recovered.state, check);

@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "mergedb/merge.h"
 #include "testing/counters.h"
+#include "testing/log_lines.h"
 
 namespace mergedb::testing {
 namespace {
@@ -85,6 +86,7 @@ Options OptionsFor(const CutSetup& setup, SimulatedEnv* sim) {
   options.style = setup.style;
   options.use_mapped_wal_buffer = setup.use_mapping;
   if (setup.separates) options.blob_value_bytes_min = 1;
+  if (setup.has_log) options.log_bytes_max = kSmallLogBytes;
   return options;
 }
 
@@ -232,6 +234,10 @@ std::string CutWorkload::Outcome(const char* what, const Status& status) {
 }
 
 std::string CutWorkload::Open() {
+  if (setup_.has_log && sim_->files->Files().empty()) {
+    const Status status = WriteNearlyFullLog(*sim_->files, SimulatedEnv::kPath);
+    if (!status.ok()) return "LOG: " + status.ToString();
+  }
   auto db = OpenFor(setup_, sim_);
   if (!db && HasFaulted()) db = OpenFor(setup_, sim_);
   if (!db) return "open: " + db.status().ToString();

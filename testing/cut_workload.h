@@ -43,6 +43,8 @@ struct CutSetup {
   std::optional<Tenancy> tenancy = {};
   // sizes and limits; without it those of SimulatedEnv::SmallOptions
   std::optional<Geometry> geometry = {};
+  // The events go to LOG, which is nearly full when the workload begins. Not on an append-only file system.
+  bool has_log = false;
   // If not 0: the n-th sync of a file during the steps fails, once. The bytes that it covers never reach the disk.
   uint64_t failing_sync = 0;
 };

@@ -31,6 +31,8 @@ class SimulatedHome final : public OpHome {
     sim_.clock.SleepNanos(seconds * 1'000'000'000);
     sim_.executor.RunTimers();
   }
+  FileSystem* files() override { return sim_.files.get(); }
+  std::string PathBeside(const std::string& name) override { return "/" + name; }
   uint64_t Fingerprint() override { return sim_.files->Fingerprint(); }
 
  private:
@@ -69,6 +71,8 @@ class RealHome final : public OpHome {
   std::unique_ptr<OpHome> AfterKill(uint64_t) override { return nullptr; }
   bool RunOne() override { return false; }
   void PassSeconds(uint64_t) override {}
+  FileSystem* files() override { return DefaultEnv().file_system; }
+  std::string PathBeside(const std::string& name) override { return path_ / name; }
   uint64_t Fingerprint() override {
     uint64_t sum = 0;
     for (const auto& entry : std::filesystem::directory_iterator(Directory())) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "mergedb/db.h"
 #include "testing/option_sets.h"
@@ -21,6 +22,9 @@ class OpHome {
   // Runs one step of background work; the home chooses which. Returns false if no work is queued.
   virtual bool RunOne() = 0;
   virtual void PassSeconds(uint64_t seconds) = 0;
+  virtual FileSystem* files() = 0;
+  // A path outside of the database, in files().
+  virtual std::string PathBeside(const std::string& name) = 0;
   // Covers the names and the bytes of all files.
   virtual uint64_t Fingerprint() = 0;
 };

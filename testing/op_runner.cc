@@ -14,6 +14,7 @@
 #include "testing/model_merges.h"
 #include "testing/op_home.h"
 #include "testing/op_numbers.h"
+#include "testing/op_traces.h"
 
 namespace mergedb::testing {
 namespace {
@@ -200,6 +201,7 @@ class OpRunner {
   std::vector<std::shared_ptr<const Snapshot>> orphan_snapshots_;
   std::unique_ptr<OpHome> home_;
   ModelDb model_;
+  OpTraces traces_;
   std::unique_ptr<DB> db_;
   std::array<HeldSnapshot, kSnapshots> snapshots_;
   std::array<std::unique_ptr<CheckedIterator>, kIterators> iterators_;
@@ -503,6 +505,7 @@ void OpRunner::Open(OpenMode mode) {
   std::string report;
   if (!db_->GetProperty("mergedb.recovery", &report)) Fail("no property mergedb.recovery");
   if (!report.empty()) Fail("recovery reports " + report);
+  if (options_.is_traced && mode != OpenMode::kReadOnly) MustBeEmpty(traces_.Begin(*db_, *home_), "trace");
 }
 
 // `iterator` belongs to a closed database.
@@ -515,6 +518,7 @@ void OpRunner::CheckOrphan(Iterator& iterator) {
 
 // Closes the database while iterators and snapshots are held. Every second of them outlives the database for a while.
 void OpRunner::CloseAndLetGo() {
+  MustBeEmpty(traces_.BeforeClose(*db_), "trace");
   MadeDurable(db_->Close(), "Close");
   MustBeOk(db_->Close(), "a second Close");
   std::string value;
@@ -538,6 +542,7 @@ void OpRunner::CloseAndLetGo() {
   }
   db_ = nullptr;
   for (const auto& orphan : orphans_) CheckOrphan(*orphan);
+  MustBeEmpty(traces_.AfterClose(*home_), "trace");
 }
 
 void OpRunner::Reopen(const Op&) {
@@ -552,6 +557,7 @@ void OpRunner::Kill(const Op& op) {
   auto next_home = home_->AfterKill(options_.seed * 1000 + ++kills_);
   CloseAndLetGo();
   if (next_home != nullptr) {
+    MustBeEmpty(traces_.CheckCut(*next_home), "trace");
     former_homes_.push_back(std::move(home_));
     home_ = std::move(next_home);
   }
@@ -586,6 +592,7 @@ void OpRunner::ReadBeside(const Op& op) {
 
 void OpRunner::Destroy(const Op&) {
   CloseAndLetGo();
+  traces_.ForgetWrites();
   if (!MustBeOk(home_->Destroy(), "Destroy")) return;
   MustBe(Code::kNotFound, home_->Open(OpenMode::kMustExist).status(), "Open after Destroy");
   MustBe(Code::kNotFound, home_->Destroy(), "a second Destroy");
@@ -734,6 +741,10 @@ Verdict OpRunner::Run(const OpList& list) {
   });
   finish([&] { CheckWhole({nullptr, model_.commits()}); });
   finish([&] { CloseAndLetGo(); });
+  finish([&] {
+    if (!options_.is_traced) return;
+    MustBeEmpty(traces_.Replay(set_, options_.seed, model_.Scan(model_.commits())), "replay of the traces");
+  });
   if (failed()) problem_ = "after the last operation: " + problem_;
   return {.problem = problem_, .op = list.size(), .answers = answers_};
 }

@@ -32,6 +32,8 @@ struct Verdict {
 
 struct RunOptions {
   uint64_t seed = 1;  // decides the order of background work
+  // The run is recorded in traces (op_traces.h), which are checked at its end. The database has traces.
+  bool is_traced = false;
   // If set: wraps the database, for tests of the runner itself.
   std::function<std::unique_ptr<DB>(std::unique_ptr<DB>)> wrap = {};
 };

@@ -239,6 +239,7 @@ std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
                       : setup.use_mapping  ? "mapped"
                                            : "written") +
                      " steps=" + setup.steps + (setup.separates ? " values=separated" : "") +
+                     (setup.has_log ? " log=small" : "") +
                      (setup.geometry ? " geometry=" + Print(*setup.geometry) : "") +
                      (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
@@ -266,6 +267,8 @@ bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts)
       setup->is_append_only = value == "appended";
     } else if (name == "values") {
       setup->separates = value == "separated";
+    } else if (name == "log") {
+      setup->has_log = value == "small";
     } else if (name == "steps") {
       if (value.find_first_not_of(kAllSteps) != std::string::npos) return false;
       setup->steps = value;

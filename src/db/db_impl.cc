@@ -39,7 +39,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock
       reader_(store_, tree_->version_set),
       keyspaces_(*store_, reader_, writers_, checks_.keyspace_ids()),
       access_(*store_, reader_, writers_, keyspaces_),
-      transactions_({.store = *store_,
+      transactions_({.store = store_,
                      .reader = reader_,
                      .checks = checks_,
                      .writers = writers_,
@@ -105,19 +105,20 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
     return DoWrite(options, batch);
   const trace::Recorder::Call call = store_->recorder.Begin();
   Status status = DoWrite(options, batch);
-  store_->recorder.AddBatch(call, status.code(), batch.rep(), nullptr);
+  store_->recorder.AddBatch(call, {.code = status.code(), .records = batch.rep()});
   return status;
 }
 
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
   if (!store_->recorder.is_on()) [[likely]]
     return DoGet(options, keyspace, key, value);
+  const std::string traced_key(key);  // WHY a copy: `key` may be a view of *value
   const trace::Recorder::Call call = store_->recorder.Begin();
   Status status = DoGet(options, keyspace, key, value);
   store_->recorder.Add(call, {.kind = trace::OpKind::kGet,
                               .code = status.code(),
                               .keyspace = keyspace.id(),
-                              .key = key,
+                              .key = traced_key,
                               .value_bytes = status.ok() ? value->size() : 0});
   return status;
 }
@@ -138,17 +139,7 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
   std::unique_ptr<Iterator> iterator = access_.NewIterator(options);
   if (call.session == 0) [[likely]]
     return iterator;
-  const format::Bounds bounds = read::BoundsOf(options);
-  const uint64_t number = store_->recorder.AddIterator(call, {.kind = trace::OpKind::kIterator,
-                                                              .code = iterator->status().code(),
-                                                              .keyspace = options.keyspace.id(),
-                                                              .key = bounds.lower.value_or(""),
-                                                              .end = bounds.upper.value_or(""),
-                                                              .has_lower = bounds.lower.has_value(),
-                                                              .has_upper = bounds.upper.has_value(),
-                                                              .keys_only = options.keys_only});
-  if (number == 0) return iterator;  // not in the sample
-  return std::make_unique<TracedIterator>(store_, call, number, std::move(iterator));
+  return TraceIterator(store_, call, options, false, std::move(iterator));
 }
 
 // ---- Writing ----------------------------------------------------------------------------------------------

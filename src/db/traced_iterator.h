@@ -33,10 +33,12 @@ class TracedIterator final : public Iterator {
     TraceSeek({.kind = trace::OpKind::kSeekToLast}, [this] { traced_->SeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    TraceSeek({.kind = trace::OpKind::kSeek, .key = target}, [&] { traced_->Seek(target); });
+    target_.assign(target);
+    TraceSeek({.kind = trace::OpKind::kSeek, .key = target_}, [&] { traced_->Seek(target); });
   }
   void SeekForPrev(std::string_view target) override {
-    TraceSeek({.kind = trace::OpKind::kSeekForPrev, .key = target}, [&] { traced_->SeekForPrev(target); });
+    target_.assign(target);
+    TraceSeek({.kind = trace::OpKind::kSeekForPrev, .key = target_}, [&] { traced_->SeekForPrev(target); });
   }
   void Next() override {
     CountStep(trace::OpKind::kNext);
@@ -87,6 +89,25 @@ class TracedIterator final : public Iterator {
   trace::OpKind direction_ = trace::OpKind::kNext;
   uint64_t steps_ = 0;
   trace::Recorder::Call steps_call_;  // the first of the steps
+  std::string target_;                // of the current seek. WHY a copy: `target` may be a view of the iterator's entry
 };
+
+// `iterator`, which `call` has made; wrapped, if the trace of the call has it.
+inline std::unique_ptr<Iterator> TraceIterator(const std::shared_ptr<Store>& store, const trace::Recorder::Call& call,
+                                               const IteratorOptions& options, bool in_transaction,
+                                               std::unique_ptr<Iterator> iterator) {
+  const format::Bounds bounds = read::BoundsOf(options);
+  const uint64_t number = store->recorder.AddIterator(call, {.kind = trace::OpKind::kIterator,
+                                                             .in_transaction = in_transaction,
+                                                             .code = iterator->status().code(),
+                                                             .keyspace = options.keyspace.id(),
+                                                             .key = bounds.lower.value_or(""),
+                                                             .end = bounds.upper.value_or(""),
+                                                             .has_lower = bounds.lower.has_value(),
+                                                             .has_upper = bounds.upper.has_value(),
+                                                             .keys_only = options.keys_only});
+  if (number == 0) return iterator;  // not in the sample
+  return std::make_unique<TracedIterator>(store, call, number, std::move(iterator));
+}
 
 }  // namespace mergedb::db

@@ -23,7 +23,7 @@ namespace mergedb::db {
 class TransactionHost {
  public:
   struct Parts {
-    Store& store;
+    std::shared_ptr<Store> store;
     const TreeReader& reader;
     CommitChecks& checks;
     WriteHost& writers;
@@ -32,11 +32,15 @@ class TransactionHost {
   };
   explicit TransactionHost(const Parts& parts) : parts_(parts) {}
 
-  const kv::Order& order() const { return parts_.store.order; }
-  const kv::ProgramOperators& operators() const { return parts_.store.operators; }
-  OperatorNames& operator_names() { return parts_.store.operator_names; }
+  const kv::Order& order() const { return parts_.store->order; }
+  const kv::ProgramOperators& operators() const { return parts_.store->operators; }
+  OperatorNames& operator_names() { return parts_.store->operator_names; }
   // OK if the database is open and, with `to_write`, writable.
-  Status CheckUsable(bool to_write) const { return to_write ? parts_.store.CheckWritable() : parts_.store.CheckOpen(); }
+  Status CheckUsable(bool to_write) const {
+    return to_write ? parts_.store->CheckWritable() : parts_.store->CheckOpen();
+  }
+
+  trace::Recorder& recorder() { return parts_.store->recorder; }
 
   // Begin and end of a single-writer transaction: write/writer_queue.h.
   Status LockWriters(const void* owner, uint64_t wait_nanos) {
@@ -47,8 +51,6 @@ class TransactionHost {
   // snapshot are recorded (write/recent_writes.h).
   void EnterWindow();
   void LeaveWindow() { parts_.checks.recent_writes().Leave(); }
-  // Conflict, or advances reads->checked_to, so that the commit has less to check.
-  Status CheckAhead(write::ReadCheck* reads) { return parts_.checks.recent_writes().CheckAhead(reads); }
 
   std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
                                                     kv::Sequence sequence);
@@ -58,7 +60,7 @@ class TransactionHost {
   // The key map for keyspaces; null while there are no keyspaces. A transaction's own writes and reads use
   // tree keys (kv/key_map.h), all of one key map. If the current key map is another one at the commit, the
   // commit returns Aborted.
-  const kv::KeyMap* key_map() const { return parts_.store.key_map(); }
+  const kv::KeyMap* key_map() const { return parts_.store->key_map(); }
   KeyspaceCatalog& keyspaces() { return parts_.keyspaces; }
 
   // DB::Get of a tree key. `newer` and `in_place` as in TreeReader::Get.
@@ -67,18 +69,16 @@ class TransactionHost {
     return parts_.reader.Get(options, key, value, newer, in_place);
   }
   // DB::NewIterator, with a transaction's own writes on top of the database. `kept` as in
-  // TreeReader::NewIterator.
+  // TreeReader::NewIterator. A trace that runs records the iterator and its calls.
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
-                                             read::PinnedTables* kept = nullptr) {
-    return parts_.access.NewIterator(options, std::move(overlay), kept);
-  }
+                                             read::PinnedTables* kept = nullptr);
   // NewIteratorUnder over the tree keys in `options`, which names no keyspace.
   std::unique_ptr<read::InternalAccessIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
                                                                 read::PinnedTables* kept = nullptr) {
     return parts_.reader.NewIterator(options, std::move(overlay), kept);
   }
 
-  // REQUIRES: each record passed db/write_checks.h.
+  // A trace that runs records the batch, also if the commit fails. REQUIRES: each record passed db/write_checks.h.
   Status Commit(const write::Change& change);
 
  private:

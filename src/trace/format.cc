@@ -24,6 +24,7 @@ enum RecordFlag : uint8_t {
   kLower = 16,
   kUpper = 32,
   kKeysOnly = 64,
+  kTransaction = 128,
 };
 
 constexpr std::array<std::string_view, kOpKindMax + 1> kNames = {
@@ -46,6 +47,7 @@ uint8_t FlagsOf(const Operation& op) {
   if (op.has_lower) flags |= kLower;
   if (op.has_upper) flags |= kUpper;
   if (op.keys_only) flags |= kKeysOnly;
+  if (op.in_transaction) flags |= kTransaction;
   return static_cast<uint8_t>(flags);
 }
 
@@ -294,6 +296,7 @@ bool BlockDecoder::Decode(std::string_view in, Operation* op) {
   if (!TakeByte(&in, &kind) || !TakeByte(&in, &flags)) return false;
   op->kind = static_cast<OpKind>(kind);
   op->is_element = (flags & kElement) != 0;
+  op->in_transaction = (flags & kTransaction) != 0;
   if (op->is_element) {
     op->thread = group_.thread;
     op->start_micros = group_.start_micros;

@@ -73,9 +73,10 @@ struct Head {
 // An operation. The views live as long as the bytes from which they were decoded.
 struct Operation {
   OpKind kind = OpKind::kPut;
-  bool is_element = false;    // of the group before it; has the thread and the times of the group
-  uint32_t thread = 0;        // number of the thread in its process
-  uint64_t start_micros = 0;  // when the call began, since the start of the trace
+  bool is_element = false;      // of the group before it; has the thread and the times of the group
+  bool in_transaction = false;  // of a get, a batch (its commit) or an iterator: of a transaction
+  uint32_t thread = 0;          // number of the thread in its process
+  uint64_t start_micros = 0;    // when the call began, since the start of the trace
   uint64_t took_micros = 0;
   Code code = Code::kOk;
   uint32_t keyspace = 0;

@@ -279,14 +279,14 @@ void Recorder::Add(const Call& call, const Operation& operation) noexcept {
   });
 }
 
-void Recorder::AddBatch(const Call& call, Code code, std::string_view batch, const kv::KeyMap* map) noexcept {
+void Recorder::AddBatch(const Call& call, const Batch& batch) noexcept {
   Record(call, [&](Session& session, const Operation& timed) {
     const auto for_each = [&](const auto& act) {
-      format::BatchReader record(batch, format::BatchReader::Form::kCaller);
+      format::BatchReader record(batch.records, format::BatchReader::Form::kCaller);
       while (record.Next()) {
-        auto op = ElementOf(record, map);
+        auto op = ElementOf(record, batch.map);
         if (!op || (op->kind != OpKind::kDeleteRange && !session.IsSampled(op->key))) continue;
-        if (op->value_bytes > 0) session.AddValue(&*op, record.value());
+        if (op->kind == OpKind::kPut || op->kind == OpKind::kMerge) session.AddValue(&*op, record.value());
         if (!act(*op)) return;
       }
     };
@@ -294,7 +294,9 @@ void Recorder::AddBatch(const Call& call, Code code, std::string_view batch, con
     for_each([&elements](const Operation&) { return ++elements; });
     if (elements == 0) return Outcome::kUnwanted;
     const size_t begin = session.builder.bytes();
-    session.builder.Add(WithTimes({.kind = OpKind::kBatch, .code = code, .count = elements}, timed));
+    session.builder.Add(WithTimes(
+        {.kind = OpKind::kBatch, .in_transaction = batch.in_transaction, .code = batch.code, .count = elements},
+        timed));
     for_each([&](const Operation& op) {
       session.builder.Add(op);
       return session.builder.bytes() - begin <= kGroupBytesMax;

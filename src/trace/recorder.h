@@ -60,8 +60,13 @@ class Recorder {
 
   // Records a call that has returned. `operation` has no thread and no times.
   void Add(const Call& call, const Operation& operation) noexcept;
-  // The records of a batch (format/batch.h). If `map` is not null, their keys are tree keys.
-  void AddBatch(const Call& call, Code code, std::string_view batch, const kv::KeyMap* map) noexcept;
+  struct Batch {
+    Code code = Code::kOk;
+    std::string_view records;         // format/batch.h
+    const kv::KeyMap* map = nullptr;  // if not null, the keys of the records are tree keys
+    bool in_transaction = false;      // the batch is the commit of a transaction
+  };
+  void AddBatch(const Call& call, const Batch& batch) noexcept;
   // REQUIRES: as many statuses and values as keys.
   void AddMultiGet(const Call& call, uint32_t keyspace, const std::vector<std::string_view>& keys,
                    const std::vector<Status>& statuses, const std::vector<std::string>& values) noexcept;

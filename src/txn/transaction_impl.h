@@ -99,6 +99,11 @@ class TransactionImpl final : public Transaction {
   IteratorOptions OptionsOfReads() const;
   Status RememberTreeKey(std::string_view key);
   Status RememberTreeStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  template <typename Act, typename ValueBytes>
+  Status TracedGet(Keyspace keyspace, std::string_view key, const Act& act, const ValueBytes& value_bytes);
+  // The public calls of these names, without a trace.
+  Status DoGet(Keyspace keyspace, std::string_view key, std::string* value);
+  Status DoGetView(Keyspace keyspace, std::string_view key, std::string* scratch, std::string_view* value);
   Status GetInTree(std::string_view key, std::string* value, read::InPlace* in_place = nullptr);
   Status WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value);
   void NoteUse(Keyspace keyspace);

@@ -211,6 +211,20 @@ TEST_F(ReplayTest, MovesCursorsWithinTheirBounds) {
   EXPECT_EQ(stats.kinds()[static_cast<size_t>(OpKind::kScan)].found, 11);
 }
 
+// A transaction sees its own writes before its commit, and a snapshot.
+TEST_F(ReplayTest, ReadsOfATransactionMayDiffer) {
+  WriteTrace({{.kind = Kind::kGet, .in_transaction = true, .key = "a", .value_bytes = 10},
+              {.kind = Kind::kIterator, .in_transaction = true, .iterator = 1},
+              {.kind = Kind::kSeek, .key = "a", .iterator = 1},
+              {.kind = Kind::kRelease, .iterator = 1},
+              {.kind = Kind::kBatch, .in_transaction = true, .count = 1},
+              {.kind = Kind::kPut, .is_element = true, .key = "a", .value_bytes = 10},
+              {.kind = Kind::kBatch, .in_transaction = true, .code = Code::kConflict, .count = 1},
+              {.kind = Kind::kPut, .is_element = true, .key = "b", .value_bytes = 10}});
+  EXPECT_EQ(Run().message().find("differ"), std::string::npos);
+  EXPECT_THAT(noted_.calls, ElementsAre("get a", "seek a -> end", "close", "put a 10", "commit"));
+}
+
 TEST_F(ReplayTest, UsesWhatTheEngineHas) {
   for (const char* key : {"a", "b", "c", "d"}) noted_.rows[key] = "v";
   WriteTrace(

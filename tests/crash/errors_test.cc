@@ -14,6 +14,7 @@
 
 #include "mergedb/db.h"
 #include "testing/counters.h"
+#include "testing/log_lines.h"
 #include "testing/seed.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
@@ -89,7 +90,11 @@ Tally& TheTally() {
 
 class Errors {
  public:
-  explicit Errors(bool use_mapping = true, uint64_t seed = 11) : random_(seed), use_mapping_(use_mapping) { Watch(); }
+  // With `log_bytes_max`, LOG has the events, too.
+  explicit Errors(bool use_mapping = true, uint64_t seed = 11, uint64_t log_bytes_max = 0)
+      : random_(seed), use_mapping_(use_mapping), log_bytes_max_(log_bytes_max) {
+    Watch();
+  }
 
   SimulatedEnv& sim() { return *sim_; }
   DB& db() { return *db_; }
@@ -269,6 +274,7 @@ class Errors {
     Options options = sim.SmallOptions();
     options.env.file_system = files;
     options.use_mapped_wal_buffer = use_mapping_;
+    options.log_bytes_max = log_bytes_max_;
     return options;
   }
   void Note(const Status& status) {
@@ -280,6 +286,7 @@ class Errors {
 
   base::Random random_;
   const bool use_mapping_;
+  const uint64_t log_bytes_max_;
   std::unique_ptr<SimulatedEnv> sim_ = std::make_unique<SimulatedEnv>(SimulatedEnv::Options{.seed = 3});
   std::unique_ptr<WatchedFileSystem> watched_;
   std::unique_ptr<DB> db_;
@@ -751,6 +758,55 @@ TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
       EXPECT_TRUE(again.ok() || again.IsNotFound()) << again.ToString();
       for (const std::string& left : files.Files()) EXPECT_TRUE(left.ends_with("/LOCK")) << left;
       if (!is_hit || HasFailure()) break;
+    }
+  }
+}
+
+// No error of LOG fails a call. LOG keeps its bound, and goes on with whole lines when the error is gone.
+TEST(LogErrors, FailNothing) {
+  const uint64_t seed = SeedOr(23);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  for (const Op op :
+       {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kTruncate, Op::kSizeOf, Op::kRename, Op::kClose, Op::kAny}) {
+    bool was_hit = true;
+    for (uint64_t n = 1; was_hit && !::testing::Test::HasFailure(); ++n) {
+      const Fault fault{.op = op,
+                        .path_contains = "/LOG",
+                        .nth = n,
+                        .sticky = random.OneIn(2),
+                        .status = AnyError(random),
+                        .partial_bytes = random.OneIn(2) ? 0 : random.Uniform(300),
+                        .has_happened = random.OneIn(4)};
+      SCOPED_TRACE(Describe(fault));
+      Errors errors(true, 11, kSmallLogBytes);
+      FaultFileSystem& files = *errors.sim().files;
+      ASSERT_OK(errors.Open());  // an open that finds no database reads LOG, which may be RocksDB's
+      ASSERT_OK(errors.Close());
+      ASSERT_OK(files.Remove(SimulatedEnv::kPath + "/LOG"));
+      const bool is_new = op == Op::kCreate && n == 1;  // then the first LOG cannot be created
+      ASSERT_OK(is_new ? Status() : WriteNearlyFullLog(files, SimulatedEnv::kPath));
+      files.AddFault(fault);
+      // A write that fails in between leaves a beginning of a line, which the next attempt has to cut off.
+      if (op == Op::kTruncate) files.AddFault({.op = Op::kWrite, .path_contains = "/LOG", .partial_bytes = 100});
+      ASSERT_OK(errors.Open());
+      for (int i = 0; i < 5; ++i) {
+        errors.Work(8);
+        errors.sim().clock.SleepNanos(1'100'000'000);  // after an error, LOG waits a second
+        ASSERT_OK(errors.db().Flush());
+        EXPECT_EQ(errors.failed(), 0u);
+        EXPECT_EQ(LogProblem(ReadLog(files, SimulatedEnv::kPath), kSmallLogBytes, TornLines::kAnything), "");
+      }
+      errors.CheckLive();
+      was_hit = files.faults_hit() > (op == Op::kTruncate ? 1u : 0u);
+      files.ClearFaults();
+      errors.sim().clock.SleepNanos(kLongSleepNanos);
+      errors.Work(8);
+      ASSERT_OK(errors.Close());
+      const LogFiles log = ReadLog(files, SimulatedEnv::kPath);
+      EXPECT_EQ(LogProblem(log, kSmallLogBytes), "");
+      EXPECT_NE(log.current.find("\"event\":\"close\""), std::string::npos) << log.current;
+      errors.CheckReopened(errors.sim());
     }
   }
 }

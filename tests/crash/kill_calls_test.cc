@@ -33,6 +33,7 @@
 #include "mergedb/repair.h"
 #include "testing/counted_writer.h"
 #include "testing/geometry.h"
+#include "testing/log_lines.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/time_limit.h"
@@ -223,7 +224,11 @@ void Maintain(DB& db, base::Random& random, Shared* shared) {
   Choose(plan.geometry, &options);
   options.env = DefaultEnv();
   options.env.file_system = &files;
+  options.log_bytes_max = kSmallLogBytes;
   base::Random random(plan.seed);
+  const LogFiles log = ReadLog(*DefaultEnv().file_system, path);
+  if (const std::string problem = LogProblem(log, kSmallLogBytes, TornLines::kBegun); !problem.empty())
+    Fail(shared, "the killed process has left: " + problem);
   auto db = DB::Open(options, path);
   if (!db) Fail(shared, "open: " + db.error().ToString());
   killer.Opened();

@@ -189,6 +189,18 @@ TEST_P(PowerCutTest, LogsThatRollOver) {
   CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(60, 15), .nest_one_in = 80});
 }
 
+// LOG is written, and becomes LOG.old. Whatever a crash leaves of it, an open succeeds, goes on with whole lines of its
+// own, and keeps the bound. After a kill, all lines are whole.
+TEST_P(PowerCutTest, EventsInLog) {
+  const Shape& shape = GetParam();
+  if (shape.is_append_only || shape.separates || shape.style != Style::kLazy) GTEST_SKIP() << "no LOG, or the same LOG";
+  for (const std::string_view steps : {"pfpfr", "sofcbfr", "pfofbfdfsfcfrpfpfpfq"}) {
+    CutSetup setup = Setup(SeedOr(601) + steps.size(), std::string(steps));
+    setup.has_log = true;
+    if (!Check(setup, {.point_one_in = SizedOneIn(steps.size() > 10 ? 12 : 4, 1), .nest_one_in = 40})) return;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,
                          ::testing::Values(Shape{Style::kLazy, true}, Shape{Style::kLazy, false},
                                            Shape{Style::kCascade, true}, Shape{Style::kCascade, false},
@@ -231,6 +243,9 @@ TEST(PowerCutReplay, ReadsWhatItPrints) {
   CutSetup drawn;
   ASSERT_TRUE(ParseCuts(PrintCuts(setup, {}), &drawn, &read_cuts));
   EXPECT_EQ(Print(drawn.geometry.value_or(Geometry{})), Print(*setup.geometry));
+  setup.has_log = true;
+  ASSERT_TRUE(ParseCuts(PrintCuts(setup, {}), &read, &read_cuts));
+  EXPECT_TRUE(read.has_log);
   EXPECT_FALSE(ParseCuts("seed=7 steps=p!", &read, &read_cuts));
   EXPECT_FALSE(ParseCuts("cut=no-such/mode", &read, &read_cuts));
 }

@@ -372,6 +372,11 @@ TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
   EXPECT_NE(page.find("run 1 (the only one)"), std::string::npos);
   EXPECT_NE(page.find("No process has the database open"), std::string::npos);
   EXPECT_NE(page.find("<b>While writes come.</b> No compaction is needed."), std::string::npos);
+  for (const char* explained :
+       {"The files are tables", "the write-ahead log (WAL), which holds", "MANIFEST, the list of",
+        "&quot;lazy&quot;: many runs of one level gather", "Level 1000 is the bottom"}) {
+    EXPECT_NE(page.find(explained), std::string::npos) << explained;
+  }
   EXPECT_EQ(Run("$M inspect $D --html -").out, page);
   EXPECT_EQ(Run("$M inspect $D").exit, 2);
   EXPECT_EQ(Run("$M inspect $D --html $H/absent/page.html").exit, 3);

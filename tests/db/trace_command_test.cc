@@ -14,6 +14,7 @@
 #include <string>
 
 #include "mergedb/db.h"
+#include "mergedb/transaction.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 #include "trace/reader.h"
@@ -109,6 +110,33 @@ TEST_F(TraceCommandTest, AnalysesATrace) {
                            "sizes of keys: mean", "          16 keys   77.55 %\n"}) {
     EXPECT_THAT(text.out, HasSubstr(part));
   }
+}
+
+TEST_F(TraceCommandTest, TellsTheCallsOfTransactions) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, home_ + "/db"));
+    ASSERT_OK(db->StartTrace(trace_));
+    ASSERT_OK(db->Put({}, "key", "value"));
+    ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db, {}));
+    std::string value;
+    ASSERT_OK(transaction->Get("key", &value));
+    ASSERT_OK(transaction->OpenCursor()->First());
+    ASSERT_OK(transaction->Delete("key"));
+    ASSERT_OK(transaction->Commit());
+  }
+  const auto json = Json("$M trace analyse $T --json").at("operations");
+  EXPECT_EQ(json.at("get").at("in_transactions"), 1);
+  EXPECT_EQ(json.at("batch").at("in_transactions"), 1);
+  EXPECT_FALSE(json.at("put").contains("in_transactions"));
+  EXPECT_THAT(Run("$M trace analyse $T").out, HasSubstr("of transactions: 1 gets, 1 iterators, 1 commits (batches)\n"));
+  const Outcome dump = Run("$M trace dump $T");
+  for (const char* part : {"\tget in_transaction key=key value_bytes=5\n", "\titerator in_transaction iterator=1\n",
+                           "\tbatch in_transaction count=1\n"}) {
+    EXPECT_THAT(dump.out, HasSubstr(part));
+  }
+  EXPECT_EQ(Json("$M trace dump $T --json | grep batch").at("in_transaction"), true);
+  ASSERT_EQ(Run("$M trace scrub $T $H/scrubbed").exit, 0);
+  EXPECT_THAT(Run("$M trace dump $H/scrubbed").out, HasSubstr("\tbatch in_transaction count=1\n"));
 }
 
 TEST_F(TraceCommandTest, AnalysesManyKeysInTheOrderOfTheirReuse) {

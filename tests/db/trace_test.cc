@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "base/random.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
@@ -14,6 +15,7 @@
 #include "testing/temp_directory.h"
 #include "tests/unit/trace/traces.h"
 #include "trace/reader.h"
+#include "txn/transaction_impl.h"
 
 namespace mergedb::testing {
 namespace {
@@ -129,11 +131,129 @@ TEST_F(TraceTest, HasKeyspacesAndCommitsOfTransactions) {
   EXPECT_EQ(lines[1], "get" + in + "a [1]");
   EXPECT_EQ(lines[3], "  put" + in + "b [1]=v");
   EXPECT_EQ(lines[4], "  put b [1]=w");
-  EXPECT_EQ(lines[5], "batch x3");
+  EXPECT_EQ(lines[5], "batch in_transaction x3");
   std::vector<std::string> commit(lines.begin() + 6, lines.begin() + 9);
   EXPECT_THAT(commit, ::testing::UnorderedElementsAre("  put" + in + "c [1]=v", "  put d [1]=w",
                                                       "  delete_range" + in + "e to f"));
   EXPECT_EQ(lines[9], "iterator" + in + "#1");
+}
+
+TEST_F(TraceTest, HasGetsAndCursorsOfTransactions) {
+  ASSERT_OK_AND_ASSIGN(const Keyspace users, db_->CreateKeyspace("users"));
+  for (const char* key : {"a", "b", "c"}) ASSERT_OK(db_->Put({}, key, "v"));
+  ASSERT_OK(db_->Put({}, users, "u", "value"));
+  ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic}));
+  std::string value;
+  ASSERT_OK(transaction->Get("a", &value));
+  ASSERT_OK(db_->StartTrace(kPath));
+  ASSERT_OK(transaction->Get("a", &value));
+  ASSERT_OK(transaction->Get(users, "u", &value));
+  EXPECT_TRUE(transaction->Get("z", &value).IsNotFound());
+  ASSERT_OK(transaction->Put("z", "own write"));
+  ASSERT_OK(transaction->Get("z", &value));
+  {
+    const auto cursor = transaction->OpenCursor();
+    ASSERT_OK(cursor->First());
+    ASSERT_OK(cursor->Next());
+    ASSERT_OK(cursor->Next());
+    EXPECT_EQ(cursor->key(), "c");
+    ASSERT_OK(cursor->Next());
+    EXPECT_EQ(cursor->key(), "z");
+    EXPECT_EQ(cursor->value(), "own write");
+    ASSERT_OK(cursor->Prev());
+    ASSERT_OK(cursor->SetRange("b"));
+    ASSERT_OK(transaction->Delete("c"));
+    ASSERT_OK(cursor->Next());
+    EXPECT_EQ(cursor->key(), "z");
+  }
+  ASSERT_OK(transaction->OpenCursor(users)->Last());
+  ASSERT_OK(db_->Put({}, "a", "a conflict"));
+  EXPECT_TRUE(transaction->Commit().IsConflict());
+  EXPECT_TRUE(transaction->Get("a", &value).IsAborted());
+  {
+    ASSERT_OK_AND_ASSIGN(const auto reads, Transaction::Begin(*db_, {.kind = TransactionKind::kReadOnly}));
+    std::string_view shown;  // as the LMDB interface reads
+    ASSERT_OK(static_cast<txn::TransactionImpl&>(*reads).GetView(Keyspace(), "a", &value, &shown));
+    ASSERT_OK(reads->Commit());
+  }
+  const std::string in = " @" + std::to_string(users.id()) + " ";
+  EXPECT_THAT(EndAndRead(),
+              ElementsAre("get in_transaction a [1]", "get in_transaction" + in + "u [5]",
+                          "get NotFound in_transaction z", "get in_transaction z [9]", "iterator in_transaction #1",
+                          "seek_to_first #1", "next #1 x3", "prev #1 x1", "seek #1 b", "seek #1 b", "next #1 x1",
+                          "release #1", "iterator in_transaction" + in + "#2", "seek_to_last #2", "release #2",
+                          "put a [10]", "batch Conflict in_transaction x2", "  put z [9]", "  delete c",
+                          "get Aborted in_transaction a", "get in_transaction a [10]"));
+}
+
+// A trace that runs does not change what a cursor shows.
+TEST_F(TraceTest, ACursorShowsTheSameWithATrace) {
+  ASSERT_OK_AND_ASSIGN(const Keyspace users, db_->CreateKeyspace("users"));
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_OK(db_->Put({}, "k" + std::to_string(i), "v" + std::to_string(i)));
+    ASSERT_OK(db_->Put({}, users, "k" + std::to_string(i), "u" + std::to_string(i)));
+  }
+  const auto run = [&](TransactionKind kind, Keyspace keyspace) {
+    const auto begun = Transaction::Begin(*db_, {.kind = kind});
+    Transaction* const transaction = begun->get();
+    const auto cursor = transaction->OpenCursor(keyspace);
+    base::Random random(7);
+    std::vector<std::string> shown;
+    for (int i = 0; i < 500; ++i) {
+      const std::string key = "k" + std::to_string(random.Uniform(250));
+      Status status;
+      switch (random.Uniform(kind == TransactionKind::kReadOnly ? 9 : 12)) {
+        case 0: status = cursor->First(); break;
+        case 1: status = cursor->Last(); break;
+        case 2: status = cursor->Set(key); break;
+        case 3: status = cursor->SetRange(key); break;
+        case 4: status = cursor->SetForPrev(key); break;
+        case 5:
+        case 6: status = cursor->Next(); break;
+        case 7: status = cursor->Prev(); break;
+        case 8: status = cursor->Current(); break;
+        case 9: status = cursor->Delete(); break;
+        case 10: status = cursor->Put("changed"); break;
+        case 11: status = transaction->Put(keyspace, key, "new"); break;
+      }
+      shown.push_back(std::string(CodeName(status.code())) + " " +
+                      (cursor->Valid() ? std::string(cursor->key()) + "=" + std::string(cursor->value()) : "-"));
+    }
+    return shown;
+  };
+  for (const auto kind : {TransactionKind::kReadOnly, TransactionKind::kOptimistic, TransactionKind::kSingleWriter}) {
+    for (const Keyspace keyspace : {Keyspace(), users}) {
+      const std::vector<std::string> expected = run(kind, keyspace);
+      ASSERT_OK(db_->StartTrace("/trace" + std::to_string(static_cast<int>(kind)) + std::to_string(keyspace.id())));
+      EXPECT_EQ(run(kind, keyspace), expected);
+      ASSERT_OK(db_->EndTrace());
+    }
+  }
+}
+
+TEST_F(TraceTest, AKeyMayBeAViewOfWhatTheCallChanges) {
+  const std::string key(100, 'k'), other(200, 'v');
+  ASSERT_OK(db_->Put({}, key, other));
+  ASSERT_OK(db_->Put({}, other, key));
+  ASSERT_OK(db_->StartTrace(kPath));
+  std::string value = key;
+  ASSERT_OK(db_->Get({}, value, &value));
+  EXPECT_EQ(value, other);
+  ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db_, {}));
+  ASSERT_OK(transaction->Get(value, &value));
+  EXPECT_EQ(value, key);
+  transaction->Rollback();
+  {
+    const auto it = db_->NewIterator();
+    it->SeekToLast();
+    it->Seek(it->value());
+    EXPECT_EQ(it->key(), key);
+    it->SeekForPrev(it->value());
+    EXPECT_EQ(it->key(), other);
+  }
+  EXPECT_THAT(EndAndRead(),
+              ElementsAre("get " + key + " [200]", "get in_transaction " + other + " [100]", "iterator #1",
+                          "seek_to_last #1", "seek #1 " + key, "seek_for_prev #1 " + other, "release #1"));
 }
 
 TEST_F(TraceTest, AFullDiskEndsTheTraceAndNotThePuts) {

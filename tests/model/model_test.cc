@@ -7,6 +7,8 @@
 //
 //     MERGEDB_REPLAY='Cascade put:1,17 flush get:0,1' build/dev/tests/model_model_test --gtest_filter='Replay.*'
 //
+// Some lists record traces while they run (testing/op_traces.h): MERGEDB_TRACED=1 does so in a replay.
+//
 // Another seed: MERGEDB_SEED or --gtest_random_seed. MERGEDB_FULL=1 runs six times as many lists, three times
 // as long.
 #include <gtest/gtest.h>
@@ -49,10 +51,16 @@ constexpr uint64_t kSeconds = kInstrumentedFactor > 1 ? 240 : 60;
 constexpr std::chrono::seconds kShrinkingTime(120);
 constexpr uint64_t kRunSeed = 7;  // of the order of background steps; the same in a replay
 
-Judged Judge(const OpList& list, const OptionSet& set, bool is_quiet) {
+// How a list runs.
+struct Way {
+  const OptionSet& set;
+  bool is_traced = false;
+};
+
+Judged Judge(const OpList& list, const Way& way, bool is_quiet) {
   const Outcome outcome = RunApart(
       [&] {
-        const Verdict verdict = RunOps(list, set, {.seed = kRunSeed});
+        const Verdict verdict = RunOps(list, way.set, {.seed = kRunSeed, .is_traced = way.is_traced});
         return verdict.problem.empty() ? "=" + std::to_string(verdict.answers) : verdict.problem;
       },
       {.seconds = is_quiet ? kSeconds / 20 : kSeconds, .is_quiet = is_quiet});
@@ -62,23 +70,24 @@ Judged Judge(const OpList& list, const OptionSet& set, bool is_quiet) {
 }
 
 // Shrinks a failing list; returns its failure and its line.
-std::string Explain(const OpList& list, const OptionSet& set, const std::string& problem) {
+std::string Explain(const OpList& list, const Way& way, const std::string& problem) {
   const auto deadline = std::chrono::steady_clock::now() + kShrinkingTime;
   const auto fails = [&](const OpList& part) {
-    return std::chrono::steady_clock::now() < deadline && !Judge(part, set, true).problem.empty();
+    return std::chrono::steady_clock::now() < deadline && !Judge(part, way, true).problem.empty();
   };
   if (!fails(list)) return problem + "\nnot seen again: it does not depend on the operations alone";
   const OpList small = Shrink(list, fails);
   return problem + "\nshrunk from " + std::to_string(list.size()) + " operations to " + std::to_string(small.size()) +
-         ": " + Judge(small, set, true).problem + "\nMERGEDB_REPLAY='" + set.name + ' ' +
-         PrintOps(ModelOpTable(), small) + "' build/dev/tests/model_model_test --gtest_filter='Replay.*'";
+         ": " + Judge(small, way, true).problem + (way.is_traced ? "\nMERGEDB_TRACED=1 " : "\n") + "MERGEDB_REPLAY='" +
+         way.set.name + ' ' + PrintOps(ModelOpTable(), small) +
+         "' build/dev/tests/model_model_test --gtest_filter='Replay.*'";
 }
 
 // Returns std::nullopt after a failure, and reports the failure.
-std::optional<std::string> AnswersOf(const OpList& list, const OptionSet& set) {
-  const Judged judged = Judge(list, set, false);
+std::optional<std::string> AnswersOf(const OpList& list, const Way& way) {
+  const Judged judged = Judge(list, way, false);
   if (judged.problem.empty()) return judged.answers;
-  ADD_FAILURE() << set.name << ": " << Explain(list, set, judged.problem);
+  ADD_FAILURE() << way.set.name << ": " << Explain(list, way, judged.problem);
   return std::nullopt;
 }
 
@@ -120,7 +129,7 @@ TEST_P(ModelTest, AnswersAreTheModelsUnderEveryOptionSet) {
     std::vector<std::pair<const Comparator*, std::string>> first_answers;
     for (const OptionSet& set : SimulatedOptionSets()) {
       if (turn++ % kSetsOneIn != 0) continue;
-      const auto answers = AnswersOf(list, set);
+      const auto answers = AnswersOf(list, {set});
       if (!answers) return;
       const auto same = [&](const auto& each) { return each.first == set.comparator; };
       const auto first = std::find_if(first_answers.begin(), first_answers.end(), same);
@@ -140,9 +149,9 @@ TEST_P(ModelTest, MaintenanceAnywhereChangesNoAnswer) {
     base::Random random(seed());
     const auto& sets = SimulatedOptionSets();
     const OptionSet& set = sets[random.Uniform(sets.size())];
-    const auto answers = AnswersOf(list, set);
+    const auto answers = AnswersOf(list, {set});
     for (const uint64_t one_in : {1, 5, 40}) {
-      const auto others = AnswersOf(WithMaintenance(ModelOpTable(), list, random, one_in), set);
+      const auto others = AnswersOf(WithMaintenance(ModelOpTable(), list, random, one_in), {set});
       if (!answers || !others) return;
       ASSERT_EQ(*answers, *others) << set.name << ": maintenance after one operation in " << one_in;
     }
@@ -158,7 +167,7 @@ TEST_P(ModelTest, AnswersAreTheModelsAtDrawnGeometries) {
       const uint64_t turn = random.Next() % 64;
       const OptionSet set = OptionSetOf(GeometryFor(seed() * 16 + turn, {.write_buffer_bytes_max = 8 << 20}), turn);
       SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name + " " + set.name);
-      if (!AnswersOf(list, set)) return;
+      if (!AnswersOf(list, {set})) return;
     }
   }
 }
@@ -186,8 +195,26 @@ TEST_P(ModelTest, AnswersAreTheModelsInRealFilesAndThroughC) {
   const OpList list = Drawn(seed() + 700, profile, count() / 4);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
   for (const OptionSet& set : RealOptionSets()) {
-    if (!AnswersOf(list, set)) return;
+    if (!AnswersOf(list, {set})) return;
   }
+}
+
+// A trace of the run decodes whole, and its writes give the content of the model. It changes no answer.
+TEST_P(ModelTest, TracesOfTheRunHaveItsWrites) {
+  const Profile& profile = kProfiles[static_cast<size_t>(GetParam()) % std::size(kProfiles)];
+  const OpList list = Drawn(seed() + 900, profile, count() / 2);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
+  base::Random random(seed() + 900);
+  const auto& simulated = SimulatedOptionSets();
+  for (int draw = 0; draw < 2; ++draw) {
+    const OptionSet& set = simulated[random.Uniform(simulated.size())];
+    const auto answers = AnswersOf(list, {set});
+    const auto traced = AnswersOf(list, {.set = set, .is_traced = true});
+    if (!answers || !traced) return;
+    ASSERT_EQ(*answers, *traced) << set.name << " answers otherwise while a trace runs";
+  }
+  const auto of_files = std::ranges::find(RealOptionSets(), Place::kRealFiles, &OptionSet::place);
+  (void)AnswersOf(list, {.set = *of_files, .is_traced = true});
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, ModelTest, ::testing::Range(0, IsFullSize() ? 6 * kParts : kParts));
@@ -204,7 +231,8 @@ TEST(Replay, RunsTheLineOfTheEnvironment) {
   const auto list = ParseOps(ModelOpTable(), std::string_view(line).substr(blank));
   ASSERT_TRUE(list.has_value()) << "not a list of operations";
   // Runs in this process, so that a debugger can be attached.
-  EXPECT_EQ(RunOps(*list, *set, {.seed = kRunSeed}).problem, "");
+  const bool is_traced = std::getenv("MERGEDB_TRACED") != nullptr;
+  EXPECT_EQ(RunOps(*list, *set, {.seed = kRunSeed, .is_traced = is_traced}).problem, "");
 }
 
 }  // namespace

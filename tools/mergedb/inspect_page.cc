@@ -67,8 +67,12 @@ std::string Card(const std::string& value, const std::string& name) {
 
 std::string Summary(const InspectPage& page) {
   const version::Version& version = page.version;
-  std::string out = "<h1>" + Html(ToText(page.directory)) + "</h1><p>A mergedb database. It takes " +
-                    PrintBytes(page.disk_bytes) + " on the disk, in " + Count(page.disk_files, "file", "files") + ". ";
+  std::string out =
+      "<h1>" + Html(ToText(page.directory)) + "</h1><p>A mergedb database. It takes " + PrintBytes(page.disk_bytes) +
+      " on the disk, in " + Count(page.disk_files, "file", "files") +
+      ". The files are tables, which hold the entries; blob files, which hold large values; the write-ahead "
+      "log (WAL), which holds the newest writes until they are in tables; and small files, such as MANIFEST, "
+      "the list of the tables.</p><p>";
   if (version.runs().empty()) {
     return out + "It has no sorted run yet: what was written is in the write-ahead log and in memory.</p>";
   }
@@ -91,7 +95,8 @@ std::string Summary(const InspectPage& page) {
 
 std::string Explanation() {
   return "<h2>How such a database works</h2>"
-         "<p>New writes go to a log and to memory. When the memory is full, its entries are written to the disk in key "
+         "<p>New writes go to the write-ahead log and to memory. When the memory is full, its entries are written to "
+         "the disk in key "
          "order: a new <b>sorted run</b>, made of <b>tables</b>. A run never changes. If a key is written again, the "
          "newer run has the newer version, and the old one stays on the disk below it. So reads look into the newest "
          "run "
@@ -345,12 +350,19 @@ std::string PickText(const InspectPage& page, picker::Urgency urgency) {
   return text;
 }
 
+std::string ExplainStyle(Style style) {
+  return style == Style::kLazy ? "many runs of one level gather before they become one run of the next level."
+                               : "below the runs that come from memory, each level has at most one run, and room for "
+                                 "twice as much as the "
+                                 "level above it.";
+}
+
 std::string NextCompactions(const InspectPage& page) {
   std::string out =
       "<h2>What would be compacted next, and why</h2><p class=soft>Computed from this state, for the compaction style "
       "&quot;" +
-      std::string(page.style == Style::kLazy ? "lazy" : "cascade") +
-      "&quot;. The first one is marked in the drawing below. Others follow it.</p>";
+      std::string(page.style == Style::kLazy ? "lazy" : "cascade") + "&quot;: " + ExplainStyle(page.style) +
+      " The first compaction is marked in the drawing below. Others follow it.</p>";
   const std::pair<const char*, picker::Urgency> kCases[] = {
       {"While writes come", picker::Urgency::kWriting},
       {"One second after the last write", picker::Urgency::kQuiet},
@@ -395,7 +407,12 @@ std::string Limits(const InspectPage& page) {
 std::string RunTable(const InspectPage& page) {
   if (page.version.runs().empty()) return "";
   std::string out =
-      "<h2>The runs in figures</h2><details><summary>Table</summary><div class=scroll><table><tr><th>run</th><th>level"
+      "<h2>The runs in figures</h2><p class=soft>A run of level 0 comes from memory; compactions put their runs on "
+      "higher "
+      "levels. " +
+      std::string(page.style == Style::kLazy ? "Level 1000 is the bottom: the oldest run, which has most of the data. "
+                                             : "") +
+      "</p><details><summary>Table</summary><div class=scroll><table><tr><th>run</th><th>level"
       "</th><th>tables</th><th>tables' bytes</th><th>large values</th><th>entries</th><th>tombstones</th><th>range "
       "deletes</th></tr>";
   size_t number = 0;

@@ -98,6 +98,7 @@ void TraceAnalysis::Add(const trace::Operation& op) {
   }
   OfKind& kind = kinds_[static_cast<size_t>(op.kind)];
   if (op.code != Code::kOk) ++kind.failed;
+  if (op.in_transaction) ++kind.in_transactions;
   if (op.is_element) {
     ++kind.elements;
   } else {
@@ -152,6 +153,7 @@ nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const t
     if (kind.calls + kind.elements == 0) continue;
     nlohmann::ordered_json of_kind = {{"calls", kind.calls}, {"in_groups", kind.elements}, {"failed", kind.failed}};
     if (kind.steps > 0) of_kind["steps"] = kind.steps;
+    if (kind.in_transactions > 0) of_kind["in_transactions"] = kind.in_transactions;
     if (kind.micros != nullptr) {
       const base::HistogramCounts micros = kind.micros->Read();
       of_kind["mean_us"] = static_cast<double>(micros.sum()) / static_cast<double>(micros.count());
@@ -223,6 +225,11 @@ void TraceAnalysis::PrintText(const Arguments& arguments, const trace::Reader& r
                    Shown(kind["failed"].get<uint64_t>()), Shown(kind.value("steps", uint64_t{0})),
                    Shown(kind.value("p50_us", uint64_t{0})), Shown(kind.value("p99_us", uint64_t{0})),
                    Shown(kind.value("max_us", uint64_t{0})));
+  }
+  const auto in_transactions = [this](OpKind kind) { return Shown(kinds_[static_cast<size_t>(kind)].in_transactions); };
+  if (in_transactions(OpKind::kGet) + in_transactions(OpKind::kIterator) + in_transactions(OpKind::kBatch) > 0) {
+    PrintFormatted("of transactions: %llu gets, %llu iterators, %llu commits (batches)\n",
+                   in_transactions(OpKind::kGet), in_transactions(OpKind::kIterator), in_transactions(OpKind::kBatch));
   }
   PrintFormatted("\n%llu point accesses of %zu distinct keys. The hottest keys:\n",
                  Shown(json["point_accesses"].get<uint64_t>()), keys_.size());

@@ -56,6 +56,7 @@ class TraceAnalysis {
     uint64_t calls = 0;
     uint64_t elements = 0;  // in batches and multi_gets
     uint64_t failed = 0;    // a get that finds nothing included
+    uint64_t in_transactions = 0;
     uint64_t steps = 0;
     std::unique_ptr<base::Histogram> micros;
   };

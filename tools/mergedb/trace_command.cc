@@ -34,6 +34,7 @@ void PrintOperation(const Arguments& arguments, const trace::Operation& op) {
                      std::to_string(op.took_micros) + "\t" + (op.is_element ? "  " : "");
   line.append(trace::NameOf(op.kind));
   if (op.code != Code::kOk) line.append(" ").append(CodeName(op.code));
+  if (op.in_transaction) line += " in_transaction";
   if (op.keyspace != 0) line += " keyspace=" + std::to_string(op.keyspace);
   if (op.iterator != 0) line += " iterator=" + std::to_string(op.iterator);
   if (op.has_lower) line += " lower=" + ShowBytes(arguments, op.key);
@@ -53,6 +54,7 @@ void PrintOperationJson(const Arguments& arguments, const trace::Operation& op) 
                                  {"took_us", op.took_micros},
                                  {"operation", trace::NameOf(op.kind)}};
   if (op.is_element) line["in_group"] = true;
+  if (op.in_transaction) line["in_transaction"] = true;
   if (op.code != Code::kOk) line["code"] = CodeName(op.code);
   if (op.keyspace != 0) line["keyspace"] = op.keyspace;
   if (op.iterator != 0) line["iterator"] = op.iterator;

@@ -35,7 +35,7 @@ std::vector<Operation> FirstBlock() {
        .value_bytes = 5,
        .value = "green"},
       {.kind = OpKind::kGet, .start_micros = 499, .took_micros = 9, .key = "a", .value_bytes = 5},
-      {.kind = OpKind::kGet, .start_micros = 510, .code = Code::kNotFound, .key = "b"},
+      {.kind = OpKind::kGet, .in_transaction = true, .start_micros = 510, .code = Code::kNotFound, .key = "b"},
       {.kind = OpKind::kBatch, .start_micros = 520, .count = 4},
       {.kind = OpKind::kPut, .is_element = true, .start_micros = 520, .key = "c", .value_bytes = 300},
       {.kind = OpKind::kDelete, .is_element = true, .start_micros = 520, .keyspace = 9, .key = "d"},

@@ -102,8 +102,8 @@ TEST_F(RecorderTest, RecordsBatchesAndMultiGetsAsGroups) {
   format::AppendRecord(&batch, 7, kv::Kind::kDelete, "b", "");
   format::AppendRecord(&batch, kv::Kind::kRangeDelete, "c", "d");
   ASSERT_OK(Start());
-  recorder_.AddBatch(recorder_.Begin(), Code::kBusy, batch, nullptr);
-  recorder_.AddBatch(recorder_.Begin(), Code::kOk, "", nullptr);
+  recorder_.AddBatch(recorder_.Begin(), {.code = Code::kBusy, .records = batch});
+  recorder_.AddBatch(recorder_.Begin(), {.records = ""});
   recorder_.AddMultiGet(recorder_.Begin(), 7, {"x", "y"}, {Status(), Status::NotFound("")}, {"value", ""});
   EXPECT_EQ(End().operations, 2u);
   EXPECT_THAT(Read().lines, ElementsAre("batch Busy x3", "  put a [5]", "  delete @7 b", "  delete_range c to d",
@@ -122,9 +122,10 @@ TEST_F(RecorderTest, MapsTreeKeysBack) {
   format::AppendRecord(&batch, kv::Kind::kRangeDelete, tree(9, "c"), tree(9, "d"));
   format::AppendRecord(&batch, kv::Kind::kRangeDelete, tree(9, ""), tree(10, ""));
   ASSERT_OK(Start());
-  recorder_.AddBatch(recorder_.Begin(), Code::kOk, batch, &map);
+  recorder_.AddBatch(recorder_.Begin(), {.records = batch, .map = &map, .in_transaction = true});
   End();
-  EXPECT_THAT(Read().lines, ElementsAre("batch x3", "  put a [5]", "  put @9 b [5]", "  delete_range @9 c to d"));
+  EXPECT_THAT(Read().lines,
+              ElementsAre("batch in_transaction x3", "  put a [5]", "  put @9 b [5]", "  delete_range @9 c to d"));
 }
 
 TEST_F(RecorderTest, SamplesKeysAndIteratorsAsAWhole) {
@@ -136,7 +137,7 @@ TEST_F(RecorderTest, SamplesKeysAndIteratorsAsAWhole) {
     recorder_.Add(recorder_.Begin(), {.kind = OpKind::kGet, .key = key});
     format::AppendRecord(&batch, kv::Kind::kPut, key, "v");
   }
-  recorder_.AddBatch(recorder_.Begin(), Code::kOk, batch, nullptr);
+  recorder_.AddBatch(recorder_.Begin(), {.records = batch});
   recorder_.Add(recorder_.Begin(), {.kind = OpKind::kDeleteRange, .key = "a", .end = "b"});
   std::vector<uint64_t> iterators;
   for (int i = 0; i < 8; ++i)
@@ -173,10 +174,12 @@ TEST_F(RecorderTest, ValuesAreSizesUnlessTheyAreAskedForAndSmall) {
   Put("c", large);
   std::string batch;
   format::AppendRecord(&batch, kv::Kind::kMerge, "d", "operand");
-  recorder_.AddBatch(recorder_.Begin(), Code::kOk, batch, nullptr);
+  format::AppendRecord(&batch, kv::Kind::kPut, "e", "");
+  format::AppendRecord(&batch, kv::Kind::kDelete, "f", "");
+  recorder_.AddBatch(recorder_.Begin(), {.records = batch});
   End();
-  EXPECT_THAT(ReadAll(&files_, "/with").lines,
-              ElementsAre("put a [5]=value", "put b=", "put c [1048577]", "batch x1", "  merge d [7]=operand"));
+  EXPECT_THAT(ReadAll(&files_, "/with").lines, ElementsAre("put a [5]=value", "put b=", "put c [1048577]", "batch x3",
+                                                           "  merge d [7]=operand", "  put e=", "  delete f"));
 }
 
 TEST_F(RecorderTest, AFullTraceEndsWithinItsBound) {
@@ -266,7 +269,7 @@ TEST_F(RecorderTest, ABatchThatIsTooLargeIsLostAndCounted) {
   for (int i = 0; i < 40; ++i) format::AppendRecord(&batch, kv::Kind::kDelete, std::string(1 << 20, 'k'), "");
   ASSERT_OK(Start());
   Put("before");
-  recorder_.AddBatch(recorder_.Begin(), Code::kOk, batch, nullptr);
+  recorder_.AddBatch(recorder_.Begin(), {.records = batch});
   recorder_.AddMultiGet(recorder_.Begin(), 0,
                         std::vector<std::string_view>(40, std::string_view(batch).substr(0, 1 << 20)),
                         std::vector<Status>(40), std::vector<std::string>(40));

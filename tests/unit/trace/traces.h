@@ -24,6 +24,7 @@ inline std::string Line(const Operation& op) {
   std::string line(op.is_element ? "  " : "");
   line.append(NameOf(op.kind));
   if (op.code != Code::kOk) line.append(" ").append(CodeName(op.code));
+  if (op.in_transaction) line += " in_transaction";
   if (op.keyspace != 0) line += " @" + std::to_string(op.keyspace);
   if (op.iterator != 0) line += " #" + std::to_string(op.iterator);
   const bool is_iterator = op.kind == OpKind::kIterator;
