@@ -52,9 +52,10 @@ std::string StatsText(const PropertySources& sources) {
     const auto log = sources.epochs.Current();
     const auto& work = sources.background->counters();
     const uint64_t staged = log->counters().bytes_appended;
-    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written;
+    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written.Total();
     Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
-          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
+          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes),
+          MiB(work.compaction_bytes_written.Total()),
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = sources.background->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());
