@@ -30,13 +30,14 @@
 #include "base/assert.h"
 #include "base/schedule_point.h"
 #include "base/sync.h"
+#include "base/thread_waits.h"
 
 namespace mergedb::base {
 
 // The number of the calling thread. Threads get 0, 1, 2, ... in the order of their first calls.
 inline size_t ThreadNumber() {
   static std::atomic<size_t> threads{0};
-  constinit thread_local size_t number_plus_one = 0;
+  MERGEDB_FAST_THREAD_LOCAL constinit thread_local size_t number_plus_one = 0;
   if (number_plus_one == 0) [[unlikely]]
     number_plus_one = threads.fetch_add(1, std::memory_order_relaxed) + 1;  // WHY relaxed: only a number
   return number_plus_one - 1;

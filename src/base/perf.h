@@ -7,11 +7,12 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/thread_waits.h"
 #include "mergedb/perf_context.h"
 
 namespace mergedb::base {
 
-inline constinit thread_local PerfContext* thread_perf = nullptr;
+MERGEDB_FAST_THREAD_LOCAL inline constinit thread_local PerfContext* thread_perf = nullptr;
 
 struct PerfField {
   std::string_view name;
