@@ -249,7 +249,8 @@ void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done)
   const auto& counts = job.counts();
   add(1, !is_done ? &counters_.jobs_failed : job.pick().is_move ? &counters_.moves : &counters_.jobs);
   add(counts.bytes_read, &counters_.compaction_bytes_read);
-  add(counts.bytes_written, &counters_.compaction_bytes_written);
+  counters_.compaction_bytes_written.Add(job.pick().reason, counts.bytes_written);
+  if (is_done && job.pick().is_move) add(job.pick().input_bytes, &counters_.table_bytes_moved);
   add(counts.bytes_unread, &counters_.compaction_bytes_unread);
   add(counts.blob_bytes_moved, &counters_.blob_bytes_moved);
   add(counts.input.entries_in, &counters_.compaction_entries_in);

@@ -1,5 +1,6 @@
 #include "db/db_impl.h"
 
+#include <new>
 #include <utility>
 
 #include "base/bytes.h"
@@ -46,9 +47,9 @@ DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock
                      .keyspaces = keyspaces_,
                      .access = access_}) {}
 
-// ---- Tracing ----------------------------------------------------------------------------------------------
+// ---- Traces and slow calls ---------------------------------------------------------------------------------
 //
-// Without a trace, a call costs one relaxed load and one branch more.
+// Without a trace and without Options::slow_call_us, a call costs two loads and two branches more.
 
 Status DbImpl::StartTrace(const std::string& path, const TraceOptions& options) {
   RETURN_IF_ERROR(store_->CheckOpen());
@@ -58,51 +59,56 @@ Status DbImpl::StartTrace(const std::string& path, const TraceOptions& options) 
 Status DbImpl::EndTrace(TraceReport* report) { return store_->recorder.End(trace::EndReason::kEnded, report); }
 
 template <typename Act>
-Status DbImpl::Traced(trace::Operation operation, const Act& act) {
-  const trace::Recorder::Call call = store_->recorder.Begin();
+Status DbImpl::Watched(std::string_view call, trace::Operation operation, const Act& act) {
+  const env::SlowCall slow(store_->slow_calls, call);
+  const trace::Recorder::Call recorded = store_->recorder.Begin();
   Status status = act();
   operation.code = status.code();
-  store_->recorder.Add(call, operation);
+  store_->recorder.Add(recorded, operation);
   return status;
 }
 
 Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoPut(options, keyspace, key, value);
-  return Traced(
+  return Watched(
+      "put",
       {.kind = trace::OpKind::kPut, .keyspace = keyspace.id(), .key = key, .value_bytes = value.size(), .value = value},
       [&] { return DoPut(options, keyspace, key, value); });
 }
 
 Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoDelete(options, keyspace, key);
-  return Traced({.kind = trace::OpKind::kDelete, .keyspace = keyspace.id(), .key = key},
-                [&] { return DoDelete(options, keyspace, key); });
+  return Watched("delete", {.kind = trace::OpKind::kDelete, .keyspace = keyspace.id(), .key = key},
+                 [&] { return DoDelete(options, keyspace, key); });
 }
 
 Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
                            std::string_view end) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoDeleteRange(options, keyspace, begin, end);
-  return Traced({.kind = trace::OpKind::kDeleteRange, .keyspace = keyspace.id(), .key = begin, .end = end},
-                [&] { return DoDeleteRange(options, keyspace, begin, end); });
+  return Watched("delete_range",
+                 {.kind = trace::OpKind::kDeleteRange, .keyspace = keyspace.id(), .key = begin, .end = end},
+                 [&] { return DoDeleteRange(options, keyspace, begin, end); });
 }
 
 Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoMerge(options, keyspace, key, operand);
-  return Traced({.kind = trace::OpKind::kMerge,
-                 .keyspace = keyspace.id(),
-                 .key = key,
-                 .value_bytes = operand.size(),
-                 .value = operand},
-                [&] { return DoMerge(options, keyspace, key, operand); });
+  return Watched("merge",
+                 {.kind = trace::OpKind::kMerge,
+                  .keyspace = keyspace.id(),
+                  .key = key,
+                  .value_bytes = operand.size(),
+                  .value = operand},
+                 [&] { return DoMerge(options, keyspace, key, operand); });
 }
 
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoWrite(options, batch);
+  const env::SlowCall slow(store_->slow_calls, "write");
   const trace::Recorder::Call call = store_->recorder.Begin();
   Status status = DoWrite(options, batch);
   store_->recorder.AddBatch(call, {.code = status.code(), .records = batch.rep()});
@@ -110,9 +116,10 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 }
 
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
-  if (!store_->recorder.is_on()) [[likely]]
+  if (!store_->WatchesCalls()) [[likely]]
     return DoGet(options, keyspace, key, value);
   const std::string traced_key(key);  // WHY a copy: `key` may be a view of *value
+  const env::SlowCall slow(store_->slow_calls, "get");
   const trace::Recorder::Call call = store_->recorder.Begin();
   Status status = DoGet(options, keyspace, key, value);
   store_->recorder.Add(call, {.kind = trace::OpKind::kGet,
@@ -126,7 +133,7 @@ Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_vi
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
                                      const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
   const env::SlowCall slow(store_->slow_calls, "multi_get");
-  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet);
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kMultiGet, [&] { NoteReads(keyspace, keys); });
   const trace::Recorder::Call call = store_->recorder.Begin();
   std::vector<Status> statuses = access_.MultiGet(options, keyspace, keys, values);
   if (call.session != 0) [[unlikely]]
@@ -145,7 +152,6 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
 // ---- Writing ----------------------------------------------------------------------------------------------
 
 Status DbImpl::DoPut(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
-  const env::SlowCall slow(store_->slow_calls, "put");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -154,7 +160,6 @@ Status DbImpl::DoPut(const WriteOptions& options, Keyspace keyspace, std::string
 }
 
 Status DbImpl::DoDelete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
-  const env::SlowCall slow(store_->slow_calls, "delete");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   return access_.Commit(keyspace,
@@ -163,7 +168,6 @@ Status DbImpl::DoDelete(const WriteOptions& options, Keyspace keyspace, std::str
 
 Status DbImpl::DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
                              std::string_view end) {
-  const env::SlowCall slow(store_->slow_calls, "delete_range");
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   RETURN_IF_ERROR(keyspaces_.CheckMade(keyspace));
@@ -182,7 +186,6 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
 }
 
 Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
-  const env::SlowCall slow(store_->slow_calls, "merge");
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(operand));
   RETURN_IF_ERROR(CheckMerge(operand));
@@ -193,7 +196,6 @@ Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::stri
 }
 
 Status DbImpl::DoWrite(const WriteOptions& options, const WriteBatch& batch) {
-  const env::SlowCall slow(store_->slow_calls, "write");
   bool has_keyspaces = false;
   RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names, &has_keyspaces));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
@@ -205,9 +207,20 @@ Status DbImpl::DoWrite(const WriteOptions& options, const WriteBatch& batch) {
 
 // ---- Reading ----------------------------------------------------------------------------------------------
 
+[[gnu::noinline, gnu::cold]] void DbImpl::NoteReads(Keyspace keyspace,
+                                                    std::span<const std::string_view> keys) noexcept {
+  try {
+    std::string scratch;
+    store_->heat.NoteOneOf(read::Heat::Kind::kRead, keys.size(), keys.size(), [&](uint64_t i) {
+      const kv::KeyMap* const map = store_->key_map();
+      return map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
+    });
+  } catch (const std::bad_alloc&) {  // the sample is lost
+  }
+}
+
 Status DbImpl::DoGet(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
-  const env::SlowCall slow(store_->slow_calls, "get");
-  const env::LatencyTimer timer(store_->latencies, env::Operation::kGet);
+  const env::LatencyTimer timer(store_->latencies, env::Operation::kGet, [&] { NoteReads(keyspace, {&key, 1}); });
   return access_.Get(options, keyspace, key, value);
 }
 

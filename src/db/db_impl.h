@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -124,16 +125,18 @@ class DbImpl final : public DB {
   void TellOpen();  // the events of the open; LOG begins
   PropertySources Sources() const;
 
-  // The public calls of these names, without a trace.
+  // The public calls of these names, without a trace and without the time of a slow call.
   Status DoPut(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value);
   Status DoDelete(const WriteOptions& options, Keyspace keyspace, std::string_view key);
   Status DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end);
   Status DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand);
   Status DoWrite(const WriteOptions& options, const WriteBatch& batch);
   Status DoGet(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value);
-  // Records `operation` around `act`, which returns its Status.
+  // Notes one key of `keys` for Store::heat.
+  void NoteReads(Keyspace keyspace, std::span<const std::string_view> keys) noexcept;
+  // Runs `act`, which returns its Status: measures it as a slow call and records `operation`, as far as they are wanted.
   template <typename Act>
-  Status Traced(trace::Operation operation, const Act& act);
+  Status Watched(std::string_view call, trace::Operation operation, const Act& act);
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> file_lock_;  // null after Close, and if the database is open read-only

@@ -37,6 +37,10 @@ uint64_t RecordsSinceOldestSnapshot(Sources s) {
   return oldest.count == 0 ? 0 : s.store.snapshots->published() - oldest.sequence;
 }
 
+uint64_t WrittenFor(Sources s, picker::CompactionReason reason) {
+  return s.background->counters().compaction_bytes_written.Of(reason);
+}
+
 // Causes of writers' waits.
 const base::WaitCounter& WriteDelayWaits(Sources s) { return s.writers.write_delay().waits(); }
 const base::WaitCounter& WalBufferWaits(Sources s) { return s.log->counters().wal_buffer_waits; }
@@ -231,9 +235,49 @@ constexpr MetricRow kRows[] = {
      "Bytes of tables and blob files that ended compactions read.",
      [](Sources s) -> uint64_t { return s.background->counters().compaction_bytes_read; }},
     {"compaction_bytes_written", kBytes, kCounter, kOpenForWrites,
-     "Bytes of tables and blob files that ended compactions wrote; with flush_bytes and wal_bytes_written, the write "
-     "amplification.",
-     [](Sources s) -> uint64_t { return s.background->counters().compaction_bytes_written; }},
+     "Bytes of tables and blob files that ended compactions wrote, the sum over all reasons; with flush_bytes and "
+     "wal_bytes_written, the write amplification.",
+     [](Sources s) -> uint64_t { return s.background->counters().compaction_bytes_written.Total(); }},
+    {"compaction_bytes_written_tier_full", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because enough new sorted runs had gathered (style lazy).",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kTierFull); }},
+    {"compaction_bytes_written_adjacent_full", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because four adjacent levels were full (style cascade).",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kAdjacentFull); }},
+    {"compaction_bytes_written_prefix", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because the newest levels were full (style cascade).",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kPrefix); }},
+    {"compaction_bytes_written_space", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because tables and values took more disk space than the space bound "
+     "allows.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kSpace); }},
+    {"compaction_bytes_written_idle", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because no writes came, so that reads meet fewer sorted runs.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kIdle); }},
+    {"compaction_bytes_written_manual", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because a program called CompactRange.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kManual); }},
+    {"compaction_bytes_written_tombstones", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because tombstones were most of a part of the oldest sorted run.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kTombstones); }},
+    {"compaction_bytes_written_tombstone_scan", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because a scan had passed over many tombstones.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kTombstoneScan); }},
+    {"compaction_bytes_written_reads", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because seeks had visited many sorted runs.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kReads); }},
+    {"compaction_bytes_written_blob_garbage", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because blob files held too much garbage.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kBlobGarbage); }},
+    {"compaction_bytes_written_small_blobs", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because there were many small blob files.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kSmallBlobs); }},
+    {"compaction_bytes_written_blob_order", kBytes, kCounter, kOpenForWrites,
+     "Part of compaction_bytes_written: written because scans had read many scattered blob values.",
+     [](Sources s) -> uint64_t { return WrittenFor(s, picker::CompactionReason::kBlobOrder); }},
+    {"table_bytes_moved", kBytes, kCounter, kOpenForWrites,
+     "Bytes of tables that moves put into another sorted run; nothing is written for them.",
+     [](Sources s) -> uint64_t { return s.background->counters().table_bytes_moved; }},
     {"compaction_bytes_unread", kBytes, kCounter, kOpenForWrites,
      "Bytes of tables that compactions dropped unread, because range tombstones mask them as a whole.",
      [](Sources s) -> uint64_t { return s.background->counters().compaction_bytes_unread; }},

@@ -1,11 +1,13 @@
 #include "db/properties.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
 #include <optional>
 
 #include "base/bytes.h"
+#include "db/live_heat.h"
 #include "db/metrics.h"
 #include "db/metrics_text.h"
 
@@ -52,9 +54,10 @@ std::string StatsText(const PropertySources& sources) {
     const auto log = sources.epochs.Current();
     const auto& work = sources.background->counters();
     const uint64_t staged = log->counters().bytes_appended;
-    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written;
+    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written.Total();
     Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
-          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
+          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes),
+          MiB(work.compaction_bytes_written.Total()),
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = sources.background->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());
@@ -125,6 +128,26 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
   return true;
 }
 
+namespace {
+
+void AddHeat(const MetricSources& sources, format::LiveState* state) {
+  constexpr uint64_t kAgeMax = 600'000'000'000;
+  const uint64_t now = sources.store.options.env.clock->NowNanos();
+  const uint64_t since = now - std::min(now, kAgeMax);
+  const auto reads = sources.store.heat.Take(read::Heat::Kind::kRead, now, since);
+  const auto writes = sources.store.heat.Take(read::Heat::Kind::kWrite, now, since);
+  const auto age = [now](const auto& samples) { return samples.empty() ? 0 : now - samples.front().nanos; };
+  state->heat = HeatRanges(
+      {.version = *sources.super_version->version, .order = sources.store.order, .reads = reads, .writes = writes});
+  state->heat_ages = {.reads_nanos = age(reads), .writes_nanos = age(writes)};
+  for (format::LiveHeat& range : state->heat) {
+    range.reads *= env::Latencies::kSampleInterval;
+    range.writes *= env::Latencies::kSampleInterval;
+  }
+}
+
+}  // namespace
+
 format::LiveState DescribeLive(const PropertySources& sources) {
   const MetricSources metrics = MetricsOf(sources);
   format::LiveState state;
@@ -142,6 +165,7 @@ format::LiveState DescribeLive(const PropertySources& sources) {
     state.texts.push_back({"hot_key", base::Escape(key, 128)});
   if (const Status error = sources.background->error(); !error.ok()) state.texts.push_back({"error", error.ToString()});
   state.compactions = sources.background->ListJobs();
+  AddHeat(metrics, &state);
   for (const version::RunPtr& run : metrics.super_version->version->runs()) {
     state.runs.push_back({.position = kv::ToInt(run->position()),
                           .level = run->level(),

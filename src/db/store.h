@@ -30,6 +30,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
+#include "read/heat.h"
 #include "read/read_observer.h"
 #include "table/cache.h"
 #include "trace/recorder.h"
@@ -56,6 +57,7 @@ struct Store {
         order(checked.comparator),
         operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
         latencies(checked.env.clock),
+        heat(order.is_bytewise()),
         events(checked, directory),
         slow_calls(SlowCallsToTell()),
         recorder(checked.env.file_system, checked.env.clock, order.is_bytewise()),
@@ -101,6 +103,8 @@ struct Store {
               TellSlowCall(call, nanos, perf);
             }};
   }
+  // True while a trace runs or slow calls are measured.
+  bool WatchesCalls() const { return recorder.is_on() || slow_calls.threshold_nanos != 0; }
   void TellSlowCall(std::string_view call, uint64_t nanos, const PerfContext& perf) const {
     events.Emit(EventKind::kSlowCall, [&] {
       EventFields fields = {TextField("call", call), NumberField("micros", nanos / 1000)};
@@ -142,6 +146,7 @@ struct Store {
   const kv::Order order;
   const kv::ProgramOperators operators;
   mutable env::Latencies latencies;
+  mutable read::Heat heat;
   mutable Events events;
   mutable Stalls stalls{events};
   const env::SlowCalls slow_calls;

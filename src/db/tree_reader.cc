@@ -84,6 +84,7 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .operators = &store_->operators,
                                         .latencies = &store_->latencies,
                                         .slow_calls = &store_->slow_calls,
+                                        .heat = &store_->heat,
                                         .skipped = skipped,
                                         .kept = kept};
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));

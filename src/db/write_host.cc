@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/batch.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -29,6 +31,18 @@ Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileN
   active_ = store_.memtables->NewFirstMemtable(store_.order);
   tree_.version_set.SwitchMemtable(active_, start);
   return epochs_.Begin(start, std::move(reusable_segments), before_log);
+}
+
+// WHY a limit: the keys of a batch are found one after the other.
+[[gnu::noinline, gnu::cold]] void WriteHost::NoteWrite(const write::Change& change) noexcept {
+  constexpr uint64_t kRecordsMax = 16;
+  if (!change.is_batch) return store_.heat.Note(read::Heat::Kind::kWrite, change.key, 1);
+  store_.heat.NoteOneOf(read::Heat::Kind::kWrite, std::min(change.records, kRecordsMax), change.records,
+                        [&change](uint64_t index) {
+                          format::BatchReader reader(change.batch);
+                          for (uint64_t i = 0; i <= index && reader.Next(); ++i) {}
+                          return reader.key();
+                        });
 }
 
 Status WriteHost::SyncWal() {

@@ -51,7 +51,7 @@ class WriteHost final : private write::Host {
     return {};
   }
   Status Commit(const write::Change& change) {
-    const env::LatencyTimer timer(store_.latencies, env::Operation::kWrite);
+    const env::LatencyTimer timer(store_.latencies, env::Operation::kWrite, [&] { NoteWrite(change); });
     Status status = queue_.Commit(change);
     if (status.ok()) [[likely]]
       return status;
@@ -109,6 +109,7 @@ class WriteHost final : private write::Host {
   void BeginPieces(const wal::Mark& replay_from) override { pieces_from_ = replay_from; }
   void EndPieces() override;
 
+  void NoteWrite(const write::Change& change) noexcept;  // for Store::heat
   bool IsUsable(const write::WriterQueue::ExclusiveSection& section) const;
   bool IsWorthSwitching();
   Status WaitForImmutableSlot();

@@ -43,10 +43,10 @@ uint32_t Latencies::Draw(Stripe& stripe, uint64_t limit) {
   return static_cast<uint32_t>((random * limit) >> 32);
 }
 
-void LatencyTimer::Finish(uint64_t waited) {
+void LatencyTimer::Finish(Latencies& latencies, Operation operation, uint64_t start_nanos, uint64_t waited) {
   const bool is_long = waited >= Latencies::kLongWaitNanos;
-  const uint64_t nanos = start_nanos_ == 0 ? waited : latencies_.NowNanos() - start_nanos_;
-  latencies_.Record(operation_, nanos, is_long ? 1 : Latencies::SampleIntervalOf(operation_));
+  const uint64_t nanos = start_nanos == 0 ? waited : latencies.NowNanos() - start_nanos;
+  latencies.Record(operation, nanos, is_long ? 1 : Latencies::SampleIntervalOf(operation));
 }
 
 Status ReadMeasured(Latencies* latencies, File* file, uint64_t offset, size_t bytes, char* out) {

@@ -108,16 +108,24 @@ class LatencyTimer {
         waited_before_(base::thread_waited_nanos),
         start_nanos_(latencies.IsSampled(operation) ? latencies.NowNanos() : 0),
         operation_(operation) {}
+  // `sampled` is called if the call is in the sample, before the measured time begins.
+  template <class Sampled>
+  LatencyTimer(Latencies& latencies, Operation operation, const Sampled& sampled)
+      : latencies_(latencies),
+        waited_before_(base::thread_waited_nanos),
+        start_nanos_(latencies.IsSampled(operation) ? (sampled(), latencies.NowNanos()) : 0),
+        operation_(operation) {}
   LatencyTimer(const LatencyTimer&) = delete;
   LatencyTimer& operator=(const LatencyTimer&) = delete;
   ~LatencyTimer() {
     const uint64_t waited = base::thread_waited_nanos - waited_before_;
     if (start_nanos_ != 0 || waited >= Latencies::kLongWaitNanos) [[unlikely]]
-      Finish(waited);
+      Finish(latencies_, operation_, start_nanos_, waited);
   }
 
  private:
-  void Finish(uint64_t waited);
+  // WHY static: a member function needs the timer in memory, which costs each call several stores and loads.
+  static void Finish(Latencies& latencies, Operation operation, uint64_t start_nanos, uint64_t waited);
 
   Latencies& latencies_;
   const uint64_t waited_before_;

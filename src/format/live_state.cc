@@ -15,7 +15,16 @@ constexpr uint32_t kVersion = 1;
 constexpr size_t kHeadBytes = 32;
 constexpr size_t kCrcOffset = 24;
 
-enum class Field : uint32_t { kProcess = 1, kTimes = 2, kMetric = 3, kCompaction = 4, kText = 5, kRun = 6 };
+enum class Field : uint32_t {
+  kProcess = 1,
+  kTimes = 2,
+  kMetric = 3,
+  kCompaction = 4,
+  kText = 5,
+  kRun = 6,
+  kHeat = 7,
+  kHeatAges = 8
+};
 
 // Texts are bounded, so that one of them does not fill a slot.
 constexpr size_t kTextBytesMax = 512;
@@ -67,6 +76,19 @@ std::string ContentOf(const LiveText& text) {
   std::string out;
   base::AppendLengthPrefixed(&out, Bounded(text.name));
   base::AppendLengthPrefixed(&out, Bounded(text.text));
+  return out;
+}
+
+std::string ContentOf(const LiveHeat& heat) {
+  std::string out;
+  base::AppendLengthPrefixed(&out, Bounded(heat.from));
+  AppendNumbers(&out, {heat.reads, heat.writes});
+  return out;
+}
+
+std::string ContentOf(const LiveHeatAges& ages) {
+  std::string out;
+  AppendNumbers(&out, {ages.reads_nanos, ages.writes_nanos});
   return out;
 }
 
@@ -145,6 +167,14 @@ bool Take(std::string_view in, LiveCompaction* compaction) {
 
 bool Take(std::string_view in, LiveText* text) { return TakeText(&in, &text->name) && TakeText(&in, &text->text); }
 
+bool Take(std::string_view in, LiveHeat* heat) {
+  return TakeText(&in, &heat->from) && TakeNumbers(&in, {&heat->reads, &heat->writes});
+}
+
+bool Take(std::string_view in, LiveHeatAges* ages) {
+  return TakeNumbers(&in, {&ages->reads_nanos, &ages->writes_nanos});
+}
+
 bool Take(std::string_view in, LiveRun* run) {
   return TakeNumbers(&in, {&run->position, &run->level, &run->tables, &run->bytes, &run->value_bytes, &run->entries,
                            &run->tombstones});
@@ -166,6 +196,8 @@ bool TakeField(uint32_t tag, std::string_view content, LiveState* state) {
     case Field::kCompaction: return TakeInto(content, &state->compactions);
     case Field::kText: return TakeInto(content, &state->texts);
     case Field::kRun: return TakeInto(content, &state->runs);
+    case Field::kHeat: return TakeInto(content, &state->heat);
+    case Field::kHeatAges: return Take(content, &state->heat_ages);
   }
   return true;  // of a newer program
 }
@@ -208,6 +240,8 @@ std::string EncodeLiveSlot(const LiveState& state) {
   AppendFields(&slot, Field::kMetric, state.metrics);
   AppendFields(&slot, Field::kText, state.texts);
   AppendFields(&slot, Field::kCompaction, state.compactions);
+  if (!state.heat.empty() && AppendField(&slot, Field::kHeatAges, state.heat_ages))
+    AppendFields(&slot, Field::kHeat, state.heat);
   AppendFields(&slot, Field::kRun, state.runs);
   const size_t payload_bytes = slot.size() - kHeadBytes;
   std::copy(kMagic.begin(), kMagic.end(), slot.begin());

@@ -58,6 +58,18 @@ struct LiveCompaction {  // a running compaction
   bool operator==(const LiveCompaction&) const = default;
 };
 
+// The calls that read and wrote keys from `from` up to the next range's `from`, as estimates.
+struct LiveHeat {
+  std::string from;  // empty: from the smallest key on
+  uint64_t reads = 0, writes = 0;
+  bool operator==(const LiveHeat&) const = default;
+};
+
+struct LiveHeatAges {  // since when the calls of all LiveHeat are counted; 0: there are none
+  uint64_t reads_nanos = 0, writes_nanos = 0;
+  bool operator==(const LiveHeatAges&) const = default;
+};
+
 struct LiveText {
   std::string name, text;
   bool operator==(const LiveText&) const = default;
@@ -88,6 +100,8 @@ struct LiveState {
   std::vector<LiveMetric> metrics;
   std::vector<LiveCompaction> compactions;
   std::vector<LiveText> texts;
+  std::vector<LiveHeat> heat;  // ranges of keys, ascending
+  LiveHeatAges heat_ages;
   std::vector<LiveRun> runs;  // newest first; the oldest are left out if the slot is full
 
   const LiveMetric* Find(std::string_view name) const;  // null if there is none

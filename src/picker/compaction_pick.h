@@ -5,6 +5,7 @@
 // not change. At the end of the compaction the level of the target run becomes `target_level`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ enum class CompactionReason : uint8_t {
   kBlobOrder,      // scans met many values that are not in key order
   kReads,          // seeks have visited so many sorted runs that fewer ones pay
 };
+inline constexpr size_t kCompactionReasons = 13;  // kReads is the last one
+static_assert(static_cast<size_t>(CompactionReason::kReads) + 1 == kCompactionReasons);
 std::string_view CompactionReasonName(CompactionReason reason);
 
 struct CompactionPick {

@@ -70,6 +70,7 @@ class DbIterator final : public InternalAccessIterator {
         directory_(context.directory),
         latencies_(context.latencies),
         slow_calls_(context.slow_calls),
+        heat_(context.heat),
         observer_(context.observer),
         super_version_(std::move(super_version)),
         values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer) {
@@ -103,10 +104,10 @@ class DbIterator final : public InternalAccessIterator {
     MeasureSeek([&] { input_->SeekToLast(); });
   }
   void Seek(std::string_view target) override {
-    MeasureSeek([&] { input_->Seek(target, kv::kTagMax); });
+    MeasureSeek([&] { input_->Seek(target, kv::kTagMax); }, &target);
   }
   void SeekForPrev(std::string_view target) override {
-    MeasureSeek([&] { input_->SeekForPrev(target); });
+    MeasureSeek([&] { input_->SeekForPrev(target); }, &target);
   }
   void Next() override {
     if (Valid()) [[likely]]
@@ -131,17 +132,30 @@ class DbIterator final : public InternalAccessIterator {
   }
 
  private:
+  // `target`: null if the seek has none.
   template <class Act>
-  void MeasureSeek(const Act& seek) {
+  void MeasureSeek(const Act& seek, const std::string_view* target = nullptr) {
     if (!IsOpen()) return;
     values_.NoteSeek();
     const size_t runs = super_version_->version->runs().size();
     run_visits_ += runs - std::min<size_t>(runs, 1);
     if (run_visits_ >= kRunVisitsToReport) ReportRunVisits();
     if (latencies_ == nullptr) return seek();
-    const env::SlowCall slow(*slow_calls_, "seek");
-    const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek);
+    if (slow_calls_->threshold_nanos != 0) [[unlikely]]
+      return MeasureSlowSeek(seek, target);
+    MeasureFastSeek(seek, target);
+  }
+  template <class Act>
+  void MeasureFastSeek(const Act& seek, const std::string_view* target) {
+    const env::LatencyTimer timer(*latencies_, env::Operation::kIteratorSeek, [&] {
+      if (target != nullptr) heat_->Note(Heat::Kind::kRead, *target, 1);
+    });
     seek();
+  }
+  template <class Act>
+  [[gnu::noinline]] void MeasureSlowSeek(const Act& seek, const std::string_view* target) {
+    const env::SlowCall slow(*slow_calls_, "seek");
+    MeasureFastSeek(seek, target);
   }
 
   void ReportRunVisits() {
@@ -163,6 +177,7 @@ class DbIterator final : public InternalAccessIterator {
   const std::string_view directory_;
   env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
   const env::SlowCalls* const slow_calls_;
+  Heat* const heat_;
   ReadObserver* const observer_;  // as latencies_
   uint64_t run_visits_ = 0;       // not yet reported
   mutable Status damage_;         // the input's Corruption, with the next step added

@@ -19,6 +19,7 @@
 #include "kv/skipped_errors.h"
 #include "mergedb/iterator.h"
 #include "read/blob_values.h"
+#include "read/heat.h"
 #include "read/pinned_tables.h"
 #include "read/read_observer.h"
 #include "read/super_version.h"
@@ -41,6 +42,7 @@ struct DbIteratorContext {
   const kv::ProgramOperators* operators = nullptr;
   env::Latencies* latencies = nullptr;         // of seeks; `keep` keeps it alive; may be null
   const env::SlowCalls* slow_calls = nullptr;  // of seeks; as `latencies`; null if `latencies` is
+  Heat* heat = nullptr;                        // of seeks; as `latencies`; null if `latencies` is
   // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
   // the iterator ends at such an error.
   kv::SkippedErrors* skipped = nullptr;

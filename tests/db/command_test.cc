@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 
+#include "format/live_state.h"
 #include "mergedb/c.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
@@ -371,6 +372,7 @@ TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
   EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos) << "the smallest key";
   EXPECT_NE(page.find("run 1 (the only one)"), std::string::npos);
   EXPECT_NE(page.find("No process has the database open"), std::string::npos);
+  EXPECT_NE(page.find("is known only beside a process that has the database open for writes"), std::string::npos);
   EXPECT_NE(page.find("<b>While writes come.</b> No compaction is needed."), std::string::npos);
   for (const char* explained :
        {"The files are tables", "the write-ahead log (WAL), which holds", "MANIFEST, the list of",
@@ -414,6 +416,32 @@ no event
         "<td>26 Nov 11:00:00</td><td>ERROR of flush: IOError: &lt;full&gt;</td>", "<span>25 Nov 12:00</span>"})
     EXPECT_NE(page.find(text), std::string::npos) << text << "\n" << page.substr(page.find("<h2>History"));
   EXPECT_EQ(page.find("9.0 MB"), std::string::npos) << "an event of the day before";
+}
+
+TEST_F(CommandTest, InspectShowsHotAndColdKeysOfTheFileLive) {
+  ASSERT_EQ(Run("$M put $D a v && $M put $D p v && $M compact $D").exit, 0);
+  format::LiveState state;
+  state.update = 1;
+  state.heat = {{.from = "", .reads = 64, .writes = 64},
+                {.from = "b<", .reads = 640, .writes = 64},
+                {.from = "bb", .reads = 64, .writes = 64}};
+  state.heat_ages = {.reads_nanos = 61'000'000'000, .writes_nanos = 5'000'000'000};
+  const auto page_of = [&] {
+    std::ofstream(database_ + "/LIVE") << format::EncodeLiveSlot(state);
+    return Run("$M inspect $D --html -").out;
+  };
+  std::string page = page_of();
+  EXPECT_NE(page.find("Reads of the keys here: about 768 in the last 61.0 s. 83 % of them go to "), std::string::npos)
+      << page.substr(page.find("Hot and cold"), 900);
+  EXPECT_NE(page.find("The hottest range is <b>b&lt;</b> to before <b>bb</b>, with 83 % of the reads."),
+            std::string::npos);
+  EXPECT_NE(page.find("Writes of the keys here: about 192 in the last 5.0 s."), std::string::npos);
+  state.heat = {{.from = "", .reads = 0, .writes = 64}};
+  page = page_of();
+  EXPECT_NE(page.find("No reads in the last ten minutes."), std::string::npos);
+  EXPECT_NE(page.find("They go about evenly to all keys."), std::string::npos);
+  state.heat = {};
+  EXPECT_NE(page_of().find("it notes about one of 64 calls."), std::string::npos);
 }
 
 TEST_F(CommandTest, InspectDrawsManyRunsThinAndMarksThoseThatAreCompactedNext) {

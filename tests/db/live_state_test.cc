@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -61,6 +62,37 @@ TEST(LiveState, ShowsTheCountersOfTheWriter) {
   EXPECT_EQ(state.Value("writes"), 120u);
   EXPECT_NEAR(static_cast<double>(state.Growth("writes")), 10, 1) << "of the last ten seconds";
   EXPECT_NEAR(static_cast<double>(state.times.window_nanos), 10e9, 1.5e9);
+}
+
+// The hot keys of reads and of writes are told apart. A call in the sample stands for 64.
+TEST(LiveState, ShowsHotRangesOfKeys) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  for (int i = 0; i < 10'000; ++i) ASSERT_OK(db->Put({}, "w" + std::to_string(10'000 + i % 10), "value"));
+  std::string value;
+  for (int i = 0; i < 10'000; ++i) {
+    (void)db->Get({}, "r1", &value);
+    std::vector<std::string> values;
+    if (i % 10 == 0) (void)db->MultiGet({}, {"s1", "s2"}, &values);
+    auto it = db->NewIterator();
+    it->Seek("t1");
+  }
+  sim.PassTime(1);
+  ASSERT_OK_AND_ASSIGN(const format::LiveState state, Read(sim));
+  std::map<std::string, uint64_t> reads, writes;
+  ASSERT_FALSE(state.heat.empty());
+  EXPECT_EQ(state.heat[0], format::LiveHeat()) << "nothing before the first border";
+  for (const format::LiveHeat& range : state.heat) {
+    reads[range.from.substr(0, 1)] += range.reads;
+    writes[range.from.substr(0, 1)] += range.writes;
+  }
+  EXPECT_GT(reads["r"], 10'000u / 2);
+  EXPECT_GT(reads["s"], 0u);
+  EXPECT_GT(reads["t"], 10'000u / 2);
+  EXPECT_EQ(reads["w"], 0u);
+  EXPECT_NEAR(static_cast<double>(writes["w"]), 10'000, 2'500);
+  EXPECT_EQ(writes["r"] + writes["s"] + writes["t"], 0u);
+  EXPECT_LT(state.heat_ages.reads_nanos, 600'000'000'000u);
 }
 
 TEST(LiveState, ShowsRunsAndRunningCompactions) {

@@ -78,12 +78,12 @@ class Queries(unittest.TestCase):
                       f"sum by (le) (rate(mergedb_get_latency_seconds_bucket{database}{RANGE}))", f"mergedb_get_latency_seconds{database}"]:
             self.assertIsNotNone(wrong(query, self.metrics), query)
 
-    def test_every_histogram_and_every_cause_of_a_wait_is_shown(self):
+    def test_every_histogram_every_cause_of_a_wait_and_every_reason_of_a_compaction_is_shown(self):
         shown = "\n".join(self.queries)
         for name, kind in self.metrics.items():
             if kind == "histogram":
                 self.assertIn(name + "_bucket", shown)
-            if name.endswith("_wait_seconds_total"):
+            if name.endswith("_wait_seconds_total") or name.startswith("mergedb_compaction_written_"):
                 self.assertIn(name, shown)
         for name in ["runs", "write_delay_seconds_per_byte", "block_cache_hits_total", "table_live_bytes", "blob_garbage_bytes", "wal_on_disk_bytes",
                      "compaction_written_bytes_total", "flush_bytes_total", "wal_written_bytes_total", "snapshot_oldest_age_seconds", "disk_is_full"]:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "db/diagnosis.h"
+#include "inspect_heat.h"
 #include "page_text.h"
 #include "picker/picker.h"
 #include "text.h"
@@ -22,7 +23,7 @@ constexpr const char* kHead = R"html(<!doctype html>
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1120px;padding:16px;background:var(--back);color:var(--text);
 font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-h1{font-size:22px;margin:0 0 4px}h2{font-size:18px;margin:28px 0 6px}
+h1{font-size:22px;margin:0 0 4px}h2{font-size:18px;margin:28px 0 6px}h3{font-size:15px;margin:14px 0 2px}
 p{margin:6px 0;max-width:80ch}.soft{color:var(--soft)}
 .cards{display:flex;flex-wrap:wrap;gap:10px;margin:12px 0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:6px;padding:8px 12px;flex:1 1 150px}
@@ -247,7 +248,7 @@ std::string Map(const InspectPage& page) {
       "style=\"background:var(--data);opacity:.3\"></span>little data<span class=key style=\"background:var(--dead)\">"
       "</span>share of tombstones<span class=key style=\"background:var(--ok)\"></span>at the left: compacted "
       "next</p>" +
-      Overlap(page, scale) + Keys(scale);
+      PrintHeat(page, scale) + Overlap(page, scale) + Keys(scale);
   for (size_t first = 0, last = 0; first < runs.size(); first = last) {
     while (last < runs.size() && runs[last]->level() == runs[first]->level()) ++last;
     if (last - first > kThickMax) {
@@ -469,6 +470,37 @@ double KeyScale::At(std::string_view key) const {
   const auto found = std::ranges::lower_bound(
       keys_, key, [&](std::string_view a, std::string_view b) { return order_.CompareKeys(a, b) < 0; });
   return found == keys_.end() ? 1.0 : places_[static_cast<size_t>(found - keys_.begin())];
+}
+
+double KeyScale::Within(std::string_view key) const {
+  const auto found = std::ranges::lower_bound(
+      keys_, key, [&](std::string_view a, std::string_view b) { return order_.CompareKeys(a, b) < 0; });
+  const auto i = static_cast<size_t>(found - keys_.begin());
+  if (i == keys_.size()) return 1;
+  if (i == 0 || order_.SameKey(*found, key)) return places_[i];
+  // The next bytes after what the two bounds have in common, as digits. WHY the smallest and the largest digit of all
+  // bounds: keys of decimal digits then count by tens.
+  const std::string_view lower = keys_[i - 1], upper = keys_[i];
+  const auto differs = static_cast<size_t>(std::ranges::mismatch(lower, upper).in1 - lower.begin());
+  constexpr size_t kDigits = 8;
+  uint8_t least = 255, most = 0;
+  for (const std::string_view each : keys_) {
+    for (const char c : each.substr(std::min(differs, each.size()), kDigits)) {
+      least = std::min(least, static_cast<uint8_t>(c));
+      most = std::max(most, static_cast<uint8_t>(c));
+    }
+  }
+  const double base = most - least + 1.0;
+  const auto number = [&](std::string_view text) {
+    double value = 0;
+    for (size_t at = differs; at < differs + kDigits; ++at)
+      value =
+          value * base + (at < text.size() ? std::clamp<int>(static_cast<uint8_t>(text[at]), least, most) - least : 0);
+    return value;
+  };
+  const double distance = number(upper) - number(lower);
+  const double share = order_.is_bytewise() && distance > 0 ? (number(key) - number(lower)) / distance : 0.5;
+  return places_[i - 1] + std::clamp(share, 0.0, 1.0) * (places_[i] - places_[i - 1]);
 }
 
 std::string KeyScale::KeyAt(double place) const {

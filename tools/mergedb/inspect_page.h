@@ -32,6 +32,8 @@ class KeyScale {
  public:
   KeyScale(const version::Version& version, const kv::Order& order);
   double At(std::string_view key) const;
+  // As At, for any key: between two bounds of tables, by the bytes of the keys.
+  double Within(std::string_view key) const;
   // The key at which the scale reaches about `place`; "" without tables.
   std::string KeyAt(double place) const;
 

@@ -58,6 +58,16 @@ TEST(MetricRows, NamesSayTheUnit) {
   }
 }
 
+TEST(MetricRows, HaveEachReasonForWhichCompactionsWrite) {
+  std::set<std::string> names;
+  for (const MetricRow& row : MetricRows()) names.insert(std::string(row.name));
+  for (size_t i = 0; i < picker::kCompactionReasons; ++i) {
+    const auto reason = static_cast<picker::CompactionReason>(i);
+    const bool writes = reason != picker::CompactionReason::kDisjoint;
+    EXPECT_EQ(names.contains("compaction_bytes_written_" + std::string(CompactionReasonName(reason))), writes) << i;
+  }
+}
+
 TEST(HistogramRows, AreNamedOnceAndExplained) {
   std::set<std::string_view> names;
   for (const MetricRow& row : MetricRows()) names.insert(row.name);

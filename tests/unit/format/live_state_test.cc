@@ -35,6 +35,8 @@ LiveState Example() {
                         .entries = 10,
                         .entries_read = 5}};
   state.texts = {{"error", "none"}};
+  state.heat = {{.from = "", .reads = 64, .writes = 0}, {.from = "k\x01", .reads = 0, .writes = 128}};
+  state.heat_ages = {.reads_nanos = 7, .writes_nanos = 8};
   state.runs = {{.position = 8, .level = 1, .tables = 2, .bytes = 3, .value_bytes = 4, .entries = 5, .tombstones = 6}};
   return state;
 }
@@ -76,6 +78,19 @@ TEST(LiveState, ComesBack) {
   EXPECT_EQ(state.Growth("writes"), 5u);
   EXPECT_EQ(state.Value("absent"), 0u);
   EXPECT_EQ(state.Text("error"), "none");
+}
+
+// FORMAT golden: docs/formats/live.md
+TEST(LiveState, GoldenOfHeat) {
+  LiveState state;
+  state.heat = {{.from = "", .reads = 1, .writes = 2}, {.from = "k", .reads = 300, .writes = 0}};
+  state.heat_ages = {.reads_nanos = 5, .writes_nanos = 6};
+  const std::string slot = EncodeLiveSlot(state);
+  EXPECT_NE(slot.find("\x08\x02\x05\x06"
+                      "\x07\x03\0\x01\x02"
+                      "\x07\x05\x01"
+                      "k\xac\x02\0"s),
+            std::string::npos);
 }
 
 TEST(LiveState, ACounterThatBeganAgainGrewFromZero) {
