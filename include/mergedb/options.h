@@ -79,8 +79,9 @@ struct Options {
   // Tables and blob files are mapped into memory and read in place, as long as the mapped files of this database have at
   // most this many bytes together; others are read by system calls. 0: no file is mapped. A mapped block that the page
   // cache holds is read without a system call or a copy, and uses no block cache. What this gives up: an I/O error of
-  // the disk kills the process (SIGBUS), and a block of a table is verified when it is read first, but not when the kernel
-  // drops its page and reads it again. A value in a blob file is verified at each read. A number above half of the machine's memory (or of its control group) means that half.
+  // the disk kills the process (SIGBUS), and a block of a table is verified when it is read first, but not when the
+  // kernel drops its page and reads it again. A value in a blob file is verified at each read. A number above half of
+  // the machine's memory (or of its control group) means that half.
   // Not used under OpenMode::kReadOnly.
   // docs/decisions/0060-mapped-reads.md has measurements.
   uint64_t mapped_read_bytes_max = 0;
