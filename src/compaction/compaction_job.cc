@@ -104,14 +104,24 @@ class BaseValues final : public kv::ValueSource {
   blob::Scanner scanner_;
 };
 
+// The part of a run that shows keys in `bounds`.
+version::RunPtr PartOf(const kv::Order& order, const version::Run& run, const format::Bounds& bounds) {
+  const auto [first, last] = run.Overlap(order, bounds);
+  const auto begin = run.virtual_tables().begin();
+  return std::make_shared<version::Run>(run.position(), run.level(),
+                                        std::vector(begin + static_cast<ptrdiff_t>(first),
+                                                    begin + static_cast<ptrdiff_t>(last)));
+}
+
 }  // namespace
 
 CompactionJob::CompactionJob(const CompactionJobContext& context, picker::CompactionPick pick,
                              const version::VersionPtr& version)
     : context_(context), pick_(std::move(pick)), rest_(pick_.bounds) {
   for (const kv::Position position : pick_.sources) {
-    sources_.push_back(version->FindRun(position));
-    ASSERT(sources_.back() != nullptr, "the sources of a pick are in its version");
+    const version::RunPtr run = version->FindRun(position);
+    ASSERT(run != nullptr, "the sources of a pick are in its version");
+    sources_.push_back(PartOf(context_.factory.order, *run, pick_.bounds));
   }
   for (const kv::FileNumber number : pick_.blob_files_to_collect) {
     // A file that is obsolete since the pick needs no collection.
@@ -230,10 +240,8 @@ Status CompactionJob::Start() {
 std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Stripes& stripes,
                                                                    const version::Run& run) {
   const kv::Order& order = context_.factory.order;
-  const auto [first, last] = run.Overlap(order, pick_.bounds);
   std::deque<version::VirtualTable> virtual_tables;
-  for (size_t i = first; i < last; ++i) {
-    const version::VirtualTable& virtual_table = run.virtual_tables()[i];
+  for (const version::VirtualTable& virtual_table : run.virtual_tables()) {
     const auto shown =
         version::Clip(order, virtual_table.file, version::Intersection(order, virtual_table.bounds, pick_.bounds));
     if (!shown) continue;
@@ -277,9 +285,7 @@ Status CompactionJob::Move() {
   for (const version::RunPtr& run : sources_) {
     if (run->position() == target) continue;
     edit.cuts.push_back({.position = run->position(), .bounds = pick_.bounds});
-    const auto [first, last] = run->Overlap(context_.factory.order, pick_.bounds);
-    for (size_t i = first; i < last; ++i) {
-      const version::VirtualTable& virtual_table = run->virtual_tables()[i];
+    for (const version::VirtualTable& virtual_table : run->virtual_tables()) {
       edit.adds.push_back({.position = target,
                            .level = pick_.target_level,
                            .file = virtual_table.file,

@@ -86,8 +86,8 @@ class CompactionJob {
 
   const CompactionJobContext context_;
   const picker::CompactionPick pick_;
-  // The inputs, until the job starts. WHY not the version: it would pin every table that other jobs replace
-  // meanwhile.
+  // The inputs, until the job starts: of each source the tables within the bounds of the pick. WHY not the version or
+  // its runs: they would pin every table that other jobs replace meanwhile.
   std::vector<version::RunPtr> sources_;
   std::vector<format::CompactedRange> compacted_ranges_;  // recorded in the outputs
   Counts counts_;

@@ -17,6 +17,7 @@ Background::Background(Parts parts)
                   {.wal_backlog = parts_.wal_backlog,
                    .uncommitted_wal_bytes = [this] { return parts_.version_set.UncommittedWalBytes(); },
                    .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); },
+                   .unpurged_bytes = [this] { return parts_.obsolete.unpurged_bytes(); },
                    .on_delay = [this](uint64_t rate, std::string_view cause) { parts_.stalls.NoteDelay(rate, cause); }},
                   parts_.write_delay),
       commits_(parts_, *scheduler_, controller_),
@@ -30,8 +31,9 @@ BackgroundScheduler::Task Background::ChooseLocked() {
   if (auto commit = commits_.NextUrgentLocked()) return commit;
   if (auto purge = purger_.NextLocked()) return purge;
   if (auto pick = compactions_.NextPickLocked()) return pick;
-  // WHY compactions wait for the commit: their outputs would come on top of the files that it releases.
-  const bool must_wait = commits_.IsCommittingLocked() && controller_.NeedsCommit();
+  // WHY compactions wait for the commit and the purge: their outputs would come on top of the files that these remove.
+  const bool must_wait = (commits_.IsCommittingLocked() && controller_.NeedsCommit()) ||
+                         (purger_.IsPurgingLocked() && controller_.NeedsPurge());
   if (auto step = must_wait ? nullptr : compactions_.NextStepLocked()) return step;
   if (auto commit = commits_.NextLocked()) return commit;
   if (auto idle_switch = flushes_.NextIdleSwitchLocked()) return idle_switch;

@@ -147,6 +147,7 @@ std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::Comp
           [this](const format::VersionEdit& edit) {
             Status status = parts_.version_set.Install(edit);
             inputs_.NoteChange();
+            UpdateTree();
             return status;
           },
       .masked_bytes =
@@ -196,6 +197,10 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
     scheduler_.NoteJobEndLocked(began_nanos, status);
   }
   inputs_.NoteChange();
+  UpdateTree();
+}
+
+void CompactionRunner::UpdateTree() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
 }

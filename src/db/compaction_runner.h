@@ -68,6 +68,7 @@ class CompactionRunner {
                                                     kv::Sequence flushed_sequence);
   void Step(const std::shared_ptr<Running>& running);
   void EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status);
+  void UpdateTree();
   void Count(const compaction::CompactionJob& job, bool is_done);
   void TellBegin(const Running& running, const picker::PickInput& input) const;
   void TellEnd(const Running& running, const Status& status) const;

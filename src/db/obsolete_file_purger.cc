@@ -51,18 +51,20 @@ bool ObsoleteFilePurger::IsDoneLocked(picker::Urgency urgency) const {
          parts_.recycled_files.bytes() <= RecycledBytesMaxLocked(urgency);
 }
 
-// A file that cannot be recycled is removed.
+// A file that cannot be recycled is removed. WHY also a file at the space bound: recycled, it would be removed next.
 void ObsoleteFilePurger::Recycle() {
   const uint64_t start = clock_->NowNanos();
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
     file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
-    if (!parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) {
+    if (!controller_.IsFull() && !parts_.committer.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) {
+      parts_.obsolete.NotePurged(file);
       TellRemoved(parts_.events, file, true);
       continue;
     }
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
     if (status.ok() || status.IsNotFound()) {
+      parts_.obsolete.NotePurged(file);
       parts_.obsolete.Removed(file);
       TellRemoved(parts_.events, file, false);
       counters_.files_removed.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +81,8 @@ void ObsoleteFilePurger::Recycle() {
 void ObsoleteFilePurger::RemoveRecycled() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
-  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked()) {
+  // WHY an obsolete file ends the loop: near the space bound writes and compactions wait until it is purged.
+  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked() && !parts_.obsolete.HasAny()) {
     lock.Unlock();
     const uint64_t start = clock_->NowNanos();
     const Status status = parts_.recycled_files.RemoveOldest();

@@ -2,8 +2,8 @@
 // beyond the bound, the oldest first.
 //
 // The bound is RecycledFiles::kCountMax files, and the bytes that the WriteController allows while writes come, or for
-// the present urgency once the tree is idle; 0 if the disk is full. While writes come, a slow removal is followed by a rest (picker/write_delay.h), since removals
-// delay other disk access.
+// the present urgency once the tree is idle; 0 if the disk is full. While writes come, a slow removal is followed by a
+// rest (picker/write_delay.h), since removals delay other disk access.
 //
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
 #pragma once
@@ -25,6 +25,7 @@ class ObsoleteFilePurger {
                      BackgroundCounters& counters);
 
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
+  bool IsPurgingLocked() const REQUIRES_LOCK(mutex_) { return is_running_; }
   // No obsolete file is left, and recycled files are within the bound of this urgency.
   bool IsDoneLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
 

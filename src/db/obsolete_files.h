@@ -29,8 +29,8 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     return TrackAs(format::FileKind::kBlobFile, meta, &blob_file_bytes_);
   }
 
-  // The files that became obsolete since the last Take. The caller calls Removed when a file is deleted or
-  // reused.
+  // The files that became obsolete since the last Take. The caller calls NotePurged when a file is removed or recycled,
+  // and Removed when it is removed or reused.
   struct ObsoleteFile {
     format::FileKind kind;
     kv::FileNumber number;
@@ -45,6 +45,7 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     base::Lock lock(mutex_);
     files_.push_back(file);
   }
+  void NotePurged(const ObsoleteFile& file) { unpurged_bytes_.fetch_sub(file.bytes, std::memory_order_relaxed); }
   void Removed(const ObsoleteFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
   // Counts the bytes of a recycled file that an earlier open of the database left.
   void Found(const ObsoleteFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
@@ -57,6 +58,8 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   uint64_t table_bytes() const { return table_bytes_.load(std::memory_order_relaxed); }
   uint64_t blob_file_bytes() const { return blob_file_bytes_.load(std::memory_order_relaxed); }
   uint64_t bytes_on_disk() const { return table_bytes() + blob_file_bytes(); }
+  // Of obsolete files that are not yet recycled or removed.
+  uint64_t unpurged_bytes() const { return unpurged_bytes_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<uint64_t>& BytesOf(format::FileKind kind) {
@@ -72,12 +75,14 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
             }};
   }
   void Add(const ObsoleteFile& file) {
+    unpurged_bytes_.fetch_add(file.bytes, std::memory_order_relaxed);
     base::Lock lock(mutex_);
     files_.push_back(file);
   }
 
   std::atomic<uint64_t> table_bytes_{0};
   std::atomic<uint64_t> blob_file_bytes_{0};
+  std::atomic<uint64_t> unpurged_bytes_{0};
   mutable base::Mutex mutex_;
   std::vector<ObsoleteFile> files_ GUARDED_BY(mutex_);
 };

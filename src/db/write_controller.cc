@@ -56,12 +56,17 @@ void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
 // The delay reaches its maximum where the memtables that are full still have room below the limit.
 uint64_t WriteController::UpperBytes() const {
   const uint64_t bytes =
-      bytes_.load(std::memory_order_relaxed) + gauges_.unreleased_bytes() +
+      bytes_.load(std::memory_order_relaxed) + gauges_.unreleased_bytes() + gauges_.unpurged_bytes() +
       std::max(output_bytes_max_.load(std::memory_order_relaxed), collected_bytes_max_.load(std::memory_order_relaxed));
   const uint64_t above = upper_bytes_max_.load(std::memory_order_relaxed) + UnflushedBytesMax();
   const uint64_t limit = limit_bytes();
   if (limit == 0) return 0;  // no flush or compaction has ended since the open
   return bytes - std::min(bytes, limit - std::min(limit, above));
+}
+
+bool WriteController::IsFull() const {
+  const uint64_t bytes = UpperBytes();
+  return bytes > 0 && bytes >= upper_bytes_max_.load(std::memory_order_relaxed);
 }
 
 // The room that the space bound leaves. 0 if no writes are expected soon (kIdle).

@@ -25,6 +25,7 @@ class WriteController {
     std::function<uint64_t()> wal_backlog;            // wal::Wal::backlog()
     std::function<uint64_t()> uncommitted_wal_bytes;  // of the WAL, in tables that the MANIFEST does not name yet
     std::function<uint64_t()> unreleased_bytes;       // of files that no version shows, until a commit releases them
+    std::function<uint64_t()> unpurged_bytes;         // of released files that are not yet recycled or removed
     // Told of each rate and of the backlog behind it (picker::WorstBacklog); may be null.
     std::function<void(uint64_t nanos_per_kib, std::string_view backlog)> on_delay = {};
   };
@@ -44,6 +45,10 @@ class WriteController {
   void NoteUnreleased(uint64_t output_bytes) { output_bytes_.store(output_bytes, std::memory_order_relaxed); }
   // Near the space bound while files wait for a commit that would release them.
   bool NeedsCommit() const { return gauges_.unreleased_bytes() > 0 && UpperBytes() > 0; }
+  // Near the space bound while released files wait to be recycled or removed.
+  bool NeedsPurge() const { return gauges_.unpurged_bytes() > 0 && UpperBytes() > 0; }
+  // Writes are delayed by the maximum because of the space bound.
+  bool IsFull() const;
   // What the space bound allows for tables, blob files and recycled files while writes come.
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
   // Bytes of recycled files that may stay, if all other files have `other_bytes`.

@@ -218,6 +218,18 @@ TEST_F(JobTest, PinsNoVersion) {
   EXPECT_TRUE(at_start.expired()) << "a long job would pin all that others replace";
 }
 
+TEST_F(JobTest, PinsNoTableBesideItsKeys) {
+  ASSERT_OK(Run(MergeAll()));
+  picker::CompactionPick first_keys = MergeAll(), last_keys = MergeAll();
+  first_keys.sources = last_keys.sources = {kv::Position{1}};
+  first_keys.bounds.upper = Key(100);
+  last_keys.bounds.lower = Key(300);
+  const CompactionJob waiting(Context(), first_keys, version_);
+  const std::weak_ptr<const format::FileMeta> last = version_->runs().front()->virtual_tables().back().file;
+  ASSERT_OK(Run(last_keys));
+  EXPECT_TRUE(last.expired()) << "a job that waits for its first step would keep files that others replaced";
+}
+
 TEST_F(JobTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const size_t files = tables_.files_there();

@@ -28,6 +28,10 @@ TEST(ObsoleteFiles, RemovesWhatNobodyHolds) {
   EXPECT_EQ(files[0].number, kv::FileNumber{1});
   EXPECT_TRUE(obsolete->Take().empty());
   EXPECT_EQ(obsolete->bytes_on_disk(), 300u);  // until it is removed
+  EXPECT_EQ(obsolete->unpurged_bytes(), 100u);
+  obsolete->NotePurged(files[0]);
+  EXPECT_EQ(obsolete->unpurged_bytes(), 0u) << "recycled";
+  EXPECT_EQ(obsolete->bytes_on_disk(), 300u);
   obsolete->Removed(files[0]);
   EXPECT_EQ(obsolete->bytes_on_disk(), 200u);
 }

@@ -39,12 +39,14 @@ class WriteControllerTest : public ::testing::Test {
   uint64_t wal_backlog_ = 0;
   uint64_t uncommitted_wal_bytes_ = 0;
   uint64_t unreleased_bytes_ = 0;
+  uint64_t unpurged_bytes_ = 0;
   read::SuperVersion super_version_;
   WriteController controller_{options_,
                               memory_,
                               {.wal_backlog = [this] { return wal_backlog_; },
                                .uncommitted_wal_bytes = [this] { return uncommitted_wal_bytes_; },
-                               .unreleased_bytes = [this] { return unreleased_bytes_; }},
+                               .unreleased_bytes = [this] { return unreleased_bytes_; },
+                               .unpurged_bytes = [this] { return unpurged_bytes_; }},
                               delay_};
 };
 
@@ -137,6 +139,23 @@ TEST_F(WriteControllerTest, FilesThatWaitForACommitDelayWritesUntilItEnds) {
   unreleased_bytes_ = 0;
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
+}
+
+TEST_F(WriteControllerTest, ReleasedFilesDelayWritesUntilTheyArePurged) {
+  SetTree(kOneRun);
+  EXPECT_FALSE(controller_.NeedsPurge());
+  EXPECT_FALSE(controller_.IsFull());
+  unpurged_bytes_ = controller_.limit_bytes() - OtherBytes();
+  EXPECT_TRUE(controller_.NeedsPurge());
+  EXPECT_TRUE(controller_.IsFull());
+  EXPECT_FALSE(controller_.NeedsCommit()) << "a commit would release nothing";
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
+  unpurged_bytes_ = 0;
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+  unpurged_bytes_ = 1;
+  EXPECT_FALSE(controller_.NeedsPurge()) << "the space bound is far away";
 }
 
 TEST_F(WriteControllerTest, NothingIsNearABoundThatIsNotKnownYet) {
