@@ -24,3 +24,8 @@
 #include <thread>
 #include <unordered_map>
 #include <vector>
+
+#include "mergedb/db.h"
+#include "mergedb/merge.h"
+#include "mergedb/transaction.h"
+#include "testing/status_matchers.h"
