@@ -28,4 +28,3 @@
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
-#include "testing/status_matchers.h"

@@ -34,7 +34,7 @@ ObsoleteFilePurger::ObsoleteFilePurger(const BackgroundParts& parts, BackgroundS
 
 BackgroundScheduler::Task ObsoleteFilePurger::NextLocked() {
   if (is_running_) return nullptr;
-  if (parts_.obsolete.HasAny() && scheduler_.MayTryLocked(Work::kRecycling)) {
+  if (MayRecycleLocked()) {
     is_running_ = true;
     return [this] { Recycle(); };
   }
@@ -82,7 +82,7 @@ void ObsoleteFilePurger::RemoveRecycled() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
   // WHY an obsolete file ends the loop: near the space bound writes and compactions wait until it is purged.
-  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked() && !parts_.obsolete.HasAny()) {
+  while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked() && !MayRecycleLocked()) {
     lock.Unlock();
     const uint64_t start = clock_->NowNanos();
     const Status status = parts_.recycled_files.RemoveOldest();
@@ -98,6 +98,10 @@ void ObsoleteFilePurger::RemoveRecycled() {
   if (rest_nanos == 0) return;
   removal_not_before_nanos_ = clock_->NowNanos() + rest_nanos;
   scheduler_.NudgeAfter(rest_nanos);
+}
+
+bool ObsoleteFilePurger::MayRecycleLocked() const {
+  return parts_.obsolete.HasAny() && scheduler_.MayTryLocked(Work::kRecycling);
 }
 
 bool ObsoleteFilePurger::HasExcessLocked() const {

@@ -32,6 +32,7 @@ class ObsoleteFilePurger {
  private:
   void Recycle();
   void RemoveRecycled();
+  bool MayRecycleLocked() const REQUIRES_LOCK(mutex_);
   bool HasExcessLocked() const REQUIRES_LOCK(mutex_);
   uint64_t ExcessBytesLocked() const REQUIRES_LOCK(mutex_);
   uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
