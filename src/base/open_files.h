@@ -91,8 +91,10 @@ class OpenFiles {
     ReaderPtr Insert(uint64_t number, ReaderPtr fresh, size_t files_max, std::vector<ReaderPtr>* closed) {
       Lock lock(mutex_);
       if (const auto found = places_.find(number); found != places_.end()) return found->second->reader;
-      used_.push_front({number, fresh});
-      places_.emplace(number, used_.begin());
+      Places place;  // WHY: if memory runs out, neither of the two has the file
+      place.push_front({number, fresh});
+      places_.emplace(number, place.begin());
+      used_.splice(used_.begin(), place);
       while (used_.size() > files_max) Remove(std::prev(used_.end()), closed);
       return fresh;
     }

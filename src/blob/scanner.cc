@@ -37,8 +37,8 @@ Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
 Result<Scanner::Course*> Scanner::NewCourse(const format::BlobFileMeta& meta) {
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
   if (courses_.size() < limits_.files_max) {
+    numbers_.resize(courses_.size() + 1);  // WHY not emplace_back: after one that threw, there may be one more number
     courses_.emplace_back();
-    numbers_.emplace_back();
   }
   current_ = courses_.size() - 1;
   if (courses_[current_].reader != nullptr) {

@@ -31,10 +31,12 @@ void BackgroundScheduler::NudgeAfter(uint64_t nanos) {
 void BackgroundScheduler::ScheduleFlushLocked() {
   // WHY this check is first: a nudge may arrive after Stop(). Then the host may be gone.
   if (is_stopping_ || is_flushing_ || !host_.WantsFlushLocked()) return;
-  is_flushing_ = true;
+  // WHY the mark comes last, in all of these methods: an iterator that runs out of memory here goes on. The work waits
+  // for the mutex.
   env_.executor->ScheduleUrgent([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->RunFlush();
   });
+  is_flushing_ = true;
 }
 
 void BackgroundScheduler::RunFlush() noexcept {
@@ -54,10 +56,10 @@ void BackgroundScheduler::RunFlush() noexcept {
 void BackgroundScheduler::ScheduleLocked() {
   ScheduleFlushLocked();
   if (is_stopping_ || workers_ >= env_.executor->Parallelism()) return;
-  ++workers_;
   env_.executor->Schedule([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->RunTask();
   });
+  ++workers_;
 }
 
 void BackgroundScheduler::RunTask() noexcept {
@@ -81,7 +83,6 @@ void BackgroundScheduler::RunTask() noexcept {
 
 void BackgroundScheduler::ArmTimerLocked() {
   if (timer_is_armed_ || is_stopping_) return;
-  timer_is_armed_ = true;
   uint64_t nanos = kTickNanos;
   for (const Retry& retry : retries_) {
     if (!retry.status.ok()) nanos = std::min(nanos, retry.pause_nanos);
@@ -89,6 +90,7 @@ void BackgroundScheduler::ArmTimerLocked() {
   env_.executor->ScheduleAfter(nanos, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnTimer();
   });
+  timer_is_armed_ = true;
 }
 
 void BackgroundScheduler::OnTimer() {

@@ -4,6 +4,7 @@
 //     -> (the source of the import is removed) -> tables -> new epoch, committed -> new WAL
 //
 // INVARIANT: an open changes nothing that the database needs before the new epoch is durable.
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -18,22 +19,33 @@
 namespace mergedb::db {
 namespace {
 
-// Iterators may outlive the database.
+// Iterators may outlive the database. WHY a lack of memory is ignored: an iterator also reports in its destructor, and
+// compactions begin a little later without the report.
 class ReadsToBackground final : public read::ReadObserver {
  public:
   explicit ReadsToBackground(std::weak_ptr<Background> background) : background_(std::move(background)) {}
   void NoteTombstoneScan(iterator::TombstoneScan scan) override {
-    if (const auto alive = background_.lock())
-      alive->RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
+    Tell([&](Background& alive) {
+      alive.RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
+    });
   }
   void NoteScatteredValues(uint64_t bytes) override {
-    if (const auto alive = background_.lock()) alive->NoteScatteredValues(bytes);
+    Tell([bytes](Background& alive) { alive.NoteScatteredValues(bytes); });
   }
   void NoteRunVisits(uint64_t visits) override {
-    if (const auto alive = background_.lock()) alive->NoteRunVisits(visits);
+    Tell([visits](Background& alive) { alive.NoteRunVisits(visits); });
   }
 
  private:
+  template <typename Act>
+  void Tell(const Act& act) {
+    const auto alive = background_.lock();
+    if (alive == nullptr) return;
+    try {
+      act(*alive);
+    } catch (const std::bad_alloc&) {}
+  }
+
   const std::weak_ptr<Background> background_;
 };
 

@@ -30,12 +30,16 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
   // One transaction. It is listed from its construction or Return until Rest or its destruction.
   class Entry {
    public:
-    Entry(std::shared_ptr<OpenTransactions> home, Facts facts)
+    // `place` has one element, which becomes this entry.
+    Entry(std::shared_ptr<OpenTransactions> home, std::list<Entry*>& place, Facts facts)
         : home_(std::move(home)),
           name_(std::move(facts.name)),
           kind_(facts.kind),
           sequence_(facts.sequence),
-          since_nanos_(facts.since_nanos) {}
+          since_nanos_(facts.since_nanos),
+          place_(place.begin()) {
+      *place_ = this;
+    }
     ~Entry() { home_->Remove(*this); }
 
     // The transaction has ended and may begin again (Return). WHY the entry is kept: a new one costs as much
@@ -60,13 +64,14 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
     std::atomic<kv::Sequence> sequence_;
     std::atomic<uint64_t> since_nanos_;
     std::atomic<bool> is_listed_{true};
-    std::list<Entry*>::iterator place_;
+    const std::list<Entry*>::iterator place_;
   };
 
   std::unique_ptr<Entry> Add(Facts facts) {
-    auto entry = std::make_unique<Entry>(shared_from_this(), std::move(facts));
+    std::list<Entry*> place(1);  // WHY first: an Entry without a place could not be destroyed
+    auto entry = std::make_unique<Entry>(shared_from_this(), place, std::move(facts));
     base::Lock lock(mutex_);
-    entry->place_ = open_.insert(open_.end(), entry.get());
+    open_.splice(open_.end(), place);
     return entry;
   }
 

@@ -31,7 +31,8 @@ read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batch
 void VersionSet::SwitchMemtable(std::shared_ptr<memtable::Memtable> next, const WalStart& end) {
   read::SuperVersionPtr before;  // destroyed after the lock is released
   base::Lock lock(mutex_);
-  if (active_ != nullptr) immutables_.push_back({std::move(active_), end});
+  // WHY a copy: if memory runs out, the active memtable is not lost.
+  if (active_ != nullptr) immutables_.push_back({active_, end});
   active_ = std::move(next);
   before = InstallSuperVersionLocked(large_batches_);
 }

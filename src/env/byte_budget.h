@@ -32,7 +32,12 @@ class ByteBudget : public std::enable_shared_from_this<ByteBudget> {
     do {
       if (bytes > left) return nullptr;
     } while (!left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed));
-    return std::make_unique<Share>(shared_from_this(), bytes);
+    try {
+      return std::make_unique<Share>(shared_from_this(), bytes);
+    } catch (...) {  // out of memory
+      left_.fetch_add(bytes, std::memory_order_relaxed);
+      throw;
+    }
   }
   uint64_t bytes_left() const { return left_.load(std::memory_order_relaxed); }
 

@@ -189,7 +189,13 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
   const int flags = OpenFlags(options.access) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = OpenMakingRoom([&] { return open(path.c_str(), flags, 0600); });
   if (fd < 0) return PosixStatus(errno, path, "open");
-  auto file = std::make_unique<PosixFile>(path, fd, options);
+  std::unique_ptr<PosixFile> file;
+  try {
+    file = std::make_unique<PosixFile>(path, fd, options);
+  } catch (...) {  // out of memory
+    close(fd);
+    throw;
+  }
   struct stat opened {};
   if (fstat(fd, &opened) != 0) return PosixStatus(errno, path, "fstat");
   if (!S_ISREG(opened.st_mode)) return Status::IOError(path + ": open: not a regular file");

@@ -187,7 +187,12 @@ Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request
   }
   void* const base = mmap(nullptr, request.bytes, PROT_READ, MAP_SHARED, request.fd, 0);
   if (base == MAP_FAILED) return PosixStatus(errno, request.path, "map for reading");
-  return std::unique_ptr<ReadMapping>(std::make_unique<PosixReadMapping>(base, request.bytes));
+  try {
+    return std::unique_ptr<ReadMapping>(std::make_unique<PosixReadMapping>(base, request.bytes));
+  } catch (...) {  // out of memory
+    munmap(base, request.bytes);
+    throw;
+  }
 }
 
 }  // namespace mergedb::env

@@ -1,5 +1,7 @@
 #include "env/slow_call.h"
 
+#include <new>
+
 #include "base/perf.h"
 
 namespace mergedb::env {
@@ -20,7 +22,11 @@ void SlowCall::End() {
       if (field.member != &PerfContext::wait_nanos) outer->*field.member += perf.*field.member;
     }
   }
-  if (nanos >= calls_.threshold_nanos) calls_.tell(call_, nanos, perf);
+  if (nanos < calls_.threshold_nanos) return;
+  try {
+    calls_.tell(call_, nanos, perf);
+  } catch (const std::bad_alloc&) {  // the call is not told of
+  }
 }
 
 }  // namespace mergedb::env

@@ -40,6 +40,18 @@ Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");
 }
 
+// If `append` runs out of memory, *out stays as it was: no batch has a part of a record.
+template <class Append>
+void AppendWhole(std::string* out, const Append& append) {
+  const size_t bytes = out->size();
+  try {
+    append();
+  } catch (...) {
+    out->resize(bytes);
+    throw;
+  }
+}
+
 }  // namespace
 
 size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
@@ -61,18 +73,22 @@ RecordHeader::RecordHeader(kv::Kind kind, size_t key_bytes, size_t value_bytes) 
 }
 
 void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value) {
-  AppendRecordHeader(out, kind, key.size(), value.size());
-  out->append(key);
-  if (kind != kv::Kind::kDelete) out->append(value);
+  AppendWhole(out, [&] {
+    AppendRecordHeader(out, kind, key.size(), value.size());
+    out->append(key);
+    if (kind != kv::Kind::kDelete) out->append(value);
+  });
 }
 
 void AppendRecord(std::string* out, uint32_t keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
   const size_t at = out->size();
-  AppendRecord(out, kind, key, value);
-  std::string id;
-  base::AppendVarint32(&id, keyspace);
-  (*out)[at] = static_cast<char>(static_cast<uint8_t>(kind) | kKeyspaceFlag);
-  out->insert(at + 1, id);
+  AppendWhole(out, [&] {
+    AppendRecord(out, kind, key, value);
+    std::string id;
+    base::AppendVarint32(&id, keyspace);
+    (*out)[at] = static_cast<char>(static_cast<uint8_t>(kind) | kKeyspaceFlag);
+    out->insert(at + 1, id);
+  });
 }
 
 bool BatchReader::Next() {

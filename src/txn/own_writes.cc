@@ -63,8 +63,14 @@ void OwnWrites::Append(kv::Kind kind, std::string_view key, std::string_view val
 
 char* OwnWrites::AddReserved(std::string_view given_key, size_t value_bytes) {
   const std::string key(given_key);  // WHY a copy: as in Add
-  format::AppendRecordHeader(&batch_, kv::Kind::kPut, key.size(), value_bytes);
-  batch_.append(key).append(value_bytes, '\0');
+  const size_t bytes = batch_.size();
+  try {
+    format::AppendRecordHeader(&batch_, kv::Kind::kPut, key.size(), value_bytes);
+    batch_.append(key).append(value_bytes, '\0');
+  } catch (...) {  // out of memory
+    batch_.resize(bytes);
+    throw;
+  }
   ++count_;
   return batch_.data() + batch_.size() - value_bytes;
 }
@@ -72,17 +78,15 @@ char* OwnWrites::AddReserved(std::string_view given_key, size_t value_bytes) {
 void OwnWrites::RollBack(const Mark& mark) {
   ASSERT(mark.count <= count_ && mark.batch_bytes <= batch_.size(), "a savepoint is not after the last write");
   ++generation_;
-  bool has_range_deletes = false;
+  // WHY first: if memory runs out, nothing is undone.
+  RebuildRangeDeletes(mark.count);
   while (records_.size() > mark.count) {
-    const auto record = static_cast<uint32_t>(records_.size() - 1);
-    has_range_deletes |= records_[record].kind == kv::Kind::kRangeDelete;
-    UnindexRecord(record);
+    UnindexRecord(static_cast<uint32_t>(records_.size() - 1));
     records_.pop_back();
   }
   batch_.resize(mark.batch_bytes);
   count_ = mark.count;
   indexed_bytes_ = std::min(indexed_bytes_, batch_.size());
-  if (has_range_deletes) RebuildRangeDeletes();
 }
 
 // ---- The index --------------------------------------------------------------------------------------------
@@ -99,14 +103,19 @@ void OwnWrites::CatchUp() {
                         .value_bytes = static_cast<uint32_t>(value.size()),
                         .older = kNone,
                         .newer = kNone});
-    if (reader.kind() == kv::Kind::kRangeDelete) {
-      AddRangeDelete(record);
-    } else {
-      IndexRecord(record);
+    try {
+      if (reader.kind() == kv::Kind::kRangeDelete) {
+        AddRangeDelete(record, range_deletes_.get(), &range_keys_);
+      } else {
+        IndexRecord(record);
+      }
+    } catch (...) {  // out of memory; the next call goes on with this record
+      records_.pop_back();
+      throw;
     }
+    indexed_bytes_ = static_cast<size_t>(reader.value().data() + reader.value().size() - batch_.data());
   }
   ASSERT(reader.status().ok() && records_.size() == count_, "a transaction can read what it wrote");
-  indexed_bytes_ = batch_.size();
 }
 
 void OwnWrites::IndexRecord(uint32_t record) {
@@ -133,18 +142,24 @@ void OwnWrites::UnindexRecord(uint32_t record) {
   records_[older].newer = kNone;
 }
 
-void OwnWrites::AddRangeDelete(uint32_t record) {
-  const std::string& begin = range_keys_.emplace_back(KeyOf(record));
-  const std::string& end = range_keys_.emplace_back(ValueOf(record));
-  range_deletes_->Add({.begin = begin, .end = end, .sequence = SequenceOf(record)});
+void OwnWrites::AddRangeDelete(uint32_t record, memtable::RangeDeletes* deletes, std::deque<std::string>* keys) const {
+  const std::string& begin = keys->emplace_back(KeyOf(record));
+  const std::string& end = keys->emplace_back(ValueOf(record));
+  deletes->Add({.begin = begin, .end = end, .sequence = SequenceOf(record)});
 }
 
-void OwnWrites::RebuildRangeDeletes() {
-  range_deletes_ = std::make_unique<memtable::RangeDeletes>(order_);
-  range_keys_.clear();
-  for (uint32_t record = 0; record < records_.size(); ++record) {
-    if (records_[record].kind == kv::Kind::kRangeDelete) AddRangeDelete(record);
+// If one of the records from `count` on is a range delete: makes the range deletes of the others anew.
+void OwnWrites::RebuildRangeDeletes(uint64_t count) {
+  const auto is_range_delete = [](const Record& record) { return record.kind == kv::Kind::kRangeDelete; };
+  const auto kept_end = records_.begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(count, records_.size()));
+  if (std::none_of(kept_end, records_.end(), is_range_delete)) return;
+  auto range_deletes = std::make_unique<memtable::RangeDeletes>(order_);
+  std::deque<std::string> range_keys;
+  for (uint32_t record = 0; record < std::min<uint64_t>(count, records_.size()); ++record) {
+    if (is_range_delete(records_[record])) AddRangeDelete(record, range_deletes.get(), &range_keys);
   }
+  range_deletes_ = std::move(range_deletes);
+  range_keys_ = std::move(range_keys);
 }
 
 // ---- Reading ----------------------------------------------------------------------------------------------

@@ -141,8 +141,8 @@ class OwnWrites {
   void CatchUp();
   void IndexRecord(uint32_t record);
   void UnindexRecord(uint32_t record);
-  void AddRangeDelete(uint32_t record);
-  void RebuildRangeDeletes();
+  void AddRangeDelete(uint32_t record, memtable::RangeDeletes* deletes, std::deque<std::string>* keys) const;
+  void RebuildRangeDeletes(uint64_t count);
 
   const kv::Order order_;
   std::string batch_;

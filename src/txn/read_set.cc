@@ -31,8 +31,9 @@ bool ReadSet::Grow(OptionalKey lower, OptionalKey upper) {
   if (last_ == stretches_.end() || !lower || !upper || !last_->second || *last_->second != *lower) return false;
   const auto next = std::next(last_);
   if (next != stretches_.end() && !EndsBefore(Limit(std::string(*upper)), next->first)) return false;
-  bytes_ += upper->size() - last_->second->size();
+  const size_t bytes_before = last_->second->size();
   last_->second->assign(*upper);
+  bytes_ += upper->size() - bytes_before;
   return true;
 }
 
@@ -42,17 +43,22 @@ void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
   Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
   ASSERT(!EndsBefore(last, first), "a range does not end before it begins");
 
-  // The ranges that overlap the new one become one with it.
-  auto place = stretches_.upper_bound(first);
-  if (place != stretches_.begin() && !EndsBefore(std::prev(place)->second, first)) --place;
-  while (place != stretches_.end() && (!last || !EndsBefore(last, place->first))) {
-    if (LowerLess{order_}(place->first, first)) first = place->first;
-    if (!place->second || EndsBefore(last, place->second)) last = place->second;
-    bytes_ -= BytesOf(SizeOf(place->first) + SizeOf(place->second));
-    place = stretches_.erase(place);
+  // The ranges [begin, end) overlap the new one, and become one with it.
+  auto begin = stretches_.upper_bound(first);
+  if (begin != stretches_.begin() && !EndsBefore(std::prev(begin)->second, first)) --begin;
+  size_t bytes_replaced = 0;
+  auto end = begin;
+  for (; end != stretches_.end() && (!last || !EndsBefore(last, end->first)); ++end) {
+    if (LowerLess{order_}(end->first, first)) first = end->first;
+    if (!end->second || EndsBefore(last, end->second)) last = end->second;
+    bytes_replaced += BytesOf(SizeOf(end->first) + SizeOf(end->second));
   }
-  bytes_ += BytesOf(SizeOf(first) + SizeOf(last));
-  last_ = stretches_.emplace_hint(place, std::move(first), std::move(last));
+  const size_t bytes_added = BytesOf(SizeOf(first) + SizeOf(last));
+  Stretches fresh(LowerLess{order_});  // WHY: if memory runs out, no range is lost
+  fresh.emplace(std::move(first), std::move(last));
+  const auto behind = stretches_.erase(begin, end);
+  last_ = stretches_.insert(behind, fresh.extract(fresh.begin()));
+  bytes_ += bytes_added - bytes_replaced;
 }
 
 std::optional<std::string> ReadSet::Touched(std::string_view key) const {

@@ -54,7 +54,12 @@ Status TransactionImpl::BeginAgain() {
   ASSERT(!is_open_ && options_.kind == TransactionKind::kReadOnly && options_.snapshot == nullptr,
          "only a read-only transaction without a snapshot that has ended begins again");
   RETURN_IF_ERROR(host_.CheckUsable(false));
-  return Start();
+  try {
+    return Start();
+  } catch (...) {  // out of memory
+    Rollback();
+    throw;
+  }
 }
 
 // WHY the snapshot last: a commit after the snapshot must already wait for this transaction, or be recorded for it.

@@ -316,10 +316,11 @@ void Segments::Release(uint64_t position) {
     listed_ = {listing_.begin(), listing_.end()};
     size_t released = 0;
     while (released + 1 < live_.size() && live_[released + 1]->start <= position) {
-      SegmentPtr segment = std::move(live_[released++]);
+      const SegmentPtr& segment = live_[released];
       const bool keep =
           !segment->is_abandoned && !is_appended_ && FreeBytesLocked() + segment->capacity <= free_bytes_max_;
-      (keep ? free_ : retired_).push_back(std::move(segment));
+      (keep ? free_ : retired_).push_back(segment);  // WHY a copy: if memory runs out, no list has a null pointer
+      ++released;
     }
     live_.erase(live_.begin(), live_.begin() + static_cast<std::ptrdiff_t>(released));
   }
@@ -345,6 +346,7 @@ void Segments::RemoveUnneeded() {
     base::Lock lock(mutex_);
     listed_ = {listing_.begin(), listing_.end()};
     for (auto* segments : {&live_, &free_}) {
+      retired_.reserve(retired_.size() + segments->size());  // WHY: an erase_if that throws leaves null pointers
       std::erase_if(*segments, [&](const SegmentPtr& segment) {
         if (IsListedLocked(segment->number)) return false;
         retired_.push_back(segment);
@@ -363,6 +365,7 @@ void Segments::RemoveUnlisted() {
   std::vector<SegmentPtr> removed;
   {
     base::Lock lock(mutex_);
+    removed.reserve(retired_.size());  // WHY: as in RemoveUnneeded
     std::erase_if(retired_, [&](const SegmentPtr& segment) {
       if (IsListedLocked(segment->number)) return false;
       removed.push_back(segment);

@@ -14,7 +14,9 @@ namespace mergedb::write {
 // THREADS: any. OWNERSHIP: shared, because iterators may keep memtables longer than the database lives.
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
-  MemoryPool(size_t memory_bytes, size_t kept_max) : memory_bytes_(memory_bytes), kept_max_(kept_max) {}
+  MemoryPool(size_t memory_bytes, size_t kept_max) : memory_bytes_(memory_bytes), kept_max_(kept_max) {
+    free_.reserve(kept_max);  // WHY: a memory also returns when a reader ends, which must not run out of memory
+  }
 
   size_t memory_bytes() const { return memory_bytes_; }
 

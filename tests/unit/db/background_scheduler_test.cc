@@ -7,6 +7,7 @@
 
 #include <deque>
 
+#include "testing/failing_allocation.h"
 #include "testing/manual_clock.h"
 #include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
@@ -196,6 +197,39 @@ TEST_F(BackgroundSchedulerTest, StopFinishesJobsIfAskedAndThenDropsAllWork) {
   EXPECT_EQ(ran_, "a");
   EXPECT_EQ(ticks_, 0);
   EXPECT_THAT(scheduler_->WaitUntil(Work::kFlushes, [] { return false; }), StatusIs(Code::kShuttingDown));
+}
+
+// An iterator that asks for a compaction goes on after std::bad_alloc.
+TEST_F(BackgroundSchedulerTest, AfterALackOfMemoryWorkCanBeScheduledAgain) {
+  for (int64_t n = 1;; ++n) {
+    flushes_wanted_ = 1;
+    ran_.clear();
+    AddTask("a");
+    try {
+      testing::FailAllocation(n);
+      scheduler_->Nudge();
+    } catch (const std::bad_alloc&) {}
+    const bool has_failed = testing::StopFailing();
+    scheduler_->Nudge();
+    executor_.RunAll();
+    ASSERT_EQ(ran_.size(), 2u) << "a flush and a task, not only " << ran_ << ", after failed allocation " << n;
+    ticks_ = 0;
+    ticks_wanted_ = 1;
+    try {
+      base::Lock lock(scheduler_->mutex());
+      testing::FailAllocation(n);
+      scheduler_->ArmTimerLocked();
+    } catch (const std::bad_alloc&) {}
+    const bool timer_has_failed = testing::StopFailing();
+    {
+      base::Lock lock(scheduler_->mutex());
+      scheduler_->ArmTimerLocked();
+    }
+    executor_.RunTimers();
+    executor_.RunAll();
+    ASSERT_EQ(ticks_, 1) << "after failed allocation " << n;
+    if (!has_failed && !timer_has_failed) return;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/failing_allocation.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::db {
@@ -119,6 +120,29 @@ TEST_F(VersionSetTest, ASuperVersionFromBeforeALargeBatchIsTooOld) {
   EXPECT_FALSE(version_set_.IsTooOld(*version_set_.Current()));
   Flush(200);
   EXPECT_FALSE(version_set_.IsTooOld(*version_set_.Current()));
+}
+
+// If the memory runs out in the writer that switches, background work makes SuperVersions until the process has ended.
+TEST_F(VersionSetTest, ALackOfMemoryLosesNoMemtable) {
+  Flush(100);
+  uint64_t end = 100;
+  for (int64_t n = 1; n <= 4; ++n) {
+    // WHY 32 times: the queue of immutable memtables allocates now and then.
+    for (int i = 0; i < 32; ++i) {
+      const auto active = version_set_.Current()->active;
+      auto next = NewMemtable();
+      ++end;
+      try {
+        testing::FailAllocation(n);
+        version_set_.SwitchMemtable(std::move(next), {.epoch = 1, .position = end, .sequence = end});
+      } catch (const std::bad_alloc&) {}
+      (void)testing::StopFailing();
+      ASSERT_OK(version_set_.Install({}));
+      const read::SuperVersionPtr after = version_set_.Current();
+      ASSERT_NE(after->active, nullptr) << "allocation " << n;
+      EXPECT_TRUE(after->active == active || after->immutable.front() == active) << "allocation " << n;
+    }
+  }
 }
 
 }  // namespace

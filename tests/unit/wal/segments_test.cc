@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/failing_allocation.h"
 #include "tests/unit/wal/wal_fixture.h"
 
 namespace mergedb::wal {
@@ -218,6 +219,32 @@ TEST_F(SegmentsTest, AdoptsUsedFilesUpToItsSize) {
   EXPECT_EQ(adopts(kCapacity / 2, {kv::FileNumber{1}}), 0u);
   EXPECT_EQ(files_.Files(), (std::vector<std::string>{"/db/000002.seg"}));
   EXPECT_EQ(adopts(kCapacity, {kv::FileNumber{9}}), 0u) << "there is no such file";
+}
+
+// If the memory runs out in the thread that releases, other threads look at the lists until the process has ended.
+TEST_F(SegmentsTest, ListsHaveNoNullPointerAfterALackOfMemory) {
+  const auto fail_each = [&](auto act) {
+    for (int64_t n = 1;; ++n) {
+      auto segments = MakeFull(6, 3 * kCapacity);
+      (void)segments->ListFrom(4 * kCapacity);
+      (void)segments->ListFrom(2 * kCapacity);
+      try {
+        testing::FailAllocation(n);
+        act(*segments);
+      } catch (const std::bad_alloc&) {}
+      const bool has_failed = testing::StopFailing();
+      EXPECT_GE(segments->numbers().size(), 1u);
+      EXPECT_GT(segments->bytes_on_disk(), 0u);
+      EXPECT_OK(segments->Sync());
+      if (!has_failed) return;
+    }
+  };
+  fail_each([](Segments& segments) {
+    segments.Release(4 * kCapacity);
+    (void)segments.ListFrom(5 * kCapacity);
+    segments.Release(5 * kCapacity);
+  });
+  fail_each([](Segments& segments) { segments.RemoveUnneeded(); });
 }
 
 }  // namespace
