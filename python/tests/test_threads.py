@@ -158,7 +158,8 @@ class ThreadTest(DatabaseCase):
                 time.sleep(0.02)
                 db.close()
 
-            steps = [lambda: db.put(os.urandom(2), b"1"), lambda: list(prefixed), write_batch, use_snapshot, use_raw_iterator]
+            put, scan = lambda: db.put(os.urandom(2), b"1"), lambda: list(prefixed)
+            steps = [put, scan, write_batch, use_snapshot, use_raw_iterator]
             self.run_threads([lambda step=step: forever(step) for step in steps] + [close])
             self.assertTrue(db.closed)
 
