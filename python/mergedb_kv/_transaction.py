@@ -107,6 +107,8 @@ class Transaction:
         self._native.merge(key, operand, _id(keyspace))
 
     def cursor(self, *, keyspace: Optional["Keyspace"] = None) -> Cursor:
+        if not self._is_open:
+            raise AbortedError("the transaction has ended")
         return Cursor(self._native, _id(keyspace))
 
     def set_savepoint(self) -> None:

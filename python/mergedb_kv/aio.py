@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import asyncio
 import types
-from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Generic, Optional, TypeVar, Union, cast, overload
+from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, TypeVar, Union, cast, overload
 
 import mergedb_kv as _blocking
 
@@ -30,11 +30,19 @@ from ._options import Durability
 from ._transaction import TransactionKind
 from ._types import Bytes, PathLike
 
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
+    P = ParamSpec("P")
+
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 #: The threads for reads, and as many for writes.
 THREADS = 4
+
+#: Where a call runs. One that runs alone has a thread of its own.
+_Pool = Literal["reads", "writes", "alone"]
 
 
 def _alone() -> ThreadPoolExecutor:
@@ -81,12 +89,11 @@ class _Threads:
         self.writes = ThreadPoolExecutor(count, "mergedb-aio-write")
         self.is_closed = False
 
-    async def run(self, pool: Optional[ThreadPoolExecutor], function: Callable[..., T], *arguments: Any) -> T:
-        """Without a pool, the call gets a thread of its own."""
+    async def run(self, pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         self.check_open()
-        used = _alone() if pool is None else pool
-        future = used.submit(function, *arguments)
-        if pool is None:
+        used = self.reads if pool == "reads" else self.writes if pool == "writes" else _alone()
+        future = used.submit(function, *arguments, **options)
+        if pool == "alone":
             used.shutdown(wait=False)
         return await asyncio.wrap_future(future)
 
@@ -101,6 +108,33 @@ class _Threads:
         self.writes.shutdown(wait=False)
 
 
+def _call(
+    pool: _Pool, method: Callable[Concatenate[Any, P], T]
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """A method with the name, the arguments and the result of a method of `blocking`, which it calls in a thread."""
+    name = method.__name__
+
+    async def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        function: Callable[P, T] = getattr(self.blocking, name)
+        return await cast(_Threads, self._threads).run(pool, function, *arguments, **options)
+
+    call.__name__, call.__doc__ = name, method.__doc__
+    return call
+
+
+def _scan(
+    method: Callable[Concatenate[Any, P], _blocking.Entries[T]],
+) -> Callable[Concatenate[Any, P], Entries[T]]:
+    """As _call, for a method that returns entries and reads none."""
+    name = method.__name__
+
+    def scan(self: Any, /, *arguments: P.args, **options: P.kwargs) -> Entries[T]:
+        return Entries(self._threads, getattr(self.blocking, name)(*arguments, **options))
+
+    scan.__name__, scan.__doc__ = name, method.__doc__
+    return scan
+
+
 class Entries(Generic[T_co]):
     """The entries of a range, in key order, for `async for`. Each iteration shows the state at its own start."""
 
@@ -110,9 +144,9 @@ class Entries(Generic[T_co]):
 
     async def __aiter__(self) -> AsyncIterator[T_co]:
         threads, entries = self._threads, self.blocking
-        scan = cast(_native.Scan, await threads.run(threads.reads, iter, entries))
+        scan = cast(_native.Scan, await threads.run("reads", iter, entries))
         try:
-            while block := await threads.run(threads.reads, scan.next_block):
+            while block := await threads.run("reads", scan.next_block):
                 for entry in block:
                     yield entry
         finally:
@@ -129,26 +163,12 @@ class Iterator:
         self._threads = threads
         self.blocking = iterator
 
-    async def _move(self, move: Callable[..., bool], *arguments: Any) -> bool:
-        return await self._threads.run(self._threads.reads, move, *arguments)
-
-    async def seek_to_first(self) -> bool:
-        return await self._move(self.blocking.seek_to_first)
-
-    async def seek_to_last(self) -> bool:
-        return await self._move(self.blocking.seek_to_last)
-
-    async def seek(self, key: Bytes) -> bool:
-        return await self._move(self.blocking.seek, key)
-
-    async def seek_for_prev(self, key: Bytes) -> bool:
-        return await self._move(self.blocking.seek_for_prev, key)
-
-    async def next(self) -> bool:
-        return await self._move(self.blocking.next)
-
-    async def prev(self) -> bool:
-        return await self._move(self.blocking.prev)
+    seek_to_first = _call("reads", _blocking.Iterator.seek_to_first)
+    seek_to_last = _call("reads", _blocking.Iterator.seek_to_last)
+    seek = _call("reads", _blocking.Iterator.seek)
+    seek_for_prev = _call("reads", _blocking.Iterator.seek_for_prev)
+    next = _call("reads", _blocking.Iterator.next)
+    prev = _call("reads", _blocking.Iterator.prev)
 
     @property
     def valid(self) -> bool:
@@ -183,56 +203,27 @@ class _Readable:
         self._threads = threads
         self.blocking = reader
 
-    async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await self._threads.run(self._threads.reads, function, *arguments)
-
     @overload
     async def get(self, key: Bytes, default: None = None) -> Optional[bytes]: ...
     @overload
     async def get(self, key: Bytes, default: T) -> Union[bytes, T]: ...
     async def get(self, key: Bytes, default: Optional[T] = None) -> Union[bytes, T, None]:
-        return cast("Union[bytes, T, None]", await self._read(self.blocking.get, key, default))
+        return cast("Union[bytes, T, None]", await self._threads.run("reads", self.blocking.get, key, default))
 
     async def get_many(self, keys: Iterable[Bytes]) -> list[Optional[bytes]]:
         """The values of one state; None for an absent key."""
-        return cast("list[Optional[bytes]]", await self._read(self.blocking.get_many, list(keys)))
+        return cast("list[Optional[bytes]]", await self._threads.run("reads", self.blocking.get_many, list(keys)))
 
     async def contains(self, key: Bytes) -> bool:
-        return cast(bool, await self._read(self.blocking.__contains__, key))
+        return cast(bool, await self._threads.run("reads", self.blocking.__contains__, key))
 
     async def count(self) -> int:
         """The number of keys. The call reads all of them."""
-        return await self._threads.run(None, len, self.blocking)
+        return await self._threads.run("alone", len, self.blocking)
 
-    def keys(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
-    ) -> Entries[bytes]:
-        return Entries(self._threads, self.blocking.keys(start, stop, prefix=prefix, reverse=reverse))
-
-    def items(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
-    ) -> Entries[tuple[bytes, bytes]]:
-        return Entries(self._threads, self.blocking.items(start, stop, prefix=prefix, reverse=reverse))
-
-    def values(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
-    ) -> Entries[bytes]:
-        return Entries(self._threads, self.blocking.values(start, stop, prefix=prefix, reverse=reverse))
+    keys = _scan(_blocking.Database.keys)
+    items = _scan(_blocking.Database.items)
+    values = _scan(_blocking.Database.values)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self.keys().__aiter__()
@@ -248,9 +239,8 @@ class _Readable:
         """An iterator that seeks and moves in both directions."""
 
         async def make() -> Iterator:
-            made = await self._read(
-                lambda: self.blocking.iterator(start, stop, prefix=prefix, keys_only=keys_only)
-            )
+            options = dict(prefix=prefix, keys_only=keys_only)
+            made = await self._threads.run("reads", self.blocking.iterator, start, stop, **options)
             return Iterator(self._threads, made)
 
         return _Opening(make)
@@ -291,7 +281,7 @@ class WriteBatch:
 
     async def write(self, durability: Optional[Durability] = None) -> None:
         """Writes the changes. The batch keeps them."""
-        await self._threads.run(self._threads.writes, self.blocking.write, durability)
+        await self._threads.run("writes", self.blocking.write, durability)
 
     async def __aenter__(self) -> "WriteBatch":
         return self
@@ -309,43 +299,22 @@ class WriteBatch:
 class _Writable(_Readable):
     """The writes that Database and Keyspace share."""
 
-    async def _write(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        return await self._threads.run(self._threads.writes, lambda: function(*arguments, **options))
-
-    async def put(self, key: Bytes, value: Bytes, *, durability: Optional[Durability] = None) -> None:
-        await self._write(self.blocking.put, key, value, durability=durability)
-
-    async def delete(self, key: Bytes, *, durability: Optional[Durability] = None) -> None:
-        """Deletes the key. It may be absent."""
-        await self._write(self.blocking.delete, key, durability=durability)
-
-    async def delete_range(self, start: Bytes, stop: Bytes, *, durability: Optional[Durability] = None) -> None:
-        await self._write(self.blocking.delete_range, start, stop, durability=durability)
-
-    async def delete_prefix(self, prefix: Bytes, *, durability: Optional[Durability] = None) -> None:
-        await self._write(self.blocking.delete_prefix, prefix, durability=durability)
-
-    async def merge(self, key: Bytes, operand: Bytes, *, durability: Optional[Durability] = None) -> None:
-        await self._write(self.blocking.merge, key, operand, durability=durability)
-
-    async def update(self, other: Union[Mapping[bytes, Bytes], Iterable[tuple[Bytes, Bytes]]]) -> None:
-        """Writes all entries atomically, by one batch."""
-        await self._write(self.blocking.update, other)
-
-    async def clear(self) -> None:
-        """Deletes all keys, by one write."""
-        await self._write(self.blocking.clear)
+    put = _call("writes", _blocking.Database.put)
+    delete = _call("writes", _blocking.Database.delete)
+    delete_range = _call("writes", _blocking.Database.delete_range)
+    delete_prefix = _call("writes", _blocking.Database.delete_prefix)
+    merge = _call("writes", _blocking.Database.merge)
+    update = _call("writes", _blocking.Database.update)
+    clear = _call("writes", _blocking.Database.clear)
+    compact = _call("alone", _blocking.Database.compact)
 
     def batch(self, *, durability: Optional[Durability] = None) -> WriteBatch:
         """A batch whose changes are for this keyspace, unless they name another one."""
         return WriteBatch(self._threads, self.blocking.batch(durability=durability))
 
-    async def compact(self, start: Optional[Bytes] = None, stop: Optional[Bytes] = None) -> None:
-        await self._threads.run(None, self.blocking.compact, start, stop)
-
     async def run(self, function: Callable[[Any], T]) -> T:
         """Returns function(self.blocking), called in a thread: many calls for the cost of one change of threads."""
-        return await self._threads.run(None, function, self.blocking)
+        return await self._threads.run("alone", function, self.blocking)
 
 
 class Keyspace(_Writable):
@@ -468,28 +437,26 @@ class Database(_Writable):
         if self._threads.is_closed:
             return
         try:
-            await self._threads.run(None, self.blocking.close)
+            await self._threads.run("alone", self.blocking.close)
         finally:
             self._threads.close()
 
     def snapshot(self) -> _Opening[Snapshot]:
         async def make() -> Snapshot:
-            return Snapshot(self._threads, await self._read(self.blocking.snapshot))
+            return Snapshot(self._threads, await self._threads.run("reads", self.blocking.snapshot))
 
         return _Opening(make)
 
     async def create_keyspace(self, name: Bytes, *, exist_ok: bool = False) -> Keyspace:
-        return Keyspace(self._threads, await self._write(self.blocking.create_keyspace, name, exist_ok=exist_ok))
+        create = self.blocking.create_keyspace
+        return Keyspace(self._threads, await self._threads.run("writes", create, name, exist_ok=exist_ok))
 
     async def open_keyspace(self, name: Bytes) -> Keyspace:
-        return Keyspace(self._threads, await self._read(self.blocking.open_keyspace, name))
-
-    async def keyspaces(self) -> list[bytes]:
-        return await self._read(self.blocking.keyspaces)
+        return Keyspace(self._threads, await self._threads.run("reads", self.blocking.open_keyspace, name))
 
     async def drop_keyspace(self, keyspace: Union[Keyspace, Bytes]) -> None:
         given = keyspace.blocking if isinstance(keyspace, Keyspace) else keyspace
-        await self._write(self.blocking.drop_keyspace, given)
+        await self._threads.run("writes", self.blocking.drop_keyspace, given)
 
     def transaction(
         self,
@@ -510,17 +477,11 @@ class Database(_Writable):
 
         return _Opening(make)
 
-    async def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
-        await self._threads.run(None, lambda: self.blocking.checkpoint(target, may_link=may_link))
-
-    async def flush(self) -> None:
-        await self._threads.run(None, self.blocking.flush)
-
-    async def sync(self) -> None:
-        await self._write(self.blocking.sync)
-
-    async def wait_for_compaction(self) -> None:
-        await self._threads.run(None, self.blocking.wait_for_compaction)
+    keyspaces = _call("reads", _blocking.Database.keyspaces)
+    sync = _call("writes", _blocking.Database.sync)
+    checkpoint = _call("alone", _blocking.Database.checkpoint)
+    flush = _call("alone", _blocking.Database.flush)
+    wait_for_compaction = _call("alone", _blocking.Database.wait_for_compaction)
 
     async def __aenter__(self) -> "Database":
         return self

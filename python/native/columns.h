@@ -29,11 +29,17 @@ class Bytes {
   size_t size() const { return size_; }
 
   void Append(const void* bytes, size_t size) {
-    if (capacity_ - size_ < size) Reserve(size_ + size > 2 * capacity_ ? size_ + size : 2 * capacity_);
-    std::memcpy(data_ + size_, bytes, size);
+    std::memcpy(Room(size), bytes, size);
     size_ += size;
   }
   void Append(std::string_view bytes) { Append(bytes.data(), bytes.size()); }
+
+  // The end of the bytes, with room for `size` more. Extend adds the bytes that the caller has written there.
+  char* Room(size_t size) {
+    if (capacity_ - size_ < size) Reserve(size_ + size > 2 * capacity_ ? size_ + size : 2 * capacity_);
+    return data_ + size_;
+  }
+  void Extend(size_t size) { size_ += size; }
 
   // The memory is never absent after this call. Throws std::bad_alloc.
   // REQUIRES: capacity is at least size().

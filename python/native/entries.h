@@ -1,16 +1,30 @@
 // EntryReader reads the entries of an iterator by blocks: a call of the C interface returns many entries.
 //
 // It uses nothing of Python, so its methods need no GIL. The constructor and the destructor require the GIL.
-// python/tests/test_numpy.py and test_arrow.py cover it.
+// python/tests/test_columns.py covers it.
 #pragma once
 
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "database.h"
 
 namespace mergedb::python {
+
+// An entry as mergedb_iterator_read writes it.
+struct Entry {
+  std::string_view key, value;
+
+  explicit Entry(const char* begin) {
+    uint32_t sizes[2];
+    std::memcpy(sizes, begin, sizeof sizes);
+    key = {begin + sizeof sizes, sizes[0]};
+    value = {key.data() + sizes[0], sizes[1]};
+  }
+  const char* end() const { return value.data() + value.size(); }
+};
 
 class EntryReader {
  public:
@@ -30,13 +44,26 @@ class EntryReader {
       const mergedb_code code = Fill(error);
       if (code != MERGEDB_OK) return code;
     }
-    uint32_t sizes[2];
-    std::memcpy(sizes, block_.data() + offset_, sizeof sizes);
-    const char* bytes = block_.data() + offset_ + sizeof sizes;
-    *key = {bytes, sizes[0]};
-    *value = {bytes + sizes[0], sizes[1]};
-    offset_ += sizeof sizes + sizes[0] + sizes[1];
+    const Entry entry(block_.data() + offset_);
+    *key = entry.key;
+    *value = entry.value;
+    offset_ += static_cast<size_t>(entry.end() - (block_.data() + offset_));
     --count_;
+    return MERGEDB_OK;
+  }
+
+  // The entries of a block that lie one after another, at least one. They are valid until the next call.
+  struct Block {
+    const char* begin = nullptr;
+    size_t count = 0;
+  };
+  // The entries that are already read, or else those of the next block. MERGEDB_NOT_FOUND at the end.
+  mergedb_code NextBlock(Block* block, mergedb_error* error) {
+    if (count_ == 0) {
+      const mergedb_code code = Fill(error);
+      if (code != MERGEDB_OK) return code;
+    }
+    *block = {block_.data() + offset_, std::exchange(count_, 0)};
     return MERGEDB_OK;
   }
 

@@ -64,6 +64,30 @@ class NumpyTest(DatabaseCase):
             with self.assertRaisesRegex(ValueError, "elements of the values have the shape"):
                 self.db.put_numpy(keys, vectors, value_dtype=("<f4", shape))
 
+    def test_every_width(self):
+        for width in (*range(1, 36), 100, 300_000):
+            count = 50 if width < 1000 else 3
+            keys = [b"%0*d" % (max(width, 2), i) for i in range(count)]
+            values = [bytes((i + j) % 251 for j in range(width)) for i in range(count)]
+            self.db.clear()
+            self.db.update(zip(keys, values))
+            found = self.db.to_numpy(key_dtype=f"V{len(keys[0])}", value_dtype=f"V{width}")
+            self.assertEqual(found[0].tobytes(), b"".join(keys), width)
+            self.assertEqual(found[1].tobytes(), b"".join(values), width)
+
+    def test_a_limit_and_another_width_after_many_blocks(self):
+        count = 40_000
+        self.db.put_numpy(numpy.arange(count, dtype=">u4"), numpy.arange(count))
+        self.db[(30_000).to_bytes(4, "big")] = b"short"
+        for limit in 29_999, 30_000:  # the entry after them is not looked at
+            for dtypes in dict(value_dtype="i8"), dict(key_dtype=">u4"), dict(key_dtype=">u4", value_dtype="i8"):
+                for column in self.db.to_numpy(limit=limit, **dtypes):
+                    if column is not None:
+                        numpy.testing.assert_array_equal(column, numpy.arange(limit))
+        with self.assertRaisesRegex(mergedb_kv.InvalidArgumentError, "u0.*has 5 bytes, not 8"):
+            self.db.to_numpy(limit=30_001, value_dtype="i8")
+        self.assertEqual(len(self.db.to_numpy(key_dtype=">u4")[0]), count)
+
     def test_keyspaces_and_snapshots(self):
         keyspace = self.db.create_keyspace(b"k")
         keyspace.put_numpy(numpy.array([b"a", b"b"]), numpy.array([1, 2], dtype="u1"))

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import mergedb_kv
+from mergedb_kv import plyvel
 from support import DatabaseCase
 
 
@@ -92,6 +93,75 @@ class ThreadTest(DatabaseCase):
                     pass
 
         self.run_threads([step] * 4)
+
+    def test_threads_that_share_a_batch_a_transaction_and_a_cursor(self):
+        self.fill(200)
+        batch, transaction = self.db.batch(), self.db.transaction(mergedb_kv.TransactionKind.OPTIMISTIC)
+        cursor = transaction.cursor()
+
+        def use_batch():
+            batch.put(b"shared", os.urandom(50))
+            batch.write()
+            batch.clear()
+
+        def use_transaction():
+            transaction.put(os.urandom(1), b"1")
+            transaction.get(b"key000001")
+
+        def use_cursor():
+            moved = cursor.first()
+            while moved and os.urandom(1) != b"\0":
+                cursor.entry()
+                moved = cursor.next()
+
+        def step():
+            for _ in range(300):
+                for use in (use_batch, use_transaction, use_cursor):
+                    try:
+                        use()
+                    except (mergedb_kv.BusyError, mergedb_kv.NotFoundError):
+                        pass
+
+        self.run_threads([step] * 4)
+        transaction.rollback()
+        use_batch()
+        self.assertEqual(len(self.db), 201)
+
+    def test_a_close_while_threads_use_plyvel(self):
+        for _ in range(5):
+            db = plyvel.DB(self.path + "2", create_if_missing=True)
+            prefixed = db.prefixed_db(b"p")
+            running = threading.Barrier(6)
+
+            def forever(step):
+                running.wait()
+                while True:
+                    step()
+
+            def write_batch():
+                with prefixed.write_batch() as batch:
+                    batch.put(os.urandom(1), b"1")
+
+            def use_snapshot():
+                with db.snapshot() as snapshot:
+                    list(snapshot)
+
+            def use_raw_iterator():
+                with db.raw_iterator() as it:
+                    it.seek_to_last()
+                    while it.valid():
+                        it.item()
+                        it.prev()
+
+            def close():
+                running.wait()
+                time.sleep(0.02)
+                db.close()
+
+            put, scan = lambda: db.put(os.urandom(2), b"1"), lambda: list(prefixed)
+            steps = [put, scan, write_batch, use_snapshot, use_raw_iterator]
+            self.run_threads([lambda step=step: forever(step) for step in steps] + [close])
+            self.assertTrue(db.closed)
 
     def test_threads_that_share_a_scan(self):
         self.fill(20_000)
