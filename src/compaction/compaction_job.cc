@@ -108,9 +108,9 @@ class BaseValues final : public kv::ValueSource {
 version::RunPtr PartOf(const kv::Order& order, const version::Run& run, const format::Bounds& bounds) {
   const auto [first, last] = run.Overlap(order, bounds);
   const auto begin = run.virtual_tables().begin();
-  return std::make_shared<version::Run>(run.position(), run.level(),
-                                        std::vector(begin + static_cast<ptrdiff_t>(first),
-                                                    begin + static_cast<ptrdiff_t>(last)));
+  return std::make_shared<version::Run>(
+      run.position(), run.level(),
+      std::vector(begin + static_cast<ptrdiff_t>(first), begin + static_cast<ptrdiff_t>(last)));
 }
 
 }  // namespace
