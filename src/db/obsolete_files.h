@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -38,7 +39,9 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   };
   std::vector<ObsoleteFile> Take() {
     base::Lock lock(mutex_);
-    return std::exchange(files_, {});
+    std::vector<ObsoleteFile> files(files_.begin(), files_.end());
+    files_.clear();
+    return files;
   }
   // For a file that could not be removed: the next Take returns it again.
   void PutBack(ObsoleteFile file) {
@@ -69,22 +72,24 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
                                       std::atomic<uint64_t>* bytes) {
     bytes->fetch_add(meta->bytes, std::memory_order_relaxed);
-    return {new Meta(*meta), [home = shared_from_this(), kind](const Meta* last) {
-              home->Add({kind, last->number, last->bytes});
+    // WHY the element exists from the start: the last holder may be a reader that ends, which must not run out of memory.
+    std::list<ObsoleteFile> element = {{kind, meta->number, meta->bytes}};
+    return {new Meta(*meta), [home = shared_from_this(), element = std::move(element)](const Meta* last) mutable {
+              home->Add(&element);
               delete last;
             }};
   }
-  void Add(const ObsoleteFile& file) {
-    unpurged_bytes_.fetch_add(file.bytes, std::memory_order_relaxed);
+  void Add(std::list<ObsoleteFile>* element) {
+    unpurged_bytes_.fetch_add(element->front().bytes, std::memory_order_relaxed);
     base::Lock lock(mutex_);
-    files_.push_back(file);
+    files_.splice(files_.end(), *element);
   }
 
   std::atomic<uint64_t> table_bytes_{0};
   std::atomic<uint64_t> blob_file_bytes_{0};
   std::atomic<uint64_t> unpurged_bytes_{0};
   mutable base::Mutex mutex_;
-  std::vector<ObsoleteFile> files_ GUARDED_BY(mutex_);
+  std::list<ObsoleteFile> files_ GUARDED_BY(mutex_);
 };
 
 }  // namespace mergedb::db

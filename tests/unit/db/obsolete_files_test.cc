@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/failing_allocation.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -48,6 +50,15 @@ TEST(ObsoleteFiles, OutlivesTheDatabase) {
   auto held = obsolete->Track(Meta(1, 100));
   obsolete = nullptr;
   held = nullptr;
+}
+
+TEST(ObsoleteFiles, TheLastReleaseNeedsNoMemory) {
+  auto obsolete = std::make_shared<ObsoleteFiles>();
+  auto held = obsolete->Track(Meta(1, 100));
+  testing::FailAllocation(1);
+  held = nullptr;
+  EXPECT_FALSE(testing::StopFailing());
+  EXPECT_EQ(obsolete->Take().at(0).bytes, 100u);
 }
 
 }  // namespace
