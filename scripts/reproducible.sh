@@ -10,6 +10,10 @@ for name in first second-with-a-longer-name; do
   mkdir -p "$folder/$name"
   scripts/packages.sh "$folder/$name" >"$folder/$name.log" 2>&1 || { tail -n 30 "$folder/$name.log" >&2; exit 1; }
 done
+if ! diff -rq --exclude=build --exclude=debian "$folder/first/source" "$folder/second-with-a-longer-name/source" >&2; then
+  echo "FAILED: the sources changed between the two builds, so the packages tell nothing; run it again" >&2
+  exit 1
+fi
 differing=0
 for package in "$folder"/first/*.deb; do
   if cmp "$package" "$folder/second-with-a-longer-name/${package##*/}"; then
