@@ -25,6 +25,7 @@ class ObsoleteFilePurger {
                      BackgroundCounters& counters);
 
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
+  // Recycles or removes files now.
   bool IsPurgingLocked() const REQUIRES_LOCK(mutex_) { return is_running_; }
   // No obsolete file is left, and recycled files are within the bound of this urgency.
   bool IsDoneLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);

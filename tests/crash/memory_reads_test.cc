@@ -196,6 +196,14 @@ Act OneIterator(DB& db, Use use) {
   std::shared_ptr<Iterator> it = db.NewIterator();
   return [it, use] { return use(*it); };
 }
+// The same transaction goes on from call to call.
+Act OneTransaction(DB& db, TransactionKind kind) {
+  std::shared_ptr<Transaction> transaction = Begin(db, kind);
+  return [transaction] {
+    RollBackAll(*transaction);
+    return WriteAndRead(*transaction);
+  };
+}
 // The same iterator goes on after the failure.
 template <typename Use>
 Act FreshIterator(DB& db, Use use, const IteratorOptions& options = {}) {
@@ -297,22 +305,8 @@ std::vector<Case> Cases() {
        [](DB& db) -> Act { return [&db] { return WriteAndReadAgain(*Begin(db, TransactionKind::kSingleWriter)); }; }},
       {"OptimisticTransaction",
        [](DB& db) -> Act { return [&db] { return WriteAndReadAgain(*Begin(db, TransactionKind::kOptimistic)); }; }},
-      {"OneWriteTransaction",
-       [](DB& db) -> Act {
-         std::shared_ptr<Transaction> transaction = Begin(db, TransactionKind::kSingleWriter);
-         return [transaction] {
-           RollBackAll(*transaction);
-           return WriteAndRead(*transaction);
-         };
-       }},
-      {"OneOptimisticTransaction",
-       [](DB& db) -> Act {
-         std::shared_ptr<Transaction> transaction = Begin(db, TransactionKind::kOptimistic);
-         return [transaction] {
-           RollBackAll(*transaction);
-           return WriteAndRead(*transaction);
-         };
-       }},
+      {"OneWriteTransaction", [](DB& db) { return OneTransaction(db, TransactionKind::kSingleWriter); }},
+      {"OneOptimisticTransaction", [](DB& db) { return OneTransaction(db, TransactionKind::kOptimistic); }},
   };
 }
 

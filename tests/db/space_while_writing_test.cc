@@ -2,8 +2,8 @@
 // syncs, renames and removes slowly: files that no version shows stay until a commit of the MANIFEST and then until they
 // are recycled or removed, beside outputs of compactions and recycled files. Method: real threads on a file system in
 // memory whose syncs, renames and removals take long; before each of its operations the test compares the bytes of all
-// files with the bound. With a mapped WAL buffer, which the file system in memory does
-// not allow beside threads: real files, and their allocated blocks before each sync.
+// files with the bound. With a mapped WAL buffer, which the file system in memory does not allow beside threads: real
+// files, and their allocated blocks before each sync, which alone takes long.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
