@@ -63,14 +63,9 @@ void OwnWrites::Append(kv::Kind kind, std::string_view key, std::string_view val
 
 char* OwnWrites::AddReserved(std::string_view given_key, size_t value_bytes) {
   const std::string key(given_key);  // WHY a copy: as in Add
-  const size_t bytes = batch_.size();
-  try {
-    format::AppendRecordHeader(&batch_, kv::Kind::kPut, key.size(), value_bytes);
-    batch_.append(key).append(value_bytes, '\0');
-  } catch (...) {  // out of memory
-    batch_.resize(bytes);
-    throw;
-  }
+  batch_.reserve(batch_.size() + format::RecordBytes(kv::Kind::kPut, key.size(), value_bytes));  // WHY: as AppendRecord
+  format::AppendRecordHeader(&batch_, kv::Kind::kPut, key.size(), value_bytes);
+  batch_.append(key).append(value_bytes, '\0');
   ++count_;
   return batch_.data() + batch_.size() - value_bytes;
 }
