@@ -58,6 +58,7 @@ constexpr Named kFlags[] = {
     {"mapped_staging", &Flags::mapped_staging, "", "mergedb's use_mapped_wal_buffer."},
     {"mmap_read", &Flags::mmap_read, "", "mergedb maps all tables and blob files for reading."},
     {"keep_space_at_rest", &Flags::keep_space_at_rest, "", "mergedb's keep_space_at_rest."},
+    {"touch_values", &Flags::touch_values, "", "Scans read each byte of each value, not only its size."},
     {"min_blob_size", &Flags::min_blob_size, "bytes",
      "Minimum size of a value in a blob file; -1: the default, 0: no blob files."},
     {"distribution", &Flags::distribution, "",

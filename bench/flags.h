@@ -55,6 +55,7 @@ struct Flags {
   bool mapped_staging = true;
   bool mmap_read = false;           // Options::mapped_read_bytes_max without a bound, under RocksDB's name
   bool keep_space_at_rest = false;  // Options::keep_space_at_rest
+  bool touch_values = false;        // scans read the bytes of values
   // Options::blob_value_bytes_min, under RocksDB's name; -1: the default; 0: all values stay in the tables.
   int64_t min_blob_size = -1;
   std::string distribution;  // "uniform", "zipfian", "latest"; empty: the benchmark's own

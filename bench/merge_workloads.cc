@@ -141,7 +141,7 @@ void FoldAll(Task& task) {
   const auto cursor = task.engine->NewCursor();
   int64_t bytes = 0;
   for (cursor->SeekToFirst(); cursor->Valid(); cursor->Next()) {
-    bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+    bytes += EntryBytes(*cursor, task.flags);
     task.stats.FinishedOps(1);
   }
   task.stats.AddBytes(bytes);

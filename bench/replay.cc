@@ -216,7 +216,7 @@ class Player {
 
   int64_t Show(Cursor& cursor) {
     if (!cursor.Valid()) return 0;
-    task_.stats.AddBytes(static_cast<int64_t>(cursor.key().size() + cursor.value().size()));
+    task_.stats.AddBytes(EntryBytes(cursor, task_.flags));
     return 1;
   }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/coding.h"
 #include "base/crc32c.h"
 #include "bench/keys.h"
 #include "bench/measure.h"
@@ -131,7 +132,7 @@ void ReadSequential(Task& task) {
   const auto cursor = task.engine->NewCursor();
   int64_t bytes = 0, done = 0;
   for (cursor->SeekToFirst(); done < task.workload.reads && cursor->Valid(); cursor->Next(), ++done) {
-    bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+    bytes += EntryBytes(*cursor, task.flags);
     task.stats.FinishedOps(1);
   }
   task.stats.AddBytes(bytes);
@@ -141,13 +142,25 @@ void ReadReverse(Task& task) {
   const auto cursor = task.engine->NewCursor();
   int64_t bytes = 0, done = 0;
   for (cursor->SeekToLast(); done < task.workload.reads && cursor->Valid(); cursor->Prev(), ++done) {
-    bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+    bytes += EntryBytes(*cursor, task.flags);
     task.stats.FinishedOps(1);
   }
   task.stats.AddBytes(bytes);
 }
 
 }  // namespace
+
+int64_t EntryBytes(const Cursor& cursor, const Flags& flags) {
+  const std::string_view value = cursor.value();
+  if (flags.touch_values) {
+    uint64_t sum = 0;
+    size_t at = 0;
+    for (; at + 8 <= value.size(); at += 8) sum += base::LoadFixed64(value.data() + at);
+    for (; at < value.size(); ++at) sum += static_cast<unsigned char>(value[at]);
+    asm volatile("" ::"r"(sum));  // so that the compiler keeps the loads
+  }
+  return static_cast<int64_t>(cursor.key().size() + value.size());
+}
 
 ValueSizes SizesOf(const Task& task) {
   const int64_t bytes = task.workload.value_bytes;

@@ -59,6 +59,8 @@ struct Task {
 // Benchmarks that several files use.
 void ReadRandom(Task& task);
 void WriteBesideOthers(Task& task);
+// The bytes of the entry at `cursor`. With --touch_values it reads the value, as a program does that uses it.
+int64_t EntryBytes(const Cursor& cursor, const Flags& flags);
 // The sizes that --value_size_distribution requests, unless the benchmark has a size of its own.
 ValueSizes SizesOf(const Task& task);
 

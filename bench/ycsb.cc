@@ -85,7 +85,7 @@ class YcsbThread {
     {
       const auto cursor = task_.engine->NewCursor();
       for (cursor->Seek(first); entries < length && cursor->Valid(); cursor->Next(), ++entries) {
-        read_bytes_ += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+        read_bytes_ += EntryBytes(*cursor, task_.flags);
       }
     }
     task_.stats.FinishedOp(OpKind::kScan, entries);

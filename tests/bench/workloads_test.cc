@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -37,6 +38,38 @@ TEST(Workloads, TheListHasEachNameOnceWithASentence) {
 TEST(Workloads, TheDefaultsAreInTheList) {
   std::istringstream names(Flags().benchmarks);
   for (std::string name; std::getline(names, name, ',');) EXPECT_TRUE(FindWorkload(name, Flags{})) << name;
+}
+
+class CursorAtAValue final : public Cursor {
+ public:
+  explicit CursorAtAValue(std::string_view value) : value_(value) {}
+  bool Valid() const override { return true; }
+  void SeekToFirst() override {}
+  void SeekToLast() override {}
+  void Seek(std::string_view) override {}
+  void Next() override {}
+  void Prev() override {}
+  std::string_view key() const override { return "key"; }
+  std::string_view value() const override { return value_; }
+
+ private:
+  const std::string_view value_;
+};
+
+TEST(Workloads, AScanReadsTheBytesOfValuesOnlyIfAsked) {
+  constexpr size_t kBytes = 8192;
+  void* const memory = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const CursorAtAValue cursor({static_cast<const char*>(memory), kBytes - 3});
+  Flags flags;
+  EXPECT_EQ(EntryBytes(cursor, flags), 3 + 8189);
+  flags.touch_values = true;
+  EXPECT_DEATH(EntryBytes(cursor, flags), "");
+  ASSERT_EQ(mprotect(memory, kBytes / 2, PROT_READ), 0);
+  EXPECT_DEATH(EntryBytes(cursor, flags), "") << "the second half";
+  ASSERT_EQ(mprotect(memory, kBytes, PROT_READ), 0);
+  EXPECT_EQ(EntryBytes(cursor, flags), 3 + 8189);
+  munmap(memory, kBytes);
 }
 
 TEST(Workloads, OnlyABenchmarkWithAValueSizeOfItsOwnHasFixedSizesIfTheFlagsAskForRandomOnes) {
