@@ -107,6 +107,66 @@ MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, const char* in, size_
   return ~crc32;
 }
 
+// Many bytes: 16 lanes of 16 bytes in four registers of 64 bytes. A fold by D bits multiplies a lane, 128 bits of a
+// polynomial, by x^D (mod P), so that it can be added to the bytes D bits further on: V. Gopal et al., "Fast CRC Computation
+// for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009. For a lane of two words, first * x^64 + second, the fold
+// is first * x^(64 + D) + second * x^D. The factors leave out the x of the carry-less product of reflected numbers.
+// MEASURED: EPYC, 3.4 GHz, in the first-level cache: 1,024 B 38 and 20 ns, 4 KiB 143 and 71 ns. Values of 4,000 B in mapped
+// files of the page cache, three alternating runs: scan 0.81 and 0.71 us, get 0.98 and 0.90. Values of 1,000 B: no difference,
+// since they wait for the memory.
+constexpr size_t kFoldBytes = 256;
+constexpr size_t kFoldedBytesMin = 1024;
+
+#define MERGEDB_FOLD_TARGET [[gnu::target("sse4.2,pclmul,avx512f,avx512vl,vpclmulqdq")]]
+
+// x^n mod P as a reflected number of 64 bits; n >= 31.
+constexpr long long PowerOf64Bits(int n) {
+  uint32_t power = 1;  // x^31
+  for (int i = 31; i < n; ++i) power = ShiftBit(power);
+  return static_cast<long long>(uint64_t{power} << 32);
+}
+
+// Each lane of `lanes`, folded by kBits, plus `next`.
+template <int kBits>
+MERGEDB_FOLD_TARGET inline __m512i Fold(__m512i lanes, __m512i next) {
+  constexpr long long kFirst = PowerOf64Bits(kBits + 63), kSecond = PowerOf64Bits(kBits - 1);
+  const __m512i factors = _mm512_set_epi64(kSecond, kFirst, kSecond, kFirst, kSecond, kFirst, kSecond, kFirst);
+  constexpr int kXorOfThree = 0x96;
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(lanes, factors, 0x00),
+                                   _mm512_clmulepi64_epi128(lanes, factors, 0x11), next, kXorOfThree);
+}
+
+// REQUIRES: count >= kFoldBytes.
+MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, const char* in, size_t count) {
+  const char* const end = in + count / kFoldBytes * kFoldBytes;
+  const __m512i crc = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(~start)));
+  __m512i lanes0 = _mm512_xor_si512(_mm512_loadu_si512(in), crc);
+  __m512i lanes1 = _mm512_loadu_si512(in + 64);
+  __m512i lanes2 = _mm512_loadu_si512(in + 128);
+  __m512i lanes3 = _mm512_loadu_si512(in + 192);
+  for (in += kFoldBytes; in < end; in += kFoldBytes) {
+    lanes0 = Fold<8 * kFoldBytes>(lanes0, _mm512_loadu_si512(in));
+    lanes1 = Fold<8 * kFoldBytes>(lanes1, _mm512_loadu_si512(in + 64));
+    lanes2 = Fold<8 * kFoldBytes>(lanes2, _mm512_loadu_si512(in + 128));
+    lanes3 = Fold<8 * kFoldBytes>(lanes3, _mm512_loadu_si512(in + 192));
+  }
+  lanes2 = Fold<1024>(lanes0, lanes2);
+  lanes3 = Fold<1024>(lanes1, lanes3);
+  lanes3 = Fold<512>(lanes2, lanes3);
+  // Lanes 2 and 3 move to 0 and 1, then 1 to 0. WHY maskz: without it g++ 12 warns of an uninitialized variable of its own.
+  lanes3 = Fold<256>(lanes3, _mm512_maskz_shuffle_i64x2(0xff, lanes3, lanes3, 0b1110));
+  lanes3 = Fold<128>(lanes3, _mm512_maskz_shuffle_i64x2(0xff, lanes3, lanes3, 0b0001));
+  const __m128i lane = _mm512_maskz_extracti32x4_epi32(0xf, lanes3, 0);
+  const uint64_t first = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_extract_epi64(lane, 0)));
+  const auto folded = static_cast<uint32_t>(_mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(lane, 1))));
+  return ExtendHardware(~folded, end, count % kFoldBytes);
+}
+
+inline bool CanFold() {
+  return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
 MERGEDB_CRC_TARGET uint32_t NumbersHardware(uint32_t start, uint64_t first, uint64_t second, uint64_t third) {
   return ~static_cast<uint32_t>(_mm_crc32_u64(_mm_crc32_u64(_mm_crc32_u64(~start, first), second), third));
 }
@@ -146,6 +206,12 @@ inline bool HasHardware() { return false; }
 
 #endif
 
+#if !defined(__x86_64__)
+constexpr size_t kFoldedBytesMin = 0;
+inline bool CanFold() { return false; }
+uint32_t ExtendFolded(uint32_t start, const char* in, size_t count) { return ExtendHardware(start, in, count); }
+#endif
+
 template <class First>
 uint32_t ExtendNumbers(uint32_t crc, First first, uint64_t second, uint64_t third) {
   if (HasHardware()) [[likely]]
@@ -177,10 +243,15 @@ uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count) {
   return ~crc;
 }
 
-uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count) {
+uint32_t Crc32cExtendUnfolded(uint32_t crc, const char* bytes, size_t count) {
   if (HasHardware()) [[likely]]
     return ExtendHardware(crc, bytes, count);
   return Crc32cExtendPortable(crc, bytes, count);
+}
+
+uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count) {
+  if (count >= kFoldedBytesMin && CanFold()) return ExtendFolded(crc, bytes, count);
+  return Crc32cExtendUnfolded(crc, bytes, count);
 }
 
 }  // namespace mergedb::base

@@ -1,5 +1,6 @@
 // CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected). RFC 3720, appendix B.4, has test vectors. The code uses
-// the processor's instruction if there is one (SSE4.2 with PCLMUL, ARMv8 CRC; chosen at run time), else tables.
+// the processor's instruction if there is one (SSE4.2 with PCLMUL, AVX-512 with VPCLMULQDQ for 1 KiB and more, ARMv8 CRC;
+// chosen at run time), else tables.
 //
 // The result is finalized: Extend(Extend(0, "ab"), "cd") == Extend(0, "abcd").
 #pragma once
@@ -17,6 +18,9 @@ inline uint32_t Crc32c(std::string_view bytes) { return Crc32cExtend(0, bytes.da
 // stores have just written waits until these stores and all earlier ones are in the cache.
 uint32_t Crc32cExtendNumbers(uint32_t crc, uint64_t first, uint64_t second, uint64_t third);
 uint32_t Crc32cExtendNumbers(uint32_t crc, uint32_t first, uint64_t second, uint64_t third);
+
+// The implementation for processors without AVX-512, and for tests to compare with.
+uint32_t Crc32cExtendUnfolded(uint32_t crc, const char* bytes, size_t count);
 
 // The implementation with tables: for processors without the instruction, and for tests to compare with.
 uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count);

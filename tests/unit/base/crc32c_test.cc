@@ -56,12 +56,26 @@ TEST(Crc32c, PortableAndHardwareAgreeAtEveryLengthAndAlignment) {
   }
 }
 
+TEST(Crc32c, AllImplementationsAgreeFromTheFirstFoldOn) {
+  const std::string bytes = RandomBytes(7, 1'900);
+  for (size_t start = 0; start < 3; ++start) {
+    uint32_t portable = Crc32cExtendPortable(9, bytes.data() + start, 999);
+    for (size_t count = 1'000; start + count <= bytes.size(); ++count) {
+      portable = Crc32cExtendPortable(portable, bytes.data() + start + count - 1, 1);
+      ASSERT_EQ(Crc32cExtend(9, bytes.data() + start, count), portable) << "start " << start << " count " << count;
+      ASSERT_EQ(Crc32cExtendUnfolded(9, bytes.data() + start, count), portable)
+          << "start " << start << " count " << count;
+    }
+  }
+}
+
 TEST(Crc32c, PortableAndHardwareAgreeAcrossTheLongLanes) {
   const uint64_t seed = 3;
   SCOPED_TRACE(seed);
   const std::string bytes = RandomBytes(seed, 9000);
   for (const size_t count : {2039u, 2040u, 2041u, 2047u, 2111u, 2112u, 4079u, 4080u, 4096u, 6120u, 8192u, 9000u}) {
     ASSERT_EQ(Crc32c(bytes.substr(0, count)), Crc32cExtendPortable(0, bytes.data(), count)) << "count " << count;
+    ASSERT_EQ(Crc32cExtendUnfolded(0, bytes.data(), count), Crc32cExtendPortable(0, bytes.data(), count)) << count;
   }
 }
 
