@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -21,5 +23,24 @@ inline AlignedBytes AllocateAligned(size_t bytes) {
   std::memset(memory, 0, bytes);
   return AlignedBytes(memory);
 }
+
+// Much memory of zeros. The system provides a page when it is touched.
+class ZeroedBytes {
+ public:
+  ZeroedBytes() = default;
+  explicit ZeroedBytes(size_t bytes) : memory_(std::calloc(1, bytes + kDirectIoAlign)) {
+    if (memory_ == nullptr) throw std::bad_alloc();
+  }
+  char* data() const {
+    const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+    return static_cast<char*>(memory_.get()) + (kDirectIoAlign - address % kDirectIoAlign) % kDirectIoAlign;
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+};
 
 }  // namespace mergedb::wal

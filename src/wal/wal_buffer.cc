@@ -37,8 +37,8 @@ Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, co
     if (mapped.code() != Code::kNotSupported) return mapped;
   }
   buffer->size_ = sizes.in_memory;
-  buffer->memory_ = AllocateAligned(buffer->size_ + buffer->frame_bytes_max() + kBlockBytes);
-  buffer->data_ = buffer->memory_.get();
+  buffer->memory_ = ZeroedBytes(buffer->size_ + buffer->frame_bytes_max() + kBlockBytes);
+  buffer->data_ = buffer->memory_.data();
   return buffer;
 }
 

@@ -68,7 +68,7 @@ class WalBuffer {
   size_t size_ = 0;
   std::unique_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
-  AlignedBytes memory_;
+  ZeroedBytes memory_;
   std::atomic<uint64_t> allocated_end_{UINT64_MAX};
   std::atomic<uint64_t> allocated_bytes_{0};
 };

@@ -50,21 +50,25 @@ TEST(SmallDatabase, TakesLittleDiskSpace) {
   EXPECT_OK(db->Get({}, "key", &value));
 }
 
-TEST(SmallDatabase, AHundredOfThemTakeLittleMemory) {
-  const TempDirectory directory;
-  std::vector<std::unique_ptr<DB>> databases;
-  const uint64_t before = AnonymousBytes();
-  for (int i = 0; i < 100; ++i) {
-    ASSERT_OK_AND_ASSIGN(auto db, DB::Open({}, directory / std::to_string(i)));
-    ASSERT_OK(db->Put({}, "key", "value"));
-    databases.push_back(std::move(db));
-  }
-  const uint64_t bytes = AnonymousBytes() - before;
+TEST(SmallDatabase, ManyOfThemTakeLittleMemory) {
+  for (const bool is_mapped : {true, false}) {
+    SCOPED_TRACE(is_mapped ? "mapped WAL buffer" : "WAL buffer in memory");
+    const TempDirectory directory;
+    std::vector<std::unique_ptr<DB>> databases;
+    const uint64_t before = AnonymousBytes();
+    const uint64_t count = is_mapped ? 100 : 20;
+    for (uint64_t i = 0; i < count; ++i) {
+      ASSERT_OK_AND_ASSIGN(auto db, DB::Open({.use_mapped_wal_buffer = is_mapped}, directory / std::to_string(i)));
+      ASSERT_OK(db->Put({}, "key", "value"));
+      databases.push_back(std::move(db));
+    }
+    const uint64_t bytes = AnonymousBytes() - before;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  EXPECT_LE(bytes, uint64_t{2} << 30) << "shadow memory included";
+    EXPECT_LE(bytes, uint64_t{2} << 30) << "shadow memory included";
 #else
-  EXPECT_LE(bytes, uint64_t{100} << 20);
+    EXPECT_LE(bytes, count << 20);
 #endif
+  }
 }
 
 // What the WAL buffer no longer needs must not be written to the disk by a sync of the file system.
