@@ -269,7 +269,7 @@ def parse():
     arguments.add_argument("--repeat", type=int, help="repetitions (quick: as many as fit, at most 3; full: 3)")
     arguments.add_argument("--minutes", type=float, help="start no run of a new repetition after this time (quick: 4.2)")
     arguments.add_argument("--rest", type=float, help="maximum seconds to wait for an idle disk between two runs (quick: 2; full: 30)")
-    arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
+    arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated; 10m: YCSB with 10 M operations")
     arguments.add_argument("--divide", type=int, default=1, metavar="N",
                            help="an N-th of the keys and operations, to see that the experiments run")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
@@ -304,8 +304,8 @@ def main():
     if options.engines:
         engines = [e for e in engines if e.id in options.engines.split(",")]
     experiments = matrix.experiments(options.quick)
-    if options.only:
-        experiments = [x for x in experiments if any(word in x.id for word in options.only.split(","))]
+    words = options.only.split(",") if options.only else None
+    experiments = [x for x in experiments if (any(word in x.id for word in words) if words else not x.is_long)]
     if options.divide > 1:
         experiments = [matrix.divided(x, options.divide) for x in experiments]
     comparison = Comparison(options, engines, experiments)

@@ -32,6 +32,7 @@ class Experiment:
     cold_reads: int = 0           # then drop the page cache and read this many random keys in a new process
     rate_of: str = ""             # openloop: the experiment of which the rate is half of LevelDB's load rate
     repeat_max: int = 99
+    is_long: bool = False         # runs only if --only names it
 
 
 def engines(rocksdb_library, built=None):
@@ -52,11 +53,12 @@ def engines(rocksdb_library, built=None):
     for id_, title in [("fjall", "fjall"), ("pebble", "Pebble")]:
         if id_ in (built or {}):
             chosen.append(Engine(id_, title, (f"--engine={id_}", f"--peer_library={built[id_]}"), id_))
+    chosen.append(Engine("mergedb-mapped", "mergedb, mapped files", ("--engine=mergedb", "--mmap_read=1"), ""))
     chosen.append(Engine("mergedb-cascade", "mergedb, cascade", ("--engine=mergedb", "--style=cascade"), ""))
     return chosen
 
 
-OTHERWISE = ["rocksdb-64m", "rocksdb-update"]
+OTHERWISE = ["rocksdb-64m", "rocksdb-update", "mergedb-mapped"]
 LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "fjall", "pebble"]
 MAIN = [*LOG_STRUCTURED, "lmdb"]
 DRAIN = "waitforcompaction"
@@ -93,13 +95,27 @@ def transactions(records, num, **more):
             Experiment(f"txn-{records}-seq", f"synced transactions of {records}, in order", flags, ["filltxnseq", DRAIN, "readseq"], **more)]
 
 
-def ycsb(id_, title, threads):
+def ycsb(id_, title, threads, operations, scans, *more_flags, **more):
     """YCSB's core workloads on records of 1 KB: A, B, C, F and D after one load, as its guide says; E, the scans, after
     a load of its own. All threads together make the same number of operations in each experiment."""
-    def flags(operations):
-        return ["--num=300000", "--value_size=1000", f"--writes={operations // threads}", f"--threads={threads}", *COMMON]
-    return [Experiment(id_, title, flags(300_000), ["ycsbload", DRAIN, "ycsba", "ycsbb", "ycsbc", "ycsbf", "ycsbd"], engines=MAIN),
-            Experiment(f"{id_}-scans", f"{title}, scans", flags(100_000), ["ycsbload", DRAIN, "ycsbe"], engines=MAIN)]
+    def flags(count):
+        return ["--num=300000", "--value_size=1000", f"--writes={count // threads}", f"--threads={threads}", *more_flags, *COMMON]
+    more.setdefault("engines", [*MAIN, "mergedb-mapped"])
+    return [Experiment(id_, title, flags(operations), ["ycsbload", DRAIN, "ycsba", "ycsbb", "ycsbc", "ycsbf", "ycsbd"], **more),
+            Experiment(f"{id_}-scans", f"{title}, scans", flags(scans), ["ycsbload", DRAIN, "ycsbe"], **more)]
+
+
+def ycsb_all():
+    """The distributions of the workloads, then uniform ones; then the same with ten million operations, which take hours."""
+    made = []
+    for name, title, flags in [("", "", []), ("-uniform", ", uniform", ["--distribution=uniform"])]:
+        for threads in (1, 4):
+            suffix = name + ("" if threads == 1 else f"-{threads}")
+            what = f"1 KB{title}, {threads} thread{'s' if threads > 1 else ''}"
+            made += ycsb(f"ycsb{suffix}", f"YCSB, {what}", threads, 300_000, 100_000, *flags)
+            made += ycsb(f"10m{suffix}", f"YCSB, 10 M operations, {what}", threads, 10_000_000, 1_000_000, *flags,
+                         engines=["mergedb", "leveldb", "rocksdb", "lmdb", "mergedb-mapped"], is_long=True, repeat_max=1)
+    return made
 
 
 def divided(experiment, divisor):
@@ -204,7 +220,7 @@ def full():
                    ["--num=20000000", "--value_size=100", "--duration=40", "--rate=1000000", "--write_buffer_size=16777216",
                     *COMMON], ["openloop"], engines=["mergedb"], repeat_max=2),
     ]
-    list_ += [*ycsb("ycsb", "YCSB, 1 KB, 1 thread", 1), *ycsb("ycsb-4", "YCSB, 1 KB, 4 threads", 4)]
+    list_ += ycsb_all()
     for threads in (1, 4, 16):
         list_.append(Experiment(f"sync-{threads}", f"synced puts, {threads} threads",
                                 [f"--num={max(500, 2000 // threads)}", "--value_size=100", "--sync=1",

@@ -17,14 +17,16 @@ COLOURS = {"mergedb": ("#0844ea", "#4a86ff"), "leveldb": ("#ce8100", "#ffb924"),
 BACKGROUNDS = ("#ffffff", "#14181d")
 # Engine: the one whose colour it has, its marker, the dashes of its lines.
 STYLES = {
-    "mergedb": ("mergedb", "disc", ""), "mergedb-cascade": ("mergedb", "ring", "6 3"), "leveldb": ("leveldb", "square", ""),
+    "mergedb": ("mergedb", "disc", ""), "mergedb-cascade": ("mergedb", "ring", "6 3"), "mergedb-mapped": ("mergedb", "target", "2 2"),
+    "leveldb": ("leveldb", "square", ""),
     "rocksdb": ("rocksdb", "up", ""), "rocksdb-universal": ("rocksdb", "up-open", "6 3"), "rocksdb-7.8": ("rocksdb", "cross", "2 3"),
     "rocksdb-64m": ("rocksdb", "down-open", "9 3 2 3"), "rocksdb-update": ("rocksdb", "down", "4 2"), "lmdb": ("lmdb", "diamond", ""),
     "fjall": ("fjall", "plus", ""), "pebble": ("pebble", "hexagon", ""), "control": ("other", "dash", "1 3"),
 }
 OTHER = ("other", "dash", "3 3")
 MARKERS = {
-    "disc": '<circle r="5"/>', "ring": '<circle r="4" fill="none" stroke-width="2"/>', "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
+    "disc": '<circle r="5"/>', "ring": '<circle r="4" fill="none" stroke-width="2"/>',
+    "target": '<circle r="5" fill="none" stroke-width="1.6"/><circle r="2"/>', "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
     "up": '<path d="M0-5.5 5.5 4.5H-5.5Z"/>', "up-open": '<path d="M0-4.5 4.5 3.5H-4.5Z" fill="none" stroke-width="1.8"/>',
     "down": '<path d="M0 5.5 5.5-4.5H-5.5Z"/>', "down-open": '<path d="M0 4.5 4.5-3.5H-4.5Z" fill="none" stroke-width="1.8"/>',
     "cross": '<path d="M-4-4 4 4M-4 4 4-4" fill="none" stroke-width="2.4"/>', "plus": '<path d="M-5.5 0H5.5M0-5.5V5.5" fill="none" stroke-width="3"/>',

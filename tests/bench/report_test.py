@@ -166,6 +166,18 @@ class Matrix(unittest.TestCase):
         for experiment in (x for x in matrix.full() if x.id.startswith("ycsb")):
             self.assertEqual(experiment.benchmarks[0], "ycsbload")
 
+    def test_ten_million_operations_of_ycsb_run_only_by_name(self):
+        def planned(*flags):
+            with mock.patch.object(sys, "argv", ["compare.py", "--list", *flags]), mock.patch("builtins.print") as printed:
+                compare.main()
+            return [call.args[1] for call in printed.call_args_list]
+        self.assertFalse([line for line in planned() if "--writes=10000000 " in line and "ycsb" in line])
+        self.assertFalse([line for line in planned("--only", "ycsb") if "--writes=10000000 " in line])
+        named = planned("--only", "10m")
+        for flags in ("--writes=10000000 --threads=1", "--writes=2500000 --threads=4", "--writes=1000000 --threads=1", "--distribution=uniform"):
+            self.assertTrue([line for line in named if flags in line], flags)
+        self.assertFalse([line for line in named if "ycsb" not in line])
+
     def test_ticks_reach_the_top(self):
         for top in (0.3, 1, 7, 99, 12345):
             self.assertGreaterEqual(plot.nice_ticks(top)[-1], top)
