@@ -17,6 +17,7 @@
 #include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
+#include "testing/waiting_thread.h"
 
 namespace mergedb::testing {
 namespace {
@@ -332,9 +333,7 @@ TEST_F(Arguments, OfWaitsMayBeLongerThanClocksCount) {
     auto first = Transaction::Begin(**opened, {});
     ASSERT_OK(first.status());
     Status second;
-    std::thread waiting([&] { second = Transaction::Begin(**opened, {.wait_us_max = wait}).status(); });
-    // if the thread is not waiting yet, it does not wait at all
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    WaitingThread waiting([&] { second = Transaction::Begin(**opened, {.wait_us_max = wait}).status(); });
     EXPECT_OK((*first)->Commit());
     waiting.join();
     EXPECT_OK(second) << wait;

@@ -17,6 +17,7 @@
 #include "testing/reverse_comparator.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
+#include "testing/waiting_thread.h"
 
 namespace mergedb::testing {
 namespace {
@@ -331,16 +332,17 @@ TEST_F(Transactions, ASingleWriterKeepsOtherWritersOutButNoReader) {
   EXPECT_EQ(Get(Begin(kReadOnly), "a"), "1");
   EXPECT_THAT(db_->Put({}, "a", "2"), StatusIs(Code::kBusy, HasSubstr("this thread")));
   EXPECT_THAT(Transaction::Begin(*db_, kSingle), StatusIs(Code::kBusy));
-  std::atomic<bool> is_written{false};
-  std::thread writer([&] {
+  std::thread([&] {
     EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 0}),
                 StatusIs(Code::kBusy));
     EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 1000}),
                 StatusIs(Code::kBusy));
+  }).join();
+  std::atomic<bool> is_written{false};
+  WaitingThread writer([&] {
     EXPECT_OK(db_->Put({}, "a", "from outside"));
     is_written = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(is_written);
   EXPECT_EQ(Get(transaction, "a"), "1");
   ASSERT_OK(transaction->Put("a", "from inside"));
@@ -351,9 +353,8 @@ TEST_F(Transactions, ASingleWriterKeepsOtherWritersOutButNoReader) {
 
 TEST_F(Transactions, WhoWaitsForASingleWriterHearsOfTheEnd) {
   auto transaction = Begin(kSingle);
-  std::thread writer([&] { EXPECT_THAT(db_->Put({}, "a", "1"), StatusIs(Code::kShuttingDown)); });
-  std::thread beginner([&] { EXPECT_THAT(Transaction::Begin(*db_, kSingle), StatusIs(Code::kShuttingDown)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  WaitingThread writer([&] { EXPECT_THAT(db_->Put({}, "a", "1"), StatusIs(Code::kShuttingDown)); });
+  WaitingThread beginner([&] { EXPECT_THAT(Transaction::Begin(*db_, kSingle), StatusIs(Code::kShuttingDown)); });
   ASSERT_OK(db_->Close());
   writer.join();
   beginner.join();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <list>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "testing/fault_file_system.h"
 #include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
+#include "testing/waiting_thread.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::write {
@@ -21,6 +23,7 @@ namespace {
 
 using testing::Op;
 using testing::StatusIs;
+using testing::WaitingThread;
 
 constexpr size_t kMemtableBytes = 32 << 10;
 
@@ -236,17 +239,14 @@ TEST_F(WriterQueueTest, AWriteWaitsForADescriptorThatACompactionHolds) {
 TEST_F(WriterQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   const int owner = 0;
   ASSERT_OK(queue_.LockWriters(&owner, 0));
-  std::vector<std::thread> others;
-  for (const char* key : {"a", "b", "c"}) {
-    others.emplace_back([this, key] { EXPECT_OK(Put(key)); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  std::list<WaitingThread> others;
+  for (const char* key : {"a", "b", "c"}) others.emplace_back([this, key] { EXPECT_OK(Put(key)); });
   EXPECT_EQ(host_.published, 0u);
   ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
   EXPECT_EQ(host_.published, 1u);
   { WriterQueue::ExclusiveSection section(queue_); }  // an exclusive section ignores the writers' lock
   queue_.UnlockWriters(&owner);
-  for (std::thread& other : others) other.join();
+  for (WaitingThread& other : others) other.join();
   EXPECT_EQ(host_.published, 4u);
   memtable::Memtable::Found found;
   ASSERT_TRUE(host_.active().Get("a", kv::kSequenceMax, &found));
@@ -304,18 +304,16 @@ TEST_F(WriterQueueTest, ASingleWriterHasTheSectionUntilItIsDone) {
 TEST_F(WriterQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
   const int first = 0, second = 0;
   ASSERT_OK(queue_.LockWriters(&first, 0));
-  std::thread locker([&] {
+  WaitingThread locker([&] {
     EXPECT_OK(queue_.LockWriters(&second, UINT64_MAX));
     EXPECT_EQ(host_.published, 0u);
     EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &second}));
     queue_.UnlockWriters(&second);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  std::thread writer([&] {
+  WaitingThread writer([&] {
     EXPECT_OK(Put("later"));
     EXPECT_EQ(host_.published, 2u);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   queue_.UnlockWriters(&first);
   locker.join();
   writer.join();
@@ -339,9 +337,8 @@ TEST_F(WriterQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
 TEST_F(WriterQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
   const int owner = 0, other = 0;
   ASSERT_OK(queue_.LockWriters(&owner, 0));
-  std::thread writer([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); });
-  std::thread locker([&] { EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kShuttingDown)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  WaitingThread writer([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); });
+  WaitingThread locker([&] { EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kShuttingDown)); });
   queue_.Stop();
   writer.join();
   locker.join();
