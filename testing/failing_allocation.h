@@ -10,9 +10,7 @@
 // This header replaces operator new and operator delete. Include it in the one source file of a test program.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 
 namespace mergedb::testing {
@@ -28,32 +26,10 @@ inline bool StopFailing() {
   return has_failed;
 }
 
-[[gnu::noinline]] inline void* AllocateOrFail(size_t bytes, size_t align) {
+inline void BeforeAllocation() {
   if (allocations_left > 0 && --allocations_left == 0) throw std::bad_alloc();
-  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes)
-                                                    : std::aligned_alloc(align, (bytes + align - 1) / align * align);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
 }
-
-// WHY not inline: g++ would see free() take memory from an operator new, and warn of the mismatch.
-[[gnu::noinline]] inline void Release(void* memory) { std::free(memory); }
 
 }  // namespace mergedb::testing
 
-void* operator new(size_t bytes) { return mergedb::testing::AllocateOrFail(bytes, 1); }
-void* operator new[](size_t bytes) { return mergedb::testing::AllocateOrFail(bytes, 1); }
-void* operator new(size_t bytes, std::align_val_t align) {
-  return mergedb::testing::AllocateOrFail(bytes, static_cast<size_t>(align));
-}
-void* operator new[](size_t bytes, std::align_val_t align) {
-  return mergedb::testing::AllocateOrFail(bytes, static_cast<size_t>(align));
-}
-void operator delete(void* memory) noexcept { mergedb::testing::Release(memory); }
-void operator delete[](void* memory) noexcept { mergedb::testing::Release(memory); }
-void operator delete(void* memory, size_t) noexcept { mergedb::testing::Release(memory); }
-void operator delete[](void* memory, size_t) noexcept { mergedb::testing::Release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { mergedb::testing::Release(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { mergedb::testing::Release(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { mergedb::testing::Release(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { mergedb::testing::Release(memory); }
+#include "testing/replaced_new.h"

@@ -36,31 +36,17 @@ std::atomic<bool> g_is_armed{false};
 std::atomic<int64_t> g_left{0};         // allocations until the one that fails
 thread_local bool g_is_spared = false;  // on the test's thread while test code runs
 
-[[gnu::noinline]] void* Allocate(size_t bytes, size_t align) {
-  if (g_is_armed.load(std::memory_order_relaxed) && !g_is_spared && g_left.fetch_sub(1) == 1) throw std::bad_alloc();
-  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes)
-                                                    : std::aligned_alloc(align, (bytes + align - 1) / align * align);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-// WHY not inline: g++ would see free() take memory from an operator new, and warn of the mismatch.
-[[gnu::noinline]] void Release(void* memory) { std::free(memory); }
-
 }  // namespace
 
-void* operator new(size_t bytes) { return Allocate(bytes, 1); }
-void* operator new[](size_t bytes) { return Allocate(bytes, 1); }
-void* operator new(size_t bytes, std::align_val_t align) { return Allocate(bytes, static_cast<size_t>(align)); }
-void* operator new[](size_t bytes, std::align_val_t align) { return Allocate(bytes, static_cast<size_t>(align)); }
-void operator delete(void* memory) noexcept { Release(memory); }
-void operator delete[](void* memory) noexcept { Release(memory); }
-void operator delete(void* memory, size_t) noexcept { Release(memory); }
-void operator delete[](void* memory, size_t) noexcept { Release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { Release(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { Release(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { Release(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { Release(memory); }
+namespace mergedb::testing {
+
+inline void BeforeAllocation() {
+  if (g_is_armed.load(std::memory_order_relaxed) && !g_is_spared && g_left.fetch_sub(1) == 1) throw std::bad_alloc();
+}
+
+}  // namespace mergedb::testing
+
+#include "testing/replaced_new.h"
 
 namespace mergedb::testing {
 namespace {
