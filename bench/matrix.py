@@ -106,7 +106,8 @@ def ycsb(id_, title, threads, operations, scans, *more_flags, **more):
 
 
 def ycsb_all():
-    """The distributions of the workloads, then uniform ones; then the same with ten million operations, which take hours."""
+    """With the distributions of the workloads and with a uniform one, by one and by four threads; each also with ten million
+    operations, which take hours."""
     made = []
     for name, title, flags in [("", "", []), ("-uniform", ", uniform", ["--distribution=uniform"])]:
         for threads in (1, 4):

@@ -21,12 +21,11 @@ namespace mergedb::testing {
 class WaitingThread {
  public:
   explicit WaitingThread(std::function<void()> act) {
-    std::latch waits(1);
-    thread_ = std::thread([&waits, act = std::move(act)] {
-      FirstWait first_wait(waits);
+    thread_ = std::thread([this, act = std::move(act)] {
+      FirstWait first_wait(waits_);
       act();
     });
-    waits.wait();
+    waits_.wait();
   }
   ~WaitingThread() { join(); }
   WaitingThread(const WaitingThread&) = delete;
@@ -62,9 +61,10 @@ class WaitingThread {
       if (std::latch* const waits = std::exchange(waits_, nullptr)) waits->count_down();
     }
 
-    std::latch* waits_;  // it lives until it is told
+    std::latch* waits_;  // null: it is told
   };
 
+  std::latch waits_{1};
   std::thread thread_;
 };
 
