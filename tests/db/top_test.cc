@@ -20,6 +20,7 @@
 #include <string>
 #include <thread>
 
+#include "live_view.h"
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -29,7 +30,6 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class TopTest : public ::testing::Test {
  protected:
@@ -73,7 +73,7 @@ class TopTest : public ::testing::Test {
     }
     terminal_.clear();
     ReadUntil(controller, "q quit");
-    EXPECT_EQ(write(controller, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+    EXPECT_EQ(::write(controller, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
     if (signal != 0) kill(child, signal);
     ReadUntil(controller, "\033[?1049l");
     int status = 0;
@@ -88,7 +88,7 @@ class TopTest : public ::testing::Test {
   void ReadUntil(int descriptor, const std::string& text) {
     char buffer[4096];
     while (terminal_.find(text) == std::string::npos) {
-      const ssize_t count = read(descriptor, buffer, sizeof buffer);
+      const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
       ASSERT_GT(count, 0) << terminal_;
       terminal_.append(buffer, static_cast<size_t>(count));
     }
@@ -145,6 +145,19 @@ TEST_F(TopTest, ShowsTheProcessThatHasTheDatabaseOpen) {
   EXPECT_EQ(histogram_of(out_), histogram_of(property));
   ASSERT_EQ(Run("$M metrics $D --json"), 0);
   EXPECT_EQ(nlohmann::json::parse(out_)["writes"], 1'000);
+}
+
+// Not damage: compactions of the writing process remove tables that a read-only open is about to read.
+TEST_F(TopTest, AnErrorOfAReadNamesTheProcessThatReplacesFiles) {
+  const Status missing = Status::IOError("000007.tbl: open: no such file"), damaged = Status::Corruption("a checksum");
+  const std::string named = "process " + std::to_string(getpid()) + " has the database open";
+  OpenAndWrite();
+  EXPECT_THAT(tool::WithWriter(missing, database_).ToString(), HasSubstr("such file; " + named));
+  EXPECT_EQ(tool::WithWriter(damaged, database_).ToString(), damaged.ToString());
+  EXPECT_OK(tool::WithWriter({}, database_));
+  EXPECT_EQ(Run("$M check $D"), 0) << out_;
+  db_ = nullptr;
+  EXPECT_EQ(tool::WithWriter(missing, database_).ToString(), missing.ToString());
 }
 
 TEST_F(TopTest, SaysThatThereIsNothingToShow) {

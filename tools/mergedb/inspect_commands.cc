@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "command.h"
+#include "live_view.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -90,7 +91,7 @@ int RunCheck(Arguments& arguments) {
   Result<std::unique_ptr<DB>> db =
       DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
   if (!db) return ReportCheck(arguments, db.error());
-  return Finish(**db, ReportCheck(arguments, (*db)->CheckIntegrity()));
+  return Finish(**db, ReportCheck(arguments, WithWriter((*db)->CheckIntegrity(), arguments.directory)));
 }
 
 }  // namespace
@@ -116,7 +117,9 @@ void AddInspectCommands(CLI::App& app, Context& context) {
   CLI::App* check = AddVerb(
       app, context,
       {"check", "check DIR [--json]", "Read the whole database and verify all checksums; changes nothing",
-       "Exit code 1 if there is damage; the message names the first damaged place. `mergedb verify` lists all of them.",
+       "Exit code 1 if there is damage; the message names the first damaged place. `mergedb verify` lists all of them. "
+       "While "
+       "another process writes to the database, a check may fail with exit code 3, since that process replaces files.",
        0, 0, RunCheck});
   check->add_flag("--json", arguments.is_json, "Print JSON");
 }
