@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -221,6 +222,21 @@ class SegmentedStoreTest {
     assertThrows(InvalidStateStoreException.class, () -> sessions.fetchSession(bytes("k"), 0, 1));
   }
 
+  /** As in the RocksDB store of Kafka Streams. */
+  @Test
+  void sessionsThatEndAtTheSameTimeComeByTheirStart() {
+    SessionStore<Bytes, byte[]> store = openSessions();
+    for (long start : new long[] {7, 3, 5})
+      store.put(new Windowed<>(bytes("k"), new SessionWindow(start, 9)), utf8("v" + start));
+    List<String> expected = new ArrayList<>(List.of("k@3-9=v3", "k@5-9=v5", "k@7-9=v7"));
+    assertEquals(expected, drain(store.fetch(bytes("k"))));
+    assertEquals(expected, drain(store.findSessions(bytes("k"), 0, 9)));
+    Collections.reverse(expected);
+    assertEquals(expected, drain(store.backwardFetch(bytes("k"))));
+    assertEquals(expected, drain(store.backwardFindSessions(bytes("k"), 0, 9)));
+    store.close();
+  }
+
   /** Through the store that Kafka Streams wraps around ours: queries that users make pass it. */
   @Test
   void queriesFindWindowsAndSessions() {
@@ -310,6 +326,29 @@ class SegmentedStoreTest {
     return result;
   }
 
+  /**
+   * The sessions of each key, in the order in which they came; those that end at the same time,
+   * sorted. Kafka does not define their order: its RocksDB store returns the earliest start first,
+   * its in-memory store the latest.
+   */
+  private static Map<String, List<String>> sessionsByKey(
+      KeyValueIterator<Windowed<Bytes>, byte[]> sessions) {
+    Map<String, List<String>> result = byKey(drain(sessions));
+    for (List<String> ofKey : result.values()) {
+      for (int from = 0, to; from < ofKey.size(); from = to) {
+        to = from + 1;
+        while (to < ofKey.size() && end(ofKey.get(to)).equals(end(ofKey.get(from)))) ++to;
+        Collections.sort(ofKey.subList(from, to));
+      }
+    }
+    return result;
+  }
+
+  /** "200" of "@100-200=v1". */
+  private static String end(String session) {
+    return session.substring(session.indexOf('-') + 1, session.indexOf('='));
+  }
+
   /** Keys that are prefixes of each other, and whose bytes look like those of times. */
   private static Bytes key(Random random) {
     byte[] key = new byte[random.nextInt(5)];
@@ -379,6 +418,8 @@ class SegmentedStoreTest {
     for (int i = 0; i < 6_000; ++i) {
       now += random.nextInt(100) == 0 ? random.nextInt((int) SEGMENT) : random.nextInt(1_000);
       long end = Math.max(0, now - random.nextInt((int) (RETENTION + SEGMENT)));
+      // Many sessions of one key end at the same time.
+      if (random.nextBoolean()) end -= end % (MINUTE / 2);
       Windowed<Bytes> session =
           new Windowed<>(
               key(random), new SessionWindow(Math.max(0, end - random.nextInt((int) MINUTE)), end));
@@ -405,20 +446,20 @@ class SegmentedStoreTest {
       long earliest = Math.max(0, now - random.nextInt((int) RETENTION));
       long latest = earliest + random.nextInt((int) RETENTION);
       assertEquals(
-          drain(model.findSessions(key, earliest, latest)),
-          drain(store.findSessions(key, earliest, latest)));
+          sessionsByKey(model.findSessions(key, earliest, latest)),
+          sessionsByKey(store.findSessions(key, earliest, latest)));
       assertEquals(
-          byKey(drain(model.findSessions(key, to, earliest, latest))),
-          byKey(drain(store.findSessions(key, to, earliest, latest))));
+          sessionsByKey(model.findSessions(key, to, earliest, latest)),
+          sessionsByKey(store.findSessions(key, to, earliest, latest)));
       assertEquals(
-          byKey(drain(model.backwardFindSessions(key, to, earliest, latest))),
-          byKey(drain(store.backwardFindSessions(key, to, earliest, latest))));
+          sessionsByKey(model.backwardFindSessions(key, to, earliest, latest)),
+          sessionsByKey(store.backwardFindSessions(key, to, earliest, latest)));
       long shown = Math.max(earliest, latestEnd - RETENTION + 1);
       assertEquals(
-          byKey(drain(model.findSessions(shown, latest))),
-          byKey(drain(store.findSessions(shown, latest))));
-      assertEquals(drain(model.fetch(key)), drain(store.fetch(key)));
-      assertEquals(byKey(drain(model.fetch(null, to))), byKey(drain(store.fetch(null, to))));
+          sessionsByKey(model.findSessions(shown, latest)),
+          sessionsByKey(store.findSessions(shown, latest)));
+      assertEquals(sessionsByKey(model.fetch(key)), sessionsByKey(store.fetch(key)));
+      assertEquals(sessionsByKey(model.fetch(null, to)), sessionsByKey(store.fetch(null, to)));
     }
     store.close();
     model.close();
