@@ -167,6 +167,8 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // `exit`.
 int Finish(DB& db, int exit);
 
+// The size of a page in outputs that have the form of LMDB's programs.
+constexpr uint64_t kLmdbPageBytes = 4096;
 // Adds -n, which mdb_dump and similar programs have and mergedb ignores, and -V, which prints the version and
 // ends.
 void AddLmdbFlags(CLI::App* verb);

@@ -12,7 +12,6 @@ namespace mergedb::tool {
 
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kMapBytesMin = uint64_t{1} << 20;
 constexpr int kCopyAttempts = 20;
 constexpr auto kCopyPause = std::chrono::milliseconds(50);
@@ -21,7 +20,7 @@ constexpr auto kCopyPause = std::chrono::milliseconds(50);
 // most one page more than its bytes.
 uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
   const uint64_t needed = kMapBytesMin + 3 * entry_bytes + 64 * entries;
-  return (needed + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return (needed + kLmdbPageBytes - 1) / kLmdbPageBytes * kLmdbPageBytes;
 }
 
 // A scan before the dump. The header has the map size of all databases, and it comes before the first entry.
@@ -34,7 +33,7 @@ Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<
       if (!it->Valid()) continue;
       // A value that does not share a page with other values takes whole pages.
       const uint64_t value_bytes = it->value().size();
-      bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
+      bytes += it->key().size() + (value_bytes > kLmdbPageBytes / 4 ? value_bytes + kLmdbPageBytes : value_bytes);
       ++entries;
     }
     RETURN_IF_ERROR(skipped.ErrorOf(*it));

@@ -9,15 +9,7 @@ namespace mergedb::tool {
 
 namespace {
 
-constexpr char kHexDigits[] = "0123456789abcdef";
-
 bool IsPrintable(char c) { return c >= 0x20 && c < 0x7f; }
-
-void AppendHex(std::string* out, char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  *out += kHexDigits[byte >> 4];
-  *out += kHexDigits[byte & 15];
-}
 
 // Header lines for features that mergedb does not support, unless their value is 0.
 constexpr std::string_view kRefused[] = {"duplicates", "dupsort", "dupfixed", "integerdup", "reversedup", "recnum"};

@@ -29,16 +29,6 @@ std::string Inline(const nlohmann::ordered_json& value) {
   return text;
 }
 
-nlohmann::ordered_json ToJson(const Damage& damage) {
-  nlohmann::ordered_json object = {{"offset", damage.offset},
-                                   {"bytes", damage.bytes},
-                                   {"what", damage.what},
-                                   {"loses_entries", damage.loses_entries}};
-  if (damage.smallest_key) SetBytes(Arguments(), &object, "smallest_key", *damage.smallest_key);
-  if (damage.largest_key) SetBytes(Arguments(), &object, "largest_key", *damage.largest_key);
-  return object;
-}
-
 std::string NextStep(const Arguments& arguments) {
   const std::string directory = format::ParentOf(arguments.path);
   if (Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)))
@@ -56,6 +46,16 @@ void PrintDamages(const Arguments& arguments, const repair::OneFile& file, FILE*
 }
 
 }  // namespace
+
+nlohmann::ordered_json DamageJson(const Damage& damage) {
+  nlohmann::ordered_json object = {{"offset", damage.offset},
+                                   {"bytes", damage.bytes},
+                                   {"what", damage.what},
+                                   {"loses_entries", damage.loses_entries}};
+  if (damage.smallest_key) SetBytes(Arguments(), &object, "smallest_key", *damage.smallest_key);
+  if (damage.largest_key) SetBytes(Arguments(), &object, "largest_key", *damage.largest_key);
+  return object;
+}
 
 void AddFileOptions(CLI::App* verb, Arguments& arguments) {
   verb->add_flag("--check", arguments.is_check_only, "Print only whether the file is intact, and all damage");
@@ -131,7 +131,7 @@ int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const
     if (arguments.is_check_only) report = {{"file", file.name}};
     report["ok"] = is_ok;
     report["damages"] = nlohmann::ordered_json::array();
-    for (const Damage& damage : file.damages) report["damages"].push_back(ToJson(damage));
+    for (const Damage& damage : file.damages) report["damages"].push_back(DamageJson(damage));
     report["notes"] = file.notes;
     PrintJson(report, 2);
   } else if (has_output) {

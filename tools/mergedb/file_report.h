@@ -33,6 +33,8 @@ class Selection {
 FileSystem* Files();
 // An object that begins with the name, the kind, the number and the size of the file.
 nlohmann::ordered_json BeginReport(const repair::OneFile& file, const char* kind);
+// Without the file, which the report names.
+nlohmann::ordered_json DamageJson(const Damage& damage);
 void SetKinds(nlohmann::ordered_json* report, const repair::KindCounts& kinds);
 // Prints lines "name  value"; an array has a line for each item.
 void PrintLines(const nlohmann::ordered_json& report);

@@ -15,13 +15,6 @@ std::string Property(DB& db, const std::string& name) {
   return text;
 }
 
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 nlohmann::ordered_json CountersOf(DB& db) {
   nlohmann::ordered_json counters = nlohmann::ordered_json::object();
   for (const std::string& line : Lines(Property(db, "counters"))) {

@@ -7,28 +7,28 @@ namespace mergedb::tool {
 
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
-
-void Line(const char* name, uint64_t value) { Print("  " + std::string(name) + ": " + std::to_string(value) + "\n"); }
+void StatLine(const char* name, uint64_t value) {
+  Print("  " + std::string(name) + ": " + std::to_string(value) + "\n");
+}
 
 void PrintEnvironment(DB& db, uint64_t pages) {
   Print("Environment Info\n  Map address: (nil)\n");
-  Line("Map size", pages * kPageBytes);
-  Line("Page size", kPageBytes);
-  Line("Max pages", pages);
-  Line("Number of pages used", pages);
-  Line("Last transaction ID", db.GetSnapshot()->sequence());
-  Line("Max readers", 126);
-  Line("Number of readers used", 0);
+  StatLine("Map size", pages * kLmdbPageBytes);
+  StatLine("Page size", kLmdbPageBytes);
+  StatLine("Max pages", pages);
+  StatLine("Number of pages used", pages);
+  StatLine("Last transaction ID", db.GetSnapshot()->sequence());
+  StatLine("Max readers", 126);
+  StatLine("Number of readers used", 0);
 }
 
 void PrintTree(const std::string& title, uint64_t entries) {
   Print("Status of " + title + "\n");
-  Line("Tree depth", entries == 0 ? 0 : 1);
-  Line("Branch pages", 0);
-  Line("Leaf pages", 0);
-  Line("Overflow pages", 0);
-  Line("Entries", entries);
+  StatLine("Tree depth", entries == 0 ? 0 : 1);
+  StatLine("Branch pages", 0);
+  StatLine("Leaf pages", 0);
+  StatLine("Overflow pages", 0);
+  StatLine("Entries", entries);
 }
 
 }  // namespace
@@ -37,12 +37,12 @@ int RunLmdbStat(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   if (arguments.is_environment)
-    PrintEnvironment(*db, (MeasureDirectory(arguments.directory).bytes + kPageBytes - 1) / kPageBytes);
+    PrintEnvironment(*db, (MeasureDirectory(arguments.directory).bytes + kLmdbPageBytes - 1) / kLmdbPageBytes);
   if (arguments.readers_level > 0) Print("Reader Table Status\n(no active readers)\n");
   if (arguments.free_level > 0) {
     Print("Freelist Status\n");
     for (const char* name : {"Tree depth", "Branch pages", "Leaf pages", "Overflow pages", "Entries", "Free pages"})
-      Line(name, 0);
+      StatLine(name, 0);
   }
   const auto databases = DatabasesOf(arguments, *db);
   if (!databases) return Finish(*db, Fail(databases.error().IsNotFound() ? kNo : kError, databases.error().ToString()));

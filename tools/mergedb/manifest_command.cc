@@ -91,16 +91,6 @@ void PrintEdit(const Arguments& arguments, const format::VersionEdit& edit, uint
   Print("\n");
 }
 
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 Json ReportOf(const Arguments& arguments, const repair::ManifestReport& manifest) {
   Json report = BeginReport(manifest.file, "MANIFEST");
   report["format_version"] = manifest::kFormatVersion;

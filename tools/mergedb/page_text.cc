@@ -1,8 +1,5 @@
 #include "page_text.h"
 
-#include <cstdarg>
-#include <cstdio>
-
 namespace mergedb::tool {
 
 std::string Html(std::string_view text) {
@@ -19,15 +16,6 @@ std::string Html(std::string_view text) {
   return out;
 }
 
-std::string Format(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 std::string Thousands(uint64_t count) {
   std::string text = std::to_string(count);
   for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
@@ -36,10 +24,6 @@ std::string Thousands(uint64_t count) {
 
 std::string Count(uint64_t count, const char* one, const char* many) {
   return Thousands(count) + " " + (count == 1 ? one : many);
-}
-
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::string TableRow(std::initializer_list<std::string> cells) {

@@ -2,30 +2,19 @@
 #include <cstdio>
 
 #include "command.h"
+#include "file_report.h"
 #include "text.h"
 
 namespace mergedb::tool {
 
 namespace {
 
-void SetKey(nlohmann::ordered_json* object, const char* name, const std::optional<std::string>& key) {
-  if (key) SetBytes(Arguments(), object, name, *key);
-}
-
-nlohmann::ordered_json ToJson(const Damage& damage) {
-  nlohmann::ordered_json object = {{"file", damage.file},
-                                   {"offset", damage.offset},
-                                   {"bytes", damage.bytes},
-                                   {"what", damage.what},
-                                   {"loses_entries", damage.loses_entries}};
-  SetKey(&object, "smallest_key", damage.smallest_key);
-  SetKey(&object, "largest_key", damage.largest_key);
-  return object;
-}
-
 nlohmann::ordered_json ToJson(const std::vector<Damage>& damages) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Damage& damage : damages) list.push_back(ToJson(damage));
+  for (const Damage& damage : damages) {
+    list.push_back({{"file", damage.file}});
+    list.back().update(DamageJson(damage));
+  }
   return list;
 }
 

@@ -1,13 +1,13 @@
 #include "text.h"
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 
 namespace mergedb::tool {
 
 namespace {
-
-constexpr char kHexDigits[] = "0123456789abcdef";
 
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -34,10 +34,8 @@ void AppendEscape(std::string* out, char c) {
     case '\r': *out += "\\r"; return;
     default: break;
   }
-  const auto byte = static_cast<unsigned char>(c);
   *out += "\\x";
-  *out += kHexDigits[byte >> 4];
-  *out += kHexDigits[byte & 15];
+  AppendHex(out, c);
 }
 
 }  // namespace
@@ -123,14 +121,17 @@ std::optional<std::string> FromText(std::string_view text) {
   return out;
 }
 
+void AppendHex(std::string* out, char byte) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  const auto bits = static_cast<unsigned char>(byte);
+  *out += kDigits[bits >> 4];
+  *out += kDigits[bits & 15];
+}
+
 std::string ToHex(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size() * 2);
-  for (char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kHexDigits[byte >> 4];
-    out += kHexDigits[byte & 15];
-  }
+  for (char c : bytes) AppendHex(&out, c);
   return out;
 }
 
@@ -161,6 +162,29 @@ std::string PrintBytes(uint64_t bytes) {
   }
   std::snprintf(text, sizeof text, "%.1f %s", value, unit);
   return text;
+}
+
+std::string Format(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 }  // namespace mergedb::tool

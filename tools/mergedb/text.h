@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mergedb::tool {
 
@@ -17,6 +18,7 @@ std::string ToText(std::string_view bytes);
 std::string ToLine(std::string_view text);
 std::optional<std::string> FromText(std::string_view text);  // nullopt: invalid escape
 
+void AppendHex(std::string* out, char byte);                // two lower-case digits
 std::string ToHex(std::string_view bytes);                  // lower-case
 std::optional<std::string> FromHex(std::string_view text);  // either case; nullopt: odd length or invalid digit
 
@@ -25,5 +27,9 @@ size_t Utf8Bytes(std::string_view bytes, uint32_t* code_point);
 bool IsUtf8(std::string_view bytes);
 
 std::string PrintBytes(uint64_t bytes);  // "12.3 MB"
+
+__attribute__((format(printf, 1, 2))) std::string Format(const char* format, ...);  // at most 511 bytes
+std::vector<std::string> Lines(std::string_view text);                              // without the line feeds
+double Share(uint64_t part, uint64_t whole);                                        // 0 if the whole is 0
 
 }  // namespace mergedb::tool

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdarg>
 #include <cstdio>
 #include <ctime>
 
@@ -32,22 +31,9 @@ void NoteSignal(int signal) { signal_seen = signal; }
 
 // ---- lines ----------------------------------------------------------------------------------------------------
 
-__attribute__((format(printf, 1, 2))) std::string Line(const char* format, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 std::string Bar(double share, size_t columns) {
   const auto filled = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(columns) + 0.5);
   return std::string(filled, '#') + std::string(columns - filled, '.');
-}
-
-double Share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 std::string PerSecond(double bytes) { return PrintBytes(static_cast<uint64_t>(bytes)) + "/s"; }
@@ -55,7 +41,7 @@ std::string PerSecond(double bytes) { return PrintBytes(static_cast<uint64_t>(by
 // The wait as a share of the window, in percent. Several writers may wait at once.
 std::string WaitOf(const LiveView& view, const char* name) {
   const double percent = view.Rate(name) / 1e7;
-  return percent > 0 && percent < 0.1 ? "<0.1 %" : Line("%.1f %%", percent);
+  return percent > 0 && percent < 0.1 ? "<0.1 %" : Format("%.1f %%", percent);
 }
 
 // The upper bound of the bucket that holds this quantile of the values in the window; 0 without values.
@@ -77,9 +63,9 @@ std::vector<std::string> LatencyLines(const format::LiveState& state) {
     constexpr std::string_view kSuffix = "_latency_nanos";
     std::string name = metric.name;
     if (name.ends_with(kSuffix)) name.resize(name.size() - kSuffix.size());
-    lines.push_back(Line("latency     %-14s p50 %9s   p99 %9s   p99.9 %9s", name.substr(0, 14).c_str(),
-                         PrintDuration(Quantile(metric, 0.5)).c_str(), PrintDuration(Quantile(metric, 0.99)).c_str(),
-                         PrintDuration(Quantile(metric, 0.999)).c_str()));
+    lines.push_back(Format("latency     %-14s p50 %9s   p99 %9s   p99.9 %9s", name.substr(0, 14).c_str(),
+                           PrintDuration(Quantile(metric, 0.5)).c_str(), PrintDuration(Quantile(metric, 0.99)).c_str(),
+                           PrintDuration(Quantile(metric, 0.999)).c_str()));
   }
   return lines;
 }
@@ -91,29 +77,29 @@ std::vector<std::string> SummaryLines(const LiveView& view) {
       view.Rate("wal_bytes_written") + view.Rate("flush_bytes") + view.Rate("compaction_bytes_written");
   const double appended = view.Rate("wal_bytes_appended");
   std::vector<std::string> lines;
-  lines.push_back(Line("writes      %.0f/s, %.0f records/s, WAL %s, %.0f syncs/s", view.Rate("writes"),
-                       view.Rate("records_written"), PerSecond(appended).c_str(), view.Rate("wal_syncs")));
-  lines.push_back(Line("reads       %.0f blocks/s, %.1f %% in the cache of %s (%.0f %% used)", hits + misses,
-                       hits + misses > 0 ? 100 * hits / (hits + misses) : 100.0,
-                       PrintBytes(state.Value("block_cache_bytes_max")).c_str(),
-                       100 * Share(state.Value("block_cache_bytes"), state.Value("block_cache_bytes_max"))));
+  lines.push_back(Format("writes      %.0f/s, %.0f records/s, WAL %s, %.0f syncs/s", view.Rate("writes"),
+                         view.Rate("records_written"), PerSecond(appended).c_str(), view.Rate("wal_syncs")));
+  lines.push_back(Format("reads       %.0f blocks/s, %.1f %% in the cache of %s (%.0f %% used)", hits + misses,
+                         hits + misses > 0 ? 100 * hits / (hits + misses) : 100.0,
+                         PrintBytes(state.Value("block_cache_bytes_max")).c_str(),
+                         100 * Share(state.Value("block_cache_bytes"), state.Value("block_cache_bytes_max"))));
   for (std::string& line : LatencyLines(state)) lines.push_back(std::move(line));
   lines.push_back("stalls      write delay " + WaitOf(view, "write_delay_wait_nanos") + ", memory " +
                   WaitOf(view, "memory_wait_nanos") + ", WAL buffer " + WaitOf(view, "wal_buffer_wait_nanos") +
                   ", WAL space " + WaitOf(view, "segment_wait_nanos"));
-  lines.push_back(Line(
+  lines.push_back(Format(
       "background  flushes %s, compactions %s, write amplification %.1f", PerSecond(view.Rate("flush_bytes")).c_str(),
       PerSecond(view.Rate("compaction_bytes_written")).c_str(), appended > 0 ? written / appended : 0.0));
-  lines.push_back(Line("memory      memtables %s (%llu of them), open tables %s",
-                       PrintBytes(state.Value("memtable_bytes")).c_str(),
-                       static_cast<unsigned long long>(state.Value("memtables")),
-                       PrintBytes(state.Value("table_memory_bytes")).c_str()));
+  lines.push_back(Format("memory      memtables %s (%llu of them), open tables %s",
+                         PrintBytes(state.Value("memtable_bytes")).c_str(),
+                         static_cast<unsigned long long>(state.Value("memtables")),
+                         PrintBytes(state.Value("table_memory_bytes")).c_str()));
   lines.push_back("space       tables " + PrintBytes(state.Value("table_bytes_on_disk")) + " (live " +
                   PrintBytes(state.Value("table_bytes_live")) + "), blobs " +
                   PrintBytes(state.Value("blob_bytes_on_disk")) + " (live " +
                   PrintBytes(state.Value("blob_bytes_live")) + "), WAL " +
                   PrintBytes(state.Value("wal_bytes_on_disk")));
-  lines.push_back(Line(
+  lines.push_back(Format(
       "readers     %llu snapshots%s, %llu transactions", static_cast<unsigned long long>(state.Value("snapshots_open")),
       state.Value("snapshots_open") == 0
           ? ""
@@ -141,10 +127,10 @@ std::vector<std::string> CompactionLines(const LiveView& view) {
     std::string left;
     if (share > 0.01 && share < 1)
       left = " " + PrintDuration(static_cast<uint64_t>(static_cast<double>(each.age_nanos) * (1 - share) / share));
-    lines.push_back(Line("%-16s %4llu  %5llu %10s %10s  %s %3.0f %%%s", ToLine(each.reason).substr(0, 16).c_str(),
-                         static_cast<unsigned long long>(each.runs), static_cast<unsigned long long>(each.level),
-                         PrintBytes(each.input_bytes).c_str(), PrintBytes(each.written_bytes).c_str(),
-                         Bar(share, 12).c_str(), share * 100, left.c_str()));
+    lines.push_back(Format("%-16s %4llu  %5llu %10s %10s  %s %3.0f %%%s", ToLine(each.reason).substr(0, 16).c_str(),
+                           static_cast<unsigned long long>(each.runs), static_cast<unsigned long long>(each.level),
+                           PrintBytes(each.input_bytes).c_str(), PrintBytes(each.written_bytes).c_str(),
+                           Bar(share, 12).c_str(), share * 100, left.c_str()));
   }
   return lines;
 }
@@ -156,10 +142,11 @@ std::vector<std::string> RunLines(const LiveView& view) {
   std::vector<std::string> lines = {"   RUN  LEVEL  TABLES      SIZE     ENTRIES  DELETED  SHARE OF THE LARGEST"};
   for (const format::LiveRun& run : runs) {
     const uint64_t bytes = run.bytes + run.value_bytes;
-    lines.push_back(Line("%6llu  %5llu  %6llu %9s %11llu  %5.1f %%  %s", static_cast<unsigned long long>(run.position),
-                         static_cast<unsigned long long>(run.level), static_cast<unsigned long long>(run.tables),
-                         PrintBytes(bytes).c_str(), static_cast<unsigned long long>(run.entries),
-                         100 * Share(run.tombstones, run.entries), Bar(Share(bytes, largest), kBarColumns).c_str()));
+    lines.push_back(Format("%6llu  %5llu  %6llu %9s %11llu  %5.1f %%  %s",
+                           static_cast<unsigned long long>(run.position), static_cast<unsigned long long>(run.level),
+                           static_cast<unsigned long long>(run.tables), PrintBytes(bytes).c_str(),
+                           static_cast<unsigned long long>(run.entries), 100 * Share(run.tombstones, run.entries),
+                           Bar(Share(bytes, largest), kBarColumns).c_str()));
   }
   if (runs.empty()) lines.push_back("(no sorted run: all data is in memtables)");
   return lines;
@@ -349,7 +336,7 @@ class Top {
     first_ = std::min(first_, lines_.size() > rows ? lines_.size() - rows : 0);
     Terminal::Draw(lines_, first_,
                    prompt_ ? " seconds between two screens: " + *prompt_
-                           : Line(" q quit  s seconds (%.3g)  arrows scroll  h help ", interval_seconds_));
+                           : Format(" q quit  s seconds (%.3g)  arrows scroll  h help ", interval_seconds_));
   }
   void TakeKeys(std::string_view keys) {
     while (!keys.empty()) {

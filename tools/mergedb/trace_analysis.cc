@@ -13,10 +13,6 @@ namespace {
 
 using trace::OpKind;
 
-double Share(uint64_t part, uint64_t all) {
-  return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
-}
-
 template <typename... Values>
 void PrintFormatted(const char* format, Values... values) {
   char line[256];
