@@ -159,6 +159,9 @@ MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, const char* in, size_t
   const __m128i lane = _mm512_maskz_extracti32x4_epi32(0xf, lanes3, 0);
   const uint64_t first = _mm_crc32_u64(0, static_cast<uint64_t>(_mm_extract_epi64(lane, 0)));
   const auto folded = static_cast<uint32_t>(_mm_crc32_u64(first, static_cast<uint64_t>(_mm_extract_epi64(lane, 1))));
+  // WHY: g++ 12 leaves it out here. As long as the upper parts of the registers are in use, each SSE instruction of the
+  // thread depends on the last one that wrote its register.
+  _mm256_zeroupper();
   return ExtendHardware(~folded, end, count % kFoldBytes);
 }
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 #include <string>
 
 #include "base/bytes.h"
@@ -113,6 +117,36 @@ TEST(Crc32c, NoticesEverySingleBitFlip) {
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
   }
 }
+
+#ifdef __x86_64__
+// True if the upper parts of the AVX registers are in use (XINUSE: Intel's manual, volume 1, 13.6).
+[[gnu::target("xsave")]] bool HasUpperPartsInUse() {
+  constexpr unsigned long long kUpperParts = 1 << 2 | 1 << 6;  // of the 256-bit and of the 512-bit registers
+  return (_xgetbv(1) & kUpperParts) != 0;
+}
+bool CanAskForThem() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx512f") && __get_cpuid_count(0xd, 1, &a, &b, &c, &d) != 0 && (a & 1 << 2) != 0;
+}
+[[gnu::target("avx512f")]] void UseUpperParts() { asm volatile("vpternlogd $0xff, %%zmm0, %%zmm0, %%zmm0" ::: "xmm0"); }
+[[gnu::target("avx")]] void ClearUpperParts() { _mm256_zeroupper(); }
+
+// SSE instructions are slow as long as they are in use.
+TEST(Crc32c, LeavesTheUpperPartsOfTheRegistersUnused) {
+  if (!CanAskForThem()) GTEST_SKIP() << "the processor has no AVX-512, or does not tell";
+  UseUpperParts();
+  ASSERT_TRUE(HasUpperPartsInUse());
+  ClearUpperParts();
+  if (HasUpperPartsInUse()) GTEST_SKIP() << "the processor does not tell that they are unused";
+  const std::string bytes(4096, 'b');
+  for (const size_t count : {100u, 1'000u, 1'024u, 4'096u}) {
+    UseUpperParts();
+    ClearUpperParts();
+    Crc32cExtend(7, bytes.data(), count);
+    EXPECT_FALSE(HasUpperPartsInUse()) << count;
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace mergedb::base

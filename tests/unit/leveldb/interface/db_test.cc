@@ -1,4 +1,5 @@
 // Goal: an open that LevelDB refuses is refused with LevelDB's status and changes nothing, whatever the directory holds.
+// Seeks count for the compactions that reads pay for.
 // Method: real directories, empty, of mergedb and of LevelDB. tests/compat/ compares everything else of DB with the
 // original.
 #include "leveldb/db.h"
@@ -8,8 +9,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
+#include <sstream>
 
 #include "leveldb/env.h"
 #include "testing/temp_directory.h"
@@ -55,6 +58,43 @@ class DbOpen : public ::testing::Test {
   const mergedb::testing::TempDirectory home_;
   const std::string path_ = home_ / "db";
 };
+
+uint64_t ExtraRunVisits(DB& database) {
+  std::string text;
+  EXPECT_TRUE(database.GetProperty("mergedb.counters", &text));
+  std::istringstream lines(text);
+  std::string name;
+  for (uint64_t value = 0; lines >> name >> value;)
+    if (name == "extra_run_visits") return value;
+  ADD_FAILURE() << "no extra_run_visits in " << text;
+  return 0;
+}
+
+TEST(Seeks, CountTheSortedRunsThatTheyVisit) {
+  const mergedb::testing::TempDirectory home;
+  Options options;
+  options.create_if_missing = true;
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(options, home / "db", &opened).ok());
+  const std::unique_ptr<DB> database(opened);
+  for (const char* value : {"in one run", "in another run", "in a third run"}) {
+    ASSERT_TRUE(database->Put({}, "key", value).ok());
+    ASSERT_TRUE(database->Write({}, nullptr).ok());  // flushes
+  }
+  const auto visits_of = [&](const std::function<void(Iterator&)>& seek) {
+    const uint64_t before = ExtraRunVisits(*database);
+    std::unique_ptr<Iterator> iterator(database->NewIterator({}));
+    seek(*iterator);
+    EXPECT_TRUE(iterator->Valid());
+    iterator->Next();  // a step visits no further run
+    EXPECT_FALSE(iterator->Valid());
+    iterator = nullptr;  // it reports when it ends
+    return ExtraRunVisits(*database) - before;
+  };
+  EXPECT_EQ(visits_of([](Iterator& iterator) { iterator.Seek("k"); }), 2u);
+  EXPECT_EQ(visits_of([](Iterator& iterator) { iterator.SeekToFirst(); }), 2u);
+  EXPECT_EQ(visits_of([](Iterator& iterator) { iterator.SeekToLast(); }), 2u);
+}
 
 TEST_F(DbOpen, ADatabaseThatIsMissingIsNotMadeUnlessAskedFor) {
   for (const bool error_if_exists : {true, false}) {
