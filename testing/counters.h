@@ -1,4 +1,4 @@
-// The properties and counters of a database.
+// The properties and counters of a database; Property and Counter also take a leveldb::DB.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,16 @@
 
 namespace mergedb::testing {
 
-inline std::string Property(DB& db, const std::string& name) {
+template <typename Database>
+std::string Property(Database& db, const std::string& name) {
   std::string text;
   EXPECT_TRUE(db.GetProperty("mergedb." + name, &text)) << name;
   return text;
 }
 
 // Reads the list of all counters, because the property "mergedb.runs" is a text and not the counter.
-inline uint64_t Counter(DB& db, const std::string& name) {
+template <typename Database>
+uint64_t Counter(Database& db, const std::string& name) {
   const std::string list = "\n" + Property(db, "counters");
   const size_t at = list.find("\n" + name + " ");
   EXPECT_NE(at, std::string::npos) << name;
