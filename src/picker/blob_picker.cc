@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "picker/partitions.h"
 #include "picker/styles.h"
@@ -97,21 +96,41 @@ bool CollectsBlobs(const PickInput& input) {
   return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });
 }
 
+// File numbers, ascending.
+using BlobFileNumbers = std::vector<kv::FileNumber>;
+
 // Blob files that sources of running compactions refer to.
-std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
-  std::set<kv::FileNumber> files;
+BlobFileNumbers FilesInUse(const PickInput& input) {
+  BlobFileNumbers files;
   const auto& runs = input.version.runs();
   for (size_t i = 0; i < runs.size(); ++i) {
     if (IsFree(input, i)) continue;
     for (const version::VirtualTable& virtual_table : runs[i]->virtual_tables()) {
-      for (const format::BlobShare& share : virtual_table.file->values) files.insert(share.file);
+      for (const format::BlobShare& share : virtual_table.file->values) files.push_back(share.file);
     }
   }
+  std::ranges::sort(files);
+  const auto repeated = std::ranges::unique(files);
+  files.erase(repeated.begin(), repeated.end());
   return files;
 }
 
-// File numbers, ascending.
-using BlobFileNumbers = std::vector<kv::FileNumber>;
+using BlobFiles = std::vector<const version::BlobFile*>;
+
+// The wanted files to which no running compaction refers, the oldest first; none if fewer than `least` are wanted.
+// WHY FilesInUse last: it visits all tables that are being compacted.
+template <typename IsWanted>
+BlobFiles FreeFiles(const PickInput& input, size_t least, IsWanted&& is_wanted) {
+  BlobFiles files;
+  for (const version::BlobFile& each : input.version.blob_files()) {
+    if (is_wanted(each)) files.push_back(&each);
+  }
+  if (files.size() < least) return {};
+  const BlobFileNumbers in_use = FilesInUse(input);
+  std::erase_if(files,
+                [&](const version::BlobFile* each) { return std::ranges::binary_search(in_use, each->file->number); });
+  return files;
+}
 
 struct Choice {
   BlobFileNumbers files;
@@ -129,11 +148,8 @@ double Gain(const PickInput& input, const version::BlobFile& file, kv::FileNumbe
 // The files with the largest gain, until their garbage reaches `over` or their live bytes reach the limit of one
 // collection. While writes come, `over` does not end the choice: more will be over the bound at the end.
 Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t over) {
-  std::vector<const version::BlobFile*> candidates;
-  const auto in_use = FilesInUse(input);
-  for (const version::BlobFile& each : input.version.blob_files()) {
-    if (IsWorthCollecting(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
-  }
+  BlobFiles candidates =
+      FreeFiles(input, 1, [&](const version::BlobFile& each) { return IsWorthCollecting(each, bound); });
   if (candidates.empty()) return {};
   const kv::FileNumber newest = input.version.blob_files().back().file->number;
   std::ranges::stable_sort(candidates, std::greater<>(),
@@ -157,14 +173,13 @@ uint64_t SmallFileBytes(const PickInput& input) { return std::min(kMebibyte, Flu
 
 // Small files, the oldest first, up to the limit of one collection; none unless there are many.
 Choice ChooseSmallFiles(const PickInput& input) {
-  const auto in_use = FilesInUse(input);
-  const uint64_t live_bytes_max = CollectedBytesMax(input.version);
+  const uint64_t small_bytes = SmallFileBytes(input), live_bytes_max = CollectedBytesMax(input.version);
+  const auto is_small = [&](const version::BlobFile& each) { return each.file->record_bytes < small_bytes; };
   Choice choice;
-  for (const version::BlobFile& each : input.version.blob_files()) {
-    if (each.file->record_bytes >= SmallFileBytes(input) || in_use.contains(each.file->number)) continue;
-    if (choice.live_bytes + each.live_bytes > live_bytes_max) break;
-    choice.files.push_back(each.file->number);
-    choice.live_bytes += each.live_bytes;
+  for (const version::BlobFile* each : FreeFiles(input, kSmallFilesMax + 1, is_small)) {
+    if (choice.live_bytes + each->live_bytes > live_bytes_max) break;
+    choice.files.push_back(each->file->number);
+    choice.live_bytes += each->live_bytes;
   }
   return choice.files.size() > kSmallFilesMax ? choice : Choice{};
 }
@@ -183,17 +198,17 @@ std::map<kv::FileNumber, uint64_t> BytesAround(const version::Version& version) 
 
 // The oldest files that share their key ranges with several others, up to the space that is free.
 Choice ChooseScatteredFiles(const PickInput& input) {
-  const auto in_use = FilesInUse(input);
   const auto around = BytesAround(input.version);
+  const auto is_scattered = [&](const version::BlobFile& each) {
+    const auto neighbours = around.find(each.file->number);
+    return neighbours != around.end() && neighbours->second >= kScatteredFilesMin * each.live_bytes;
+  };
   const uint64_t live_bytes_max = FreeBytes(input);
   Choice choice;
-  for (const version::BlobFile& each : input.version.blob_files()) {
-    const auto neighbours = around.find(each.file->number);
-    if (in_use.contains(each.file->number) || neighbours == around.end()) continue;
-    if (neighbours->second < kScatteredFilesMin * each.live_bytes) continue;
-    if (choice.files.size() == kScatteredFilesMax || choice.live_bytes + each.live_bytes > live_bytes_max) break;
-    choice.files.push_back(each.file->number);
-    choice.live_bytes += each.live_bytes;
+  for (const version::BlobFile* each : FreeFiles(input, kScatteredFilesMin, is_scattered)) {
+    if (choice.files.size() == kScatteredFilesMax || choice.live_bytes + each->live_bytes > live_bytes_max) break;
+    choice.files.push_back(each->file->number);
+    choice.live_bytes += each->live_bytes;
   }
   return choice.files.size() >= kScatteredFilesMin ? choice : Choice{};
 }
