@@ -24,6 +24,10 @@ inline constexpr uint64_t kDisplacedBytesMax = uint64_t{64} << 10;
 // the byte at `position`.
 bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc);
 
+// The same of the bytes `front`, and `back` after them: the two parts of the WAL buffer, where they lie.
+bool HoldsDisplacedFrame(std::string_view front, std::string_view back, uint64_t position, const Mark& end,
+                         uint32_t salt_crc);
+
 // True if `bytes`, which begin at `end`, hold the header of the frame at `end`, split by inserted bytes.
 bool HoldsSplitHeader(std::string_view bytes, const Mark& end, uint32_t salt_crc);
 

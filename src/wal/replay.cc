@@ -321,9 +321,10 @@ Result<bool> Replayer::RingHoldsAHeader() {
 
 bool Replayer::RingHoldsMore() {
   const uint64_t before = std::min({position(), kDisplacedBytesMax, buffer_.size() / 2});
-  const std::string_view buffer = buffer_.Read(position() - before, buffer_.size());
-  if (HoldsDisplacedFrame(buffer, position() - before, replayed_.end, salt_crc_)) return true;
-  return HoldsSplitHeader(buffer.substr(before), replayed_.end, salt_crc_);
+  const auto [front, back] = buffer_.ReadAll(position() - before);
+  if (HoldsDisplacedFrame(front, back, position() - before, replayed_.end, salt_crc_)) return true;
+  return HoldsSplitHeader(buffer_.Read(position(), std::min<uint64_t>(buffer_.size() / 2, kSurveyBytes)), replayed_.end,
+                          salt_crc_);
 }
 
 // Reports frames that are away from their position because bytes were inserted or removed. They are lost as well.

@@ -144,4 +144,10 @@ std::string_view BufferBytes::Read(uint64_t position, size_t bytes) {
   return wrapped_;
 }
 
+std::pair<std::string_view, std::string_view> BufferBytes::ReadAll(uint64_t position) const {
+  const std::string_view all = buffer_;
+  const size_t offset = all.empty() ? 0 : position & (all.size() - 1);
+  return {all.substr(offset), all.substr(0, offset)};
+}
+
 }  // namespace mergedb::wal

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mergedb/env.h"
@@ -66,6 +67,8 @@ class BufferBytes {
   Status Load();
   // Empty if the buffer is empty. REQUIRES: bytes <= size()
   std::string_view Read(uint64_t position, size_t bytes);
+  // The whole buffer from the byte at `position` on, without a copy: up to the end of the file, and from its beginning.
+  std::pair<std::string_view, std::string_view> ReadAll(uint64_t position) const;
 
  private:
   FileSystem* const file_system_;

@@ -77,6 +77,24 @@ TEST(DisplacedFrame, IsOfThisEpochAndNotBeforeTheEnd) {
       << "its position was before the end";
 }
 
+// The WAL buffer is a ring: its bytes lie in two parts, which may meet anywhere in a header or in a frame.
+TEST(DisplacedFrame, IsFoundInTwoPartsLikeInOne) {
+  FrameStream stream(kEnd);
+  const std::string first = stream.Add(100), second = stream.Add(60), third = stream.Add(60);
+  const std::string before = Junk(70), after = Junk(50, 2);
+  for (const std::string& frames :
+       {first, second + third, second, first.substr(0, 120), second + third.substr(0, kFrameHeaderBytes - 1)}) {
+    const std::string bytes = before + frames + after;
+    const bool is_found = HoldsDisplacedFrame(bytes, kEnd.position, kEnd, kSaltCrc);
+    EXPECT_EQ(is_found, frames == first || frames == second + third);
+    for (size_t middle = 0; middle <= bytes.size(); ++middle) {
+      const std::string_view all = bytes;
+      EXPECT_EQ(HoldsDisplacedFrame(all.substr(0, middle), all.substr(middle), kEnd.position, kEnd, kSaltCrc), is_found)
+          << frames.size() << " bytes of frames, the parts meet at " << middle;
+    }
+  }
+}
+
 TEST(DisplacedFrame, IsNoneInFewOrRandomBytes) {
   EXPECT_FALSE(HoldsDisplacedFrame("", kEnd.position, kEnd, kSaltCrc));
   EXPECT_FALSE(HoldsDisplacedFrame(std::string(kFrameHeaderBytes, '\0'), kEnd.position, kEnd, kSaltCrc));
