@@ -361,7 +361,7 @@ std::string CutWorkload::CheckLive() {
 
 std::string CutWorkload::Step(size_t index) {
   std::string problem;
-  if (index == 0 && setup_.failing_sync > 0) sim_->files->AddFault({.op = Op::kSync, .nth = setup_.failing_sync});
+  if (index == 0 && setup_.failing_sync > 0) sim_->files->AddFault({.op = FileOp::kSync, .nth = setup_.failing_sync});
   const uint64_t last = books_->begun();
   switch (const char letter = setup_.steps[index]; letter) {
     case 'f': {

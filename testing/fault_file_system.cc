@@ -14,20 +14,20 @@
 namespace mergedb::testing {
 namespace {
 
-bool IsChange(Op op) {
+bool IsChange(FileOp op) {
   switch (op) {
-    case Op::kCreate:
-    case Op::kWrite:
-    case Op::kTruncate:
-    case Op::kSync:
-    case Op::kAllocate:
-    case Op::kDeallocate:
-    case Op::kRemove:
-    case Op::kRename:
-    case Op::kLink:
-    case Op::kCreateDirectory:
-    case Op::kRemoveDirectory:
-    case Op::kSyncDirectory: return true;
+    case FileOp::kCreate:
+    case FileOp::kWrite:
+    case FileOp::kTruncate:
+    case FileOp::kSync:
+    case FileOp::kAllocate:
+    case FileOp::kDeallocate:
+    case FileOp::kRemove:
+    case FileOp::kRename:
+    case FileOp::kLink:
+    case FileOp::kCreateDirectory:
+    case FileOp::kRemoveDirectory:
+    case FileOp::kSyncDirectory: return true;
     default: return false;
   }
 }
@@ -40,7 +40,7 @@ Status Missing(const std::string& path) { return Status::NotFound(path + ": No s
 
 }  // namespace
 
-const char* OpName(Op op) {
+const char* OpName(FileOp op) {
   static constexpr const char* kNames[] = {"open",     "create",     "read",  "write", "truncate", "sync",
                                            "close",    "map",        "size",  "list",  "lock",     "remove",
                                            "rename",   "link",       "mkdir", "rmdir", "syncdir",  "unshare",
@@ -48,7 +48,7 @@ const char* OpName(Op op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-std::optional<Fault> FaultFileSystem::State::Begin(Op op, const std::string& path, const std::string& second_path) {
+std::optional<Fault> FaultFileSystem::State::Begin(FileOp op, const std::string& path, const std::string& second_path) {
   SCHEDULE_POINT(OpName(op));
   base::Lock lock(mutex);
   if (IsChange(op)) {
@@ -64,12 +64,13 @@ std::optional<Fault> FaultFileSystem::State::Begin(Op op, const std::string& pat
   return MatchFault(op, path, second_path);
 }
 
-std::optional<Fault> FaultFileSystem::State::MatchFault(Op op, const std::string& path,
+std::optional<Fault> FaultFileSystem::State::MatchFault(FileOp op, const std::string& path,
                                                         const std::string& second_path) {
   std::optional<Fault> matched;
   for (ArmedFault& armed : faults) {
     const Fault& fault = armed.fault;
-    const bool is_meant = fault.op == op || fault.op == Op::kAny || (fault.op == Op::kAnyChange && IsChange(op));
+    const bool is_meant =
+        fault.op == op || fault.op == FileOp::kAny || (fault.op == FileOp::kAnyChange && IsChange(op));
     const bool is_there = Contains(path, fault.path_contains) || Contains(second_path, fault.path_contains);
     if (!is_meant || !is_there) continue;
     const uint64_t call = ++armed.calls;
@@ -121,7 +122,7 @@ bool FaultFileSystem::is_append_only() const { return state_->options.is_append_
 Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, const FileOptions& options) {
   const bool is_create = options.access == Access::kCreate;
   ASSERT(!is_append_only() || is_create || options.access == Access::kRead, "an append-only file is written once");
-  if (const auto fault = state_->Begin(is_create ? Op::kCreate : Op::kOpen, path)) return fault->status;
+  if (const auto fault = state_->Begin(is_create ? FileOp::kCreate : FileOp::kOpen, path)) return fault->status;
   Descriptor descriptor(state_);
   if (!descriptor) return NoDescriptor(path);
   base::Lock lock(state_->mutex);
@@ -145,7 +146,7 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
 }
 
 Status FaultFileSystem::Remove(const std::string& path) {
-  const auto fault = state_->Begin(Op::kRemove, path);
+  const auto fault = state_->Begin(FileOp::kRemove, path);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   const Disk::Place place = state_->disk.Find(path);
@@ -156,7 +157,7 @@ Status FaultFileSystem::Remove(const std::string& path) {
 }
 
 Status FaultFileSystem::Rename(const std::string& source, const std::string& target) {
-  const auto fault = state_->Begin(Op::kRename, source, target);
+  const auto fault = state_->Begin(FileOp::kRename, source, target);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   Disk& disk = state_->disk;
@@ -177,7 +178,7 @@ Status FaultFileSystem::Rename(const std::string& source, const std::string& tar
 
 Status FaultFileSystem::Link(const std::string& source, const std::string& target) {
   if (is_append_only()) return FileSystem::Link(source, target);
-  const auto fault = state_->Begin(Op::kLink, source, target);
+  const auto fault = state_->Begin(FileOp::kLink, source, target);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   const Disk::Place from = state_->disk.Find(source);
@@ -190,7 +191,7 @@ Status FaultFileSystem::Link(const std::string& source, const std::string& targe
 }
 
 Result<std::vector<std::string>> FaultFileSystem::List(const std::string& directory) {
-  if (const auto fault = state_->Begin(Op::kList, directory)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kList, directory)) return fault->status;
   const Descriptor descriptor(state_);
   if (!descriptor) return NoDescriptor(directory);
   base::Lock lock(state_->mutex);
@@ -203,7 +204,7 @@ Result<std::vector<std::string>> FaultFileSystem::List(const std::string& direct
 }
 
 Status FaultFileSystem::CreateDirectory(const std::string& path) {
-  const auto fault = state_->Begin(Op::kCreateDirectory, path);
+  const auto fault = state_->Begin(FileOp::kCreateDirectory, path);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   const Disk::Place place = state_->disk.Find(path);
@@ -214,7 +215,7 @@ Status FaultFileSystem::CreateDirectory(const std::string& path) {
 }
 
 Status FaultFileSystem::RemoveDirectory(const std::string& path) {
-  const auto fault = state_->Begin(Op::kRemoveDirectory, path);
+  const auto fault = state_->Begin(FileOp::kRemoveDirectory, path);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   const Disk::Place place = state_->disk.Find(path);
@@ -226,7 +227,7 @@ Status FaultFileSystem::RemoveDirectory(const std::string& path) {
 }
 
 Status FaultFileSystem::SyncDirectory(const std::string& directory) {
-  const auto fault = state_->Begin(Op::kSyncDirectory, directory);
+  const auto fault = state_->Begin(FileOp::kSyncDirectory, directory);
   if (fault && !fault->has_happened) return fault->status;
   const Descriptor descriptor(state_);
   if (!descriptor) return NoDescriptor(directory);
@@ -238,7 +239,7 @@ Status FaultFileSystem::SyncDirectory(const std::string& directory) {
 }
 
 Result<uint64_t> FaultFileSystem::SizeOf(const std::string& path) {
-  if (const auto fault = state_->Begin(Op::kSizeOf, path)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kSizeOf, path)) return fault->status;
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
   if (!inode) return Missing(path);
@@ -247,14 +248,14 @@ Result<uint64_t> FaultFileSystem::SizeOf(const std::string& path) {
 }
 
 Result<bool> FaultFileSystem::IsDirectory(const std::string& path) {
-  if (const auto fault = state_->Begin(Op::kSizeOf, path)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kSizeOf, path)) return fault->status;
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
   return inode && inode->is_directory;
 }
 
 Result<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path) {
-  if (const auto fault = state_->Begin(Op::kLock, path)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kLock, path)) return fault->status;
   Descriptor descriptor(state_);
   if (!descriptor) return NoDescriptor(path);
   base::Lock lock(state_->mutex);

@@ -7,7 +7,7 @@
 //       auto image = fs.Crash(CrashMode::kBlockMix, CrashModel::kStrict, op);   // the power fails before this
 //       CheckThatItRecovers(*image);                                            // an independent FaultFileSystem
 //     });
-//     fs.AddFault({.op = Op::kSync, .path_contains = ".seg", .nth = 3});        // the third sync of a segment fails
+//     fs.AddFault({.op = FileOp::kSync, .path_contains = ".seg", .nth = 3});        // the third sync of a segment fails
 //
 // Operations that change something have numbers from 1 (`ops`). A deterministic test gets the same numbers in every
 // run. crash_image.h describes what a crash may leave. A failed sync behaves as on Linux: readers see the bytes that
@@ -34,7 +34,7 @@
 
 namespace mergedb::testing {
 
-enum class Op : uint8_t {
+enum class FileOp : uint8_t {
   kOpen,
   kCreate,
   kRead,
@@ -58,10 +58,10 @@ enum class Op : uint8_t {
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };
-const char* OpName(Op op);
+const char* OpName(FileOp op);
 
 struct Fault {
-  Op op = Op::kAny;
+  FileOp op = FileOp::kAny;
   std::string path_contains = {};  // of a rename or a link: the source or the target
   uint64_t nth = 1;                // the first call that fails, counted from AddFault on
   bool sticky = false;             // all later calls fail too

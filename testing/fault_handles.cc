@@ -9,7 +9,7 @@ Status FaultFileSystem::OpenFile::ReadAt(uint64_t offset, size_t bytes, char* ou
   CheckAligned(offset, bytes, out);
   *got = 0;
   RETURN_IF_ERROR(CheckOpen(false));
-  if (const auto fault = state_->Begin(Op::kRead, path_)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kRead, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   if (inode_->memory) {
     const std::string_view memory = inode_->memory->view();
@@ -23,7 +23,7 @@ Status FaultFileSystem::OpenFile::ReadAt(uint64_t offset, size_t bytes, char* ou
 Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view bytes) {
   CheckAligned(offset, bytes.size(), bytes.data());
   RETURN_IF_ERROR(CheckOpen(true));
-  const auto fault = state_->Begin(Op::kWrite, path_);
+  const auto fault = state_->Begin(FileOp::kWrite, path_);
   base::Lock lock(state_->mutex);
   const std::string& halved = state_->options.halves_writes_of;
   if (!fault && !halved.empty() && path_.find(halved) != std::string::npos) {
@@ -66,7 +66,7 @@ Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view 
 Status FaultFileSystem::OpenFile::Truncate(uint64_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
   ASSERT(!state_->options.is_append_only, "an append-only file is not truncated");
-  const auto fault = state_->Begin(Op::kTruncate, path_);
+  const auto fault = state_->Begin(FileOp::kTruncate, path_);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
   ASSERT(inode_->links < 2, "a file with two names is not written");
@@ -78,7 +78,7 @@ Status FaultFileSystem::OpenFile::Truncate(uint64_t bytes) {
 
 Status FaultFileSystem::OpenFile::Sync() {
   RETURN_IF_ERROR(CheckOpen(false));
-  const auto fault = state_->Begin(Op::kSync, path_);
+  const auto fault = state_->Begin(FileOp::kSync, path_);
   base::Lock lock(state_->mutex);
   if (inode_->has_lost) ++state_->sync_after_failed_sync;
   if (fault && !fault->has_happened) {
@@ -91,14 +91,14 @@ Status FaultFileSystem::OpenFile::Sync() {
 
 Result<uint64_t> FaultFileSystem::OpenFile::Size() {
   RETURN_IF_ERROR(CheckOpen(false));
-  if (const auto fault = state_->Begin(Op::kSizeOf, path_)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kSizeOf, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   return inode_->size();
 }
 
 Status FaultFileSystem::OpenFile::Close() {
   if (!is_open_) return {};
-  const auto fault = state_->Begin(Op::kClose, path_);
+  const auto fault = state_->Begin(FileOp::kClose, path_);
   Release();
   return fault ? fault->status : Status();
 }
@@ -115,7 +115,7 @@ void FaultFileSystem::OpenFile::Release() {
 Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
   ASSERT(!state_->options.is_append_only, "an append-only file is not mapped");
-  if (const auto fault = state_->Begin(Op::kMap, path_)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kMap, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   ASSERT(inode_->links < 2, "a file with two names is not written");
   if (!state_->options.allow_mapping) return Status::NotSupported(path_ + ": map: not on this file system");
@@ -130,13 +130,13 @@ Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
 
 Status FaultFileSystem::OpenFile::Unshare() {
   RETURN_IF_ERROR(CheckOpen(true));
-  const auto fault = state_->Begin(Op::kUnshare, path_);
+  const auto fault = state_->Begin(FileOp::kUnshare, path_);
   return fault ? fault->status : Status();
 }
 
 Status FaultFileSystem::OpenFile::Allocate(uint64_t offset, uint64_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
-  if (const auto fault = state_->Begin(Op::kAllocate, path_)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kAllocate, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   const uint64_t capacity = state_->options.capacity_bytes;
   const uint64_t room = capacity - std::min(capacity, state_->disk.used_bytes);
@@ -150,7 +150,7 @@ Status FaultFileSystem::OpenFile::Allocate(uint64_t offset, uint64_t bytes) {
 
 Status FaultFileSystem::OpenFile::Deallocate(uint64_t offset, uint64_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
-  if (const auto fault = state_->Begin(Op::kDeallocate, path_)) return fault->status;
+  if (const auto fault = state_->Begin(FileOp::kDeallocate, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   const uint64_t before = Disk::Occupied(*inode_);
   inode_->Deallocate(offset, bytes);

@@ -22,8 +22,9 @@ struct FaultFileSystem::State {
   };
 
   // Numbers the operation, calls the hook, and returns the fault if the operation must fail.
-  std::optional<Fault> Begin(Op op, const std::string& path, const std::string& second_path = "");
-  std::optional<Fault> MatchFault(Op op, const std::string& path, const std::string& second_path) REQUIRES_LOCK(mutex);
+  std::optional<Fault> Begin(FileOp op, const std::string& path, const std::string& second_path = "");
+  std::optional<Fault> MatchFault(FileOp op, const std::string& path, const std::string& second_path)
+      REQUIRES_LOCK(mutex);
   void CaptureMappings() REQUIRES_LOCK(mutex);
   // Returns false if no descriptor is free even after idle files were closed.
   bool TakeDescriptor();

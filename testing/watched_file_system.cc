@@ -38,8 +38,9 @@ auto Watched(const Watch& watch, const FileCall& call, Act&& act) -> decltype(ac
 
 }  // namespace
 
-std::string_view FileKindOf(Op op, std::string_view path) {
-  if (op == Op::kList || op == Op::kCreateDirectory || op == Op::kRemoveDirectory || op == Op::kSyncDirectory) {
+std::string_view FileKindOf(FileOp op, std::string_view path) {
+  if (op == FileOp::kList || op == FileOp::kCreateDirectory || op == FileOp::kRemoveDirectory ||
+      op == FileOp::kSyncDirectory) {
     return "directory";
   }
   const auto name = format::ParseFileName(path.substr(path.rfind('/') + 1));
@@ -67,7 +68,7 @@ class WatchedFileSystem::WatchedFile final : public File {
 
   Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override {
     *got = 0;
-    const FileCall call{Op::kRead, path_, MERGEDB_CALL_SITE, offset};
+    const FileCall call{FileOp::kRead, path_, MERGEDB_CALL_SITE, offset};
     return Watched(owner_->watch_, call, [&] {
       Status status = inner_->ReadAt(offset, bytes, out, got);
       if (owner_->watch_.shorten) *got = owner_->watch_.shorten(call, *got);
@@ -75,7 +76,7 @@ class WatchedFileSystem::WatchedFile final : public File {
     });
   }
   Status WriteAt(uint64_t offset, std::string_view bytes) override {
-    const FileCall call{Op::kWrite, path_, MERGEDB_CALL_SITE, offset, bytes};
+    const FileCall call{FileOp::kWrite, path_, MERGEDB_CALL_SITE, offset, bytes};
     size_t keep_bytes = 0;
     Status status = owner_->watch_.before ? owner_->watch_.before(call, &keep_bytes) : Status();
     if (status.ok()) {
@@ -87,36 +88,38 @@ class WatchedFileSystem::WatchedFile final : public File {
     return status;
   }
   Status Truncate(uint64_t bytes) override {
-    return Watched(owner_->watch_, {Op::kTruncate, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Truncate(bytes); });
+    return Watched(owner_->watch_, {FileOp::kTruncate, path_, MERGEDB_CALL_SITE},
+                   [&] { return inner_->Truncate(bytes); });
   }
   Status Sync() override {
-    return Watched(owner_->watch_, {Op::kSync, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Sync(); });
+    return Watched(owner_->watch_, {FileOp::kSync, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Sync(); });
   }
   Result<uint64_t> Size() override {
-    return Watched(owner_->watch_, {Op::kSizeOf, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Size(); });
+    return Watched(owner_->watch_, {FileOp::kSizeOf, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Size(); });
   }
   Status Close() override {
-    return Watched(owner_->watch_, {Op::kClose, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Close(); });
+    return Watched(owner_->watch_, {FileOp::kClose, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Close(); });
   }
   void WillRead(uint64_t offset, uint64_t bytes) override {
     if (owner_->watch_.will_read) owner_->watch_.will_read(path_, offset, bytes);
     inner_->WillRead(offset, bytes);
   }
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override {
-    return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Map(bytes); });
+    return Watched(owner_->watch_, {FileOp::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Map(bytes); });
   }
   Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
-    return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->MapForReading(bytes); });
+    return Watched(owner_->watch_, {FileOp::kMap, path_, MERGEDB_CALL_SITE},
+                   [&] { return inner_->MapForReading(bytes); });
   }
   Status Unshare() override {
-    return Watched(owner_->watch_, {Op::kUnshare, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Unshare(); });
+    return Watched(owner_->watch_, {FileOp::kUnshare, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Unshare(); });
   }
   Status Allocate(uint64_t offset, uint64_t bytes) override {
-    return Watched(owner_->watch_, {Op::kAllocate, path_, MERGEDB_CALL_SITE, offset},
+    return Watched(owner_->watch_, {FileOp::kAllocate, path_, MERGEDB_CALL_SITE, offset},
                    [&] { return inner_->Allocate(offset, bytes); });
   }
   Status Deallocate(uint64_t offset, uint64_t bytes) override {
-    return Watched(owner_->watch_, {Op::kDeallocate, path_, MERGEDB_CALL_SITE, offset},
+    return Watched(owner_->watch_, {FileOp::kDeallocate, path_, MERGEDB_CALL_SITE, offset},
                    [&] { return inner_->Deallocate(offset, bytes); });
   }
 
@@ -127,44 +130,44 @@ class WatchedFileSystem::WatchedFile final : public File {
 };
 
 Result<std::unique_ptr<File>> WatchedFileSystem::Open(const std::string& path, const FileOptions& options) {
-  const Op op = options.access == Access::kCreate ? Op::kCreate : Op::kOpen;
+  const FileOp op = options.access == Access::kCreate ? FileOp::kCreate : FileOp::kOpen;
   return Watched(watch_, {op, path, MERGEDB_CALL_SITE}, [&]() -> Result<std::unique_ptr<File>> {
     ASSIGN_OR_RETURN(auto file, inner_->Open(path, options));
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
   });
 }
 Status WatchedFileSystem::Remove(const std::string& path) {
-  return Watched(watch_, {Op::kRemove, path, MERGEDB_CALL_SITE}, [&] { return inner_->Remove(path); });
+  return Watched(watch_, {FileOp::kRemove, path, MERGEDB_CALL_SITE}, [&] { return inner_->Remove(path); });
 }
 Status WatchedFileSystem::Rename(const std::string& source, const std::string& target) {
-  return Watched(watch_, {Op::kRename, source, MERGEDB_CALL_SITE}, [&] { return inner_->Rename(source, target); });
+  return Watched(watch_, {FileOp::kRename, source, MERGEDB_CALL_SITE}, [&] { return inner_->Rename(source, target); });
 }
 Status WatchedFileSystem::Link(const std::string& source, const std::string& target) {
-  return Watched(watch_, {Op::kLink, source, MERGEDB_CALL_SITE}, [&] { return inner_->Link(source, target); });
+  return Watched(watch_, {FileOp::kLink, source, MERGEDB_CALL_SITE}, [&] { return inner_->Link(source, target); });
 }
 Result<std::vector<std::string>> WatchedFileSystem::List(const std::string& directory) {
-  return Watched(watch_, {Op::kList, directory, MERGEDB_CALL_SITE}, [&] { return inner_->List(directory); });
+  return Watched(watch_, {FileOp::kList, directory, MERGEDB_CALL_SITE}, [&] { return inner_->List(directory); });
 }
 Status WatchedFileSystem::CreateDirectory(const std::string& path) {
-  return Watched(watch_, {Op::kCreateDirectory, path, MERGEDB_CALL_SITE},
+  return Watched(watch_, {FileOp::kCreateDirectory, path, MERGEDB_CALL_SITE},
                  [&] { return inner_->CreateDirectory(path); });
 }
 Status WatchedFileSystem::RemoveDirectory(const std::string& path) {
-  return Watched(watch_, {Op::kRemoveDirectory, path, MERGEDB_CALL_SITE},
+  return Watched(watch_, {FileOp::kRemoveDirectory, path, MERGEDB_CALL_SITE},
                  [&] { return inner_->RemoveDirectory(path); });
 }
 Status WatchedFileSystem::SyncDirectory(const std::string& directory) {
-  return Watched(watch_, {Op::kSyncDirectory, directory, MERGEDB_CALL_SITE},
+  return Watched(watch_, {FileOp::kSyncDirectory, directory, MERGEDB_CALL_SITE},
                  [&] { return inner_->SyncDirectory(directory); });
 }
 Result<uint64_t> WatchedFileSystem::SizeOf(const std::string& path) {
-  return Watched(watch_, {Op::kSizeOf, path, MERGEDB_CALL_SITE}, [&] { return inner_->SizeOf(path); });
+  return Watched(watch_, {FileOp::kSizeOf, path, MERGEDB_CALL_SITE}, [&] { return inner_->SizeOf(path); });
 }
 Result<bool> WatchedFileSystem::IsDirectory(const std::string& path) {
-  return Watched(watch_, {Op::kSizeOf, path, MERGEDB_CALL_SITE}, [&] { return inner_->IsDirectory(path); });
+  return Watched(watch_, {FileOp::kSizeOf, path, MERGEDB_CALL_SITE}, [&] { return inner_->IsDirectory(path); });
 }
 Result<std::unique_ptr<FileLock>> WatchedFileSystem::Lock(const std::string& path) {
-  return Watched(watch_, {Op::kLock, path, MERGEDB_CALL_SITE}, [&] { return inner_->Lock(path); });
+  return Watched(watch_, {FileOp::kLock, path, MERGEDB_CALL_SITE}, [&] { return inner_->Lock(path); });
 }
 
 // ---- source lines of the calls ----------------------------------------------------------------------------

@@ -23,7 +23,7 @@
 namespace mergedb::testing {
 
 struct FileCall {
-  Op op;
+  FileOp op;
   std::string_view path;        // of a rename or a link: the source
   uintptr_t site;               // the return address in the program, minus one
   uint64_t offset = 0;          // of a read or a write
@@ -31,7 +31,7 @@ struct FileCall {
 };
 
 // "CURRENT", "CURRENT.tmp", "LOCK", "MANIFEST", "STAGING", "seg", "tbl", "directory", or "other".
-std::string_view FileKindOf(Op op, std::string_view path);
+std::string_view FileKindOf(FileOp op, std::string_view path);
 // "sync MANIFEST"
 std::string PointName(const FileCall& call);
 

@@ -20,23 +20,23 @@
 
 namespace mergedb::testing {
 
-inline constexpr Op kFailingCalls[] = {Op::kOpen,
-                                       Op::kCreate,
-                                       Op::kRead,
-                                       Op::kWrite,
-                                       Op::kTruncate,
-                                       Op::kSync,
-                                       Op::kClose,
-                                       Op::kSizeOf,
-                                       Op::kList,
-                                       Op::kLock,
-                                       Op::kMap,
-                                       Op::kRemove,
-                                       Op::kRename,
-                                       Op::kLink,
-                                       Op::kCreateDirectory,
-                                       Op::kRemoveDirectory,
-                                       Op::kSyncDirectory};
+inline constexpr FileOp kFailingCalls[] = {FileOp::kOpen,
+                                           FileOp::kCreate,
+                                           FileOp::kRead,
+                                           FileOp::kWrite,
+                                           FileOp::kTruncate,
+                                           FileOp::kSync,
+                                           FileOp::kClose,
+                                           FileOp::kSizeOf,
+                                           FileOp::kList,
+                                           FileOp::kLock,
+                                           FileOp::kMap,
+                                           FileOp::kRemove,
+                                           FileOp::kRename,
+                                           FileOp::kLink,
+                                           FileOp::kCreateDirectory,
+                                           FileOp::kRemoveDirectory,
+                                           FileOp::kSyncDirectory};
 
 inline bool EndFault(SimulatedEnv& sim) {
   const bool was_hit = sim.files->faults_hit() > 0;
@@ -53,7 +53,7 @@ inline std::unique_ptr<SimulatedEnv> CopyOf(const FaultFileSystem& image) {
 inline void ForEachFailingCall(const FaultFileSystem& before,
                                const std::function<bool(SimulatedEnv&, const Fault&)>& act) {
   uint64_t failed = 0;
-  for (const Op op : kFailingCalls) {
+  for (const FileOp op : kFailingCalls) {
     for (uint64_t nth = 1; !::testing::Test::HasFailure(); nth += 1 + nth / 24) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
       const auto sim = CopyOf(before);

@@ -368,7 +368,7 @@ TEST_P(ErrorsTest, TellsOfEveryFailedChangeAndComesBack) {
   uint64_t lives = 0;
   for (int round = 0; round < rounds && !HasFailure(); ++round) {
     for (uint64_t n = 1;; ++n) {
-      const Fault fault{.op = Op::kAnyChange,
+      const Fault fault{.op = FileOp::kAnyChange,
                         .nth = n,
                         .sticky = random.OneIn(2),
                         .status = AnyError(random),
@@ -386,9 +386,10 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
   const int rounds = IsFullSize() ? 6 : 1;
-  for (const Op op : {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen,
-                      Op::kRead, Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory,
-                      Op::kUnshare, Op::kAllocate, Op::kDeallocate}) {
+  for (const FileOp op :
+       {FileOp::kCreate, FileOp::kSync, FileOp::kRemove, FileOp::kRename, FileOp::kSyncDirectory, FileOp::kClose,
+        FileOp::kOpen, FileOp::kRead, FileOp::kSizeOf, FileOp::kMap, FileOp::kWrite, FileOp::kList, FileOp::kLock,
+        FileOp::kCreateDirectory, FileOp::kUnshare, FileOp::kAllocate, FileOp::kDeallocate}) {
     for (int round = 0; round < rounds; ++round) {
       for (uint64_t n = 1;; ++n) {
         const Fault fault{
@@ -405,7 +406,7 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
 TEST_P(ErrorsTest, LosesNothingToSyncsThatFailAndThenLie) {
   for (const char* kind : {".seg", ".tbl", "MANIFEST", "CURRENT", "STAGING"}) {
     for (uint64_t n = 1;; ++n) {
-      const Fault fault{.op = Op::kSync, .path_contains = kind, .nth = n};
+      const Fault fault{.op = FileOp::kSync, .path_contains = kind, .nth = n};
       if (!Live(LifeWith(fault)) || HasFailure()) break;
     }
   }
@@ -419,11 +420,11 @@ TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
   const uint64_t rounds = IsFullSize() ? 40 : 4;
   const std::string kinds[] = {".tbl", ".seg", "MANIFEST", "CURRENT"};
   for (const std::string& first : kinds) {
-    for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kRename, Op::kRemove, Op::kClose,
-                        Op::kSizeOf}) {
+    for (const FileOp op : {FileOp::kOpen, FileOp::kCreate, FileOp::kRead, FileOp::kWrite, FileOp::kSync,
+                            FileOp::kRename, FileOp::kRemove, FileOp::kClose, FileOp::kSizeOf}) {
       for (uint64_t round = 0; round < rounds; ++round) {
         Life life = LifeWith(
-            {.op = Op::kSync, .path_contains = first, .nth = 1 + random.Uniform(3), .sticky = random.OneIn(8)});
+            {.op = FileOp::kSync, .path_contains = first, .nth = 1 + random.Uniform(3), .sticky = random.OneIn(8)});
         life.second = Fault{.op = op,
                             .path_contains = random.OneIn(2) ? first : kinds[random.Uniform(4)],
                             .nth = 1 + random.Uniform(round + 2),
@@ -439,8 +440,8 @@ TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
 // A table that cannot be opened for recycling is removed; the removal may fail too.
 TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
   for (uint64_t n = 1; n < 200; n += 2) {
-    Life life = LifeWith({.op = Op::kOpen, .path_contains = ".tbl", .nth = n});
-    life.second = Fault{.op = Op::kRemove, .path_contains = ".tbl", .sticky = true};
+    Life life = LifeWith({.op = FileOp::kOpen, .path_contains = ".tbl", .nth = n});
+    life.second = Fault{.op = FileOp::kRemove, .path_contains = ".tbl", .sticky = true};
     if (!Live(life) || HasFailure()) break;
   }
 }
@@ -449,8 +450,8 @@ TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
 // fail too.
 TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
   for (uint64_t n = 1; n < 60; n += 4) {
-    Life life = LifeWith({.op = Op::kWrite, .path_contains = ".seg", .nth = n});
-    life.second = Fault{.op = Op::kRemove, .path_contains = ".seg", .sticky = true};
+    Life life = LifeWith({.op = FileOp::kWrite, .path_contains = ".seg", .nth = n});
+    life.second = Fault{.op = FileOp::kRemove, .path_contains = ".seg", .sticky = true};
     if (!Live(life) || HasFailure()) break;
   }
 }
@@ -464,8 +465,8 @@ TEST_P(ErrorsTest, OpensIfARecycledFileCanNeitherBeMeasuredNorRemoved) {
   FaultFileSystem* const files = errors.sim().files.get();
   const std::string spare = SimulatedEnv::kPath + "/000900.spare";
   ASSERT_OK(files->WriteWhole(spare, std::string(64 << 10, 'x')));
-  files->AddFault({.op = Op::kSizeOf, .path_contains = ".spare"});
-  files->AddFault({.op = Op::kRemove, .path_contains = ".spare"});
+  files->AddFault({.op = FileOp::kSizeOf, .path_contains = ".spare"});
+  files->AddFault({.op = FileOp::kRemove, .path_contains = ".spare"});
   ASSERT_OK(errors.Open());
   EXPECT_EQ(files->faults_hit(), 2u);
   EXPECT_OK(files->SizeOf(spare).status()) << "the next open tries again";
@@ -484,7 +485,7 @@ TEST_P(ErrorsTest, KeepsBlocksOfTheWalBufferThatCannotBeGivenBack) {
       errors.Work(commits);
       ASSERT_OK(errors.db().Flush());
       FaultFileSystem& files = *errors.sim().files;
-      files.AddFault({.op = Op::kDeallocate, .path_contains = "STAGING", .nth = n, .sticky = n % 2 == 0});
+      files.AddFault({.op = FileOp::kDeallocate, .path_contains = "STAGING", .nth = n, .sticky = n % 2 == 0});
       EXPECT_OK(errors.db().WaitForCompaction());
       const bool is_hit = files.faults_hit() > 0;
       hits += files.faults_hit();
@@ -503,7 +504,7 @@ TEST_P(ErrorsTest, ClosesIfTheStateForOthersCannotBeRemoved) {
   errors.Work(kCommits / 2);
   errors.sim().PassTime(2);
   FaultFileSystem& files = *errors.sim().files;
-  files.AddFault({.op = Op::kRemove, .path_contains = "LIVE", .sticky = true});
+  files.AddFault({.op = FileOp::kRemove, .path_contains = "LIVE", .sticky = true});
   EXPECT_OK(errors.Close());
   EXPECT_EQ(files.faults_hit(), 1u);
   files.ClearFaults();
@@ -550,7 +551,7 @@ TEST_P(ErrorsTest, TellsOfATornCurrentAmongFilesThatCannotBeListed) {
   for (uint64_t nth_list = 1; nth_list <= 4; ++nth_list) {
     for (uint64_t nth_read = 1; nth_read <= 4; ++nth_read) {
       errors.ShortenReads(nth_read, 8, false);
-      files->AddFault({.op = Op::kList, .nth = nth_list});
+      files->AddFault({.op = FileOp::kList, .nth = nth_list});
       EXPECT_FALSE(errors.Open().ok() && errors.reads_shortened() == 0 && files->faults_hit() == 0);
       TheTally().injected["short read"] += errors.reads_shortened();
       errors.ShortenReads(0, 0, false);
@@ -571,7 +572,7 @@ TEST(ReadErrors, AreTheReadersOwnAndNeverWrongAnswers) {
   ASSERT_OK(errors.db().Flush());
   ASSERT_OK(errors.Close());
   FaultFileSystem& files = *errors.sim().files;
-  for (const Op op : {Op::kRead, Op::kOpen, Op::kSizeOf, Op::kList, Op::kMap, Op::kLock}) {
+  for (const FileOp op : {FileOp::kRead, FileOp::kOpen, FileOp::kSizeOf, FileOp::kList, FileOp::kMap, FileOp::kLock}) {
     for (uint64_t n = 1;; ++n) {
       SCOPED_TRACE("op " + std::to_string(static_cast<int>(op)) + " n " + std::to_string(n));
       const uint64_t hits = files.faults_hit();
@@ -643,8 +644,8 @@ TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
     if (path.ends_with(".tbl")) stuck = path;
   }
   ASSERT_NE(stuck, "");
-  sim.files->AddFault({.op = Op::kRename, .path_contains = stuck, .sticky = true});
-  sim.files->AddFault({.op = Op::kRemove, .path_contains = stuck, .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRename, .path_contains = stuck, .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRemove, .path_contains = stuck, .sticky = true});
   ASSERT_OK(db->Put({}, "key", "new"));
   ASSERT_OK(db->CompactRange(nullptr, nullptr));
 
@@ -678,7 +679,7 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
     ASSERT_OK(errors.Open());
     errors.Work(20);
     errors.Kill();
-    errors.sim().files->AddFault({.op = Op::kSizeOf, .path_contains = ".seg", .nth = n});
+    errors.sim().files->AddFault({.op = FileOp::kSizeOf, .path_contains = ".seg", .nth = n});
     const bool is_open = errors.Open().ok();
     errors.sim().files->ClearFaults();
     if (!is_open) { ASSERT_OK(errors.Open()); }
@@ -690,7 +691,8 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
 // A close makes the MANIFEST's end durable last: whatever fails in it, the next open finds everything; after
 // OK a power cut loses nothing.
 TEST(CloseErrors, LoseNothing) {
-  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kClose, Op::kRename, Op::kRemove}) {
+  for (const FileOp op :
+       {FileOp::kCreate, FileOp::kWrite, FileOp::kSync, FileOp::kClose, FileOp::kRename, FileOp::kRemove}) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
       Errors errors;
@@ -714,20 +716,20 @@ TEST(CloseErrors, LoseNothing) {
 // changes nothing.
 TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
   struct Unreadable {
-    Op op;
+    FileOp op;
     bool has_size;
   };
-  for (const auto& [op, has_size] : {Unreadable{Op::kOpen, true}, {Op::kOpen, false}, {Op::kRead, true}}) {
+  for (const auto& [op, has_size] : {Unreadable{FileOp::kOpen, true}, {FileOp::kOpen, false}, {FileOp::kRead, true}}) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n) + (has_size ? "" : ", then no size"));
       Errors errors;
       FaultFileSystem& files = *errors.sim().files;
-      files.AddFault({.op = Op::kRename, .path_contains = "CURRENT"});
+      files.AddFault({.op = FileOp::kRename, .path_contains = "CURRENT"});
       EXPECT_THAT(errors.Open(), testing::StatusIs(Code::kIOError));
       files.ClearFaults();
       files.AddFault({.op = op, .path_contains = "MANIFEST", .nth = n});
       // An open that fails asks for the size: a directory of that name is no mark.
-      if (!has_size) files.AddFault({.op = Op::kSizeOf, .path_contains = "MANIFEST", .sticky = true});
+      if (!has_size) files.AddFault({.op = FileOp::kSizeOf, .path_contains = "MANIFEST", .sticky = true});
       const Status status = errors.Open();
       const bool is_hit = files.faults_hit() > 0;
       EXPECT_TRUE(status.ok() || (is_hit && status.IsIOError())) << status.ToString();
@@ -741,7 +743,8 @@ TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
 }
 
 TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
-  for (const Op op : {Op::kOpen, Op::kRemove, Op::kSizeOf, Op::kLock, Op::kList, Op::kRemoveDirectory}) {
+  for (const FileOp op :
+       {FileOp::kOpen, FileOp::kRemove, FileOp::kSizeOf, FileOp::kLock, FileOp::kList, FileOp::kRemoveDirectory}) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
       Errors errors;
@@ -767,8 +770,8 @@ TEST(LogErrors, FailNothing) {
   const uint64_t seed = SeedOr(23);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
-  for (const Op op :
-       {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kTruncate, Op::kSizeOf, Op::kRename, Op::kClose, Op::kAny}) {
+  for (const FileOp op : {FileOp::kOpen, FileOp::kCreate, FileOp::kRead, FileOp::kWrite, FileOp::kTruncate,
+                          FileOp::kSizeOf, FileOp::kRename, FileOp::kClose, FileOp::kAny}) {
     bool was_hit = true;
     for (uint64_t n = 1; was_hit && !::testing::Test::HasFailure(); ++n) {
       const Fault fault{.op = op,
@@ -784,11 +787,12 @@ TEST(LogErrors, FailNothing) {
       ASSERT_OK(errors.Open());  // an open that finds no database reads LOG, which may be RocksDB's
       ASSERT_OK(errors.Close());
       ASSERT_OK(files.Remove(SimulatedEnv::kPath + "/LOG"));
-      const bool is_new = op == Op::kCreate && n == 1;  // then the first LOG cannot be created
+      const bool is_new = op == FileOp::kCreate && n == 1;  // then the first LOG cannot be created
       ASSERT_OK(is_new ? Status() : WriteNearlyFullLog(files, SimulatedEnv::kPath));
       files.AddFault(fault);
       // A write that fails in between leaves a beginning of a line, which the next attempt has to cut off.
-      if (op == Op::kTruncate) files.AddFault({.op = Op::kWrite, .path_contains = "/LOG", .partial_bytes = 100});
+      if (op == FileOp::kTruncate)
+        files.AddFault({.op = FileOp::kWrite, .path_contains = "/LOG", .partial_bytes = 100});
       ASSERT_OK(errors.Open());
       for (int i = 0; i < 5; ++i) {
         errors.Work(8);
@@ -798,7 +802,7 @@ TEST(LogErrors, FailNothing) {
         EXPECT_EQ(LogProblem(ReadLog(files, SimulatedEnv::kPath), kSmallLogBytes, TornLines::kAnything), "");
       }
       errors.CheckLive();
-      was_hit = files.faults_hit() > (op == Op::kTruncate ? 1u : 0u);
+      was_hit = files.faults_hit() > (op == FileOp::kTruncate ? 1u : 0u);
       files.ClearFaults();
       errors.sim().clock.SleepNanos(kLongSleepNanos);
       errors.Work(8);

@@ -234,10 +234,10 @@ class Features {
   uint64_t failures_ = 0;
 };
 
-class FeatureErrors : public ::testing::TestWithParam<std::tuple<Op, bool, bool>> {
+class FeatureErrors : public ::testing::TestWithParam<std::tuple<FileOp, bool, bool>> {
  protected:
   void SetUp() override { prepared_.Prepare(); }
-  static Op op() { return std::get<0>(GetParam()); }
+  static FileOp op() { return std::get<0>(GetParam()); }
   static bool has_keyspaces() { return std::get<1>(GetParam()); }
   static bool is_mapped() { return std::get<2>(GetParam()); }
   static Features Copy(Features& features) { return Features(CopyOf(features.files()), has_keyspaces(), is_mapped()); }
@@ -279,14 +279,15 @@ TEST_P(FeatureErrors, AreToldAndLeaveNothingHalfDone) {
       if (!Live({.op = op(), .nth = n, .sticky = is_sticky}) || HasFailure()) break;
       ++lives;
     }
-    EXPECT_TRUE(lives > 0 || (op() == Op::kMap && !is_mapped()));
+    EXPECT_TRUE(lives > 0 || (op() == FileOp::kMap && !is_mapped()));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, FeatureErrors,
-                         ::testing::Combine(::testing::Values(Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync,
-                                                              Op::kSizeOf, Op::kRename, Op::kRemove, Op::kSyncDirectory,
-                                                              Op::kList, Op::kClose, Op::kMap),
+                         ::testing::Combine(::testing::Values(FileOp::kOpen, FileOp::kCreate, FileOp::kRead,
+                                                              FileOp::kWrite, FileOp::kSync, FileOp::kSizeOf,
+                                                              FileOp::kRename, FileOp::kRemove, FileOp::kSyncDirectory,
+                                                              FileOp::kList, FileOp::kClose, FileOp::kMap),
                                             ::testing::Bool(), ::testing::Bool()),
                          [](const auto& given) {
                            return std::string(OpName(std::get<0>(given.param))) +
@@ -303,7 +304,7 @@ TEST_P(BlobFileErrors, AreToldAndLeaveNothingHalfDone) {
   EXPECT_GT(n, 10u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Writes, BlobFileErrors, ::testing::Values(std::tuple(Op::kWrite, false, false)));
+INSTANTIATE_TEST_SUITE_P(Writes, BlobFileErrors, ::testing::Values(std::tuple(FileOp::kWrite, false, false)));
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -52,21 +52,21 @@ constexpr size_t kValueBytesMax[] = {1'500, 12'000, 100'000};
 constexpr int kFailed = 3, kEndedByItself = 4;
 
 struct NamedCall {
-  Op op;
+  FileOp op;
   std::string_view file;  // the file's kind as in FileKindOf; empty: any
   uint64_t nth_max;       // the number of such calls in a short life
   bool is_rare = false;   // only a long life that writes much makes such calls
 };
 // clang-format off
 constexpr NamedCall kCalls[] = {
-    {Op::kRemove, "seg", 12, true}, {Op::kRemove, "", 12},          {Op::kRemove, "tbl", 8},   {Op::kRemove, "MANIFEST", 2}, {Op::kRename, "", 4},
-    {Op::kSync, "MANIFEST", 30}, {Op::kSync, "seg", 8},          {Op::kSync, "tbl", 8},     {Op::kSync, "", 40},          {Op::kSyncDirectory, "", 10},
-    {Op::kCreate, "", 12},       {Op::kCreate, "seg", 12, true},       {Op::kWrite, "MANIFEST", 30}, {Op::kWrite, "seg", 30},  {Op::kWrite, "STAGING", 20},
-    {Op::kWrite, "tbl", 60},     {Op::kTruncate, "", 6},         {Op::kClose, "", 30},      {Op::kMap, "", 1},            {Op::kOpen, "", 30}};
+    {FileOp::kRemove, "seg", 12, true}, {FileOp::kRemove, "", 12},          {FileOp::kRemove, "tbl", 8},   {FileOp::kRemove, "MANIFEST", 2}, {FileOp::kRename, "", 4},
+    {FileOp::kSync, "MANIFEST", 30}, {FileOp::kSync, "seg", 8},          {FileOp::kSync, "tbl", 8},     {FileOp::kSync, "", 40},          {FileOp::kSyncDirectory, "", 10},
+    {FileOp::kCreate, "", 12},       {FileOp::kCreate, "seg", 12, true},       {FileOp::kWrite, "MANIFEST", 30}, {FileOp::kWrite, "seg", 30},  {FileOp::kWrite, "STAGING", 20},
+    {FileOp::kWrite, "tbl", 60},     {FileOp::kTruncate, "", 6},         {FileOp::kClose, "", 30},      {FileOp::kMap, "", 1},            {FileOp::kOpen, "", 30}};
 
 // The calls that are slow, as on a disk.
-constexpr NamedCall kSlowCalls[] = {{Op::kSync, "MANIFEST", 0}, {Op::kSync, "MANIFEST", 0}, {Op::kSync, "tbl", 0}, {Op::kSync, "seg", 0},
-                                    {Op::kWrite, "seg", 0},     {Op::kCreate, "", 0},       {Op::kRemove, "", 0}};
+constexpr NamedCall kSlowCalls[] = {{FileOp::kSync, "MANIFEST", 0}, {FileOp::kSync, "MANIFEST", 0}, {FileOp::kSync, "tbl", 0}, {FileOp::kSync, "seg", 0},
+                                    {FileOp::kWrite, "seg", 0},     {FileOp::kCreate, "", 0},       {FileOp::kRemove, "", 0}};
 
 bool IsOne(const FileCall& call, const NamedCall& named) {
   return call.op == named.op && (named.file.empty() || FileKindOf(call.op, call.path) == named.file);
@@ -103,12 +103,12 @@ Plan DrawPlan(uint64_t chain, uint64_t life) {
       GeometryFor(random.Next(), {.write_buffer_bytes_max = buffer_bytes_max, .may_limit_descriptors = IsLimited()});
   plan.nth = 1 + random.Uniform(1 + random.Uniform(plan.call.nth_max));
   plan.moment = static_cast<Moment>(random.Uniform(3));
-  if (plan.call.op != Op::kWrite && plan.moment == Moment::kHalf) plan.moment = Moment::kAfter;
+  if (plan.call.op != FileOp::kWrite && plan.moment == Moment::kHalf) plan.moment = Moment::kAfter;
   if (random.OneIn(2)) plan.stands_still_us = 1 + random.Uniform(4000);
   plan.slow_call = kSlowCalls[random.Uniform(std::size(kSlowCalls))];
   plan.slow_us = random.OneIn(2) ? 0 : 100 + random.Uniform(2000);
   if (plan.call.is_rare) {  // a commit of the MANIFEST so slow that the WAL outgrows its recycled segments
-    plan.slow_call = {Op::kSync, "", 0};
+    plan.slow_call = {FileOp::kSync, "", 0};
     plan.slow_us = 200 + random.Uniform(800);
   }
   plan.synced_one_in = plan.call.is_rare || random.OneIn(2) ? 2000 : 20;

@@ -132,7 +132,7 @@ TEST_F(LostFiles, StayWhenTheProcessOrThePowerFailsDuringTheOpen) {
 }
 
 TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
-  for (const Op op : {Op::kRename, Op::kSyncDirectory}) {
+  for (const FileOp op : {FileOp::kRename, FileOp::kSyncDirectory}) {
     for (uint64_t nth = 1; nth < 5; ++nth) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
       const auto sim = Torn();

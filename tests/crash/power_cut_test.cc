@@ -128,7 +128,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
         CutSetup setup = Setup(++seed, std::string{first, second, 's', 'o', 'f'});
         setup.failing_sync = n;
         bool has_faulted = false;
-        if (!Check(setup, {.point_one_in = SizedOneIn(24, 1), .nest_one_in = 100}, &has_faulted)) return;
+        if (!Check(setup, {.point_one_in = SizedOneIn(48, 1), .nest_one_in = 100}, &has_faulted)) return;
         if (!has_faulted) break;
       }
     }
@@ -138,7 +138,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
 // Memtables fill and are flushed, sorted runs are compacted, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(10, 2)});
+  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(20, 2)});
 }
 
 // The same with other sizes and limits. The parameter sets style and WAL buffer, so each combination meets
@@ -173,14 +173,14 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small sorted runs, compacted as they arrive, and their obsolete files recycled.
 TEST_P(PowerCutTest, CompactionsOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(24, 4), .nest_one_in = 80});
 }
 
 // Between a few writes the database is idle so long that compactions leave one sorted run and the memtable is
 // flushed.
 TEST_P(PowerCutTest, WritesBetweenLongRests) {
   constexpr Mixture kMixture = {.common = "ppoodbexsnli", .rare = "fcrv", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(6, 2), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(12, 2), .nest_one_in = 80});
 }
 
 // The WAL changes from segment to segment and reuses released ones.

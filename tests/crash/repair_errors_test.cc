@@ -312,7 +312,7 @@ TEST_P(VerifyAndRepairErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
 
 TEST(InterruptedRepair, IsNotTakenUpWithoutReadingItsMarker) {
   const Image before = Damaged(Killed(), [](FaultFileSystem& files) { EXPECT_OK(files.WriteWhole(kPath + "/REPAIR", "found:\n")); });
-  for (const Op op : {Op::kOpen, Op::kRead}) {
+  for (const FileOp op : {FileOp::kOpen, FileOp::kRead}) {
     const auto sim = CopyOf(*before);
     sim->files->AddFault({.op = op, .path_contains = "/REPAIR"});
     EXPECT_THAT(Repair(sim->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("injected")));
@@ -422,7 +422,7 @@ TEST(RepairProgress, IsAskedWithinTheRewriteOfLargeTables) {
 TEST(RepairMarker, OneThatCannotBeReadIsAnErrorAndStays) {
   const auto sim = CopyOf(*kCases[8].make());
   ASSERT_TRUE(sim->files->ReadWhole(kPath + "/REPAIR").has_value());
-  sim->files->AddFault({.op = Op::kRead, .path_contains = "REPAIR"});
+  sim->files->AddFault({.op = FileOp::kRead, .path_contains = "REPAIR"});
   EXPECT_THAT(Repair(sim->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("REPAIR: read")));
   EXPECT_THAT(sim->files->ReadWhole(kPath + "/REPAIR"), IsOkAndHolds("found:\n"));
 }
@@ -567,7 +567,7 @@ TEST_F(CheckpointErrors, AnEmptyDirectoryInItsPlaceStaysUntilTheCallsWorkAgain) 
   const auto sim = CopyOf(Closed().image());
   ASSERT_OK(sim->files->CreateDirectory("/copy"));
   const auto db = Open(*sim);
-  sim->files->AddFault({.op = Op::kList, .path_contains = "/copy"});
+  sim->files->AddFault({.op = FileOp::kList, .path_contains = "/copy"});
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr("/copy: list")));
   ASSERT_OK(Checkpoint(*db, "/copy").status());
   CheckCopy(*sim, *db);
@@ -587,7 +587,7 @@ TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
       for (int i = 0; i < 300; ++i)
         ASSERT_OK(db->Put({}, "new" + std::to_string(i), std::string(static_cast<size_t>(i % 4 * 500), 'n')));
       sim->executor.RunAll();  // tables that no MANIFEST names yet
-      sim->files->AddFault({.op = Op::kSync, .nth = nth});
+      sim->files->AddFault({.op = FileOp::kSync, .nth = nth});
       bool is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
       const bool was_hit = EndFault(*sim);
       EXPECT_EQ(is_made, !was_hit);
@@ -625,7 +625,7 @@ TEST_F(CheckpointErrors, ItGivesUpAtEveryStep) {
 TEST_F(CheckpointErrors, AClosedDatabaseHasNoneAndOneWhoseLogFailedHasNoneUntilItGoesOn) {
   const auto sim = CopyOf(Closed().image());
   auto db = Open(*sim);
-  sim->files->AddFault({.op = Op::kSync, .sticky = true});
+  sim->files->AddFault({.op = FileOp::kSync, .sticky = true});
   EXPECT_THAT(db->Put({.durability = Durability::kSynced}, "refused", ""), StatusIs(Code::kIOError));
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr("injected")));
   EXPECT_THAT(sim->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
@@ -642,7 +642,7 @@ TEST_F(CheckpointErrors, AClosedDatabaseHasNoneAndOneWhoseLogFailedHasNoneUntilI
 TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
   const auto sim = CopyOf(Closed().image());
   const auto db = Open(*sim);
-  sim->files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  sim->files->AddFault({.op = FileOp::kWrite, .path_contains = ".tbl", .sticky = true});
   Status status;
   for (int i = 0; status.ok() && i < 10'000; ++i)
     status = db->Put({}, "key" + std::to_string(i), std::string(1000, 'v'));

@@ -77,7 +77,7 @@ class ScanErrors : public ::testing::TestWithParam<std::tuple<bool, bool>> {
   bool ScansPast(uint64_t nth, bool is_forward, bool is_sticky) {
     Open();
     const uint64_t hits = files().faults_hit();
-    files().AddFault({.op = Op::kRead, .nth = nth, .sticky = is_sticky});
+    files().AddFault({.op = FileOp::kRead, .nth = nth, .sticky = is_sticky});
     const auto it = db_->NewIterator();
     std::string next = is_forward ? live_.begin()->first : live_.rbegin()->first;
     is_forward ? it->SeekToFirst() : it->SeekToLast();
@@ -126,7 +126,7 @@ TEST_P(ScanErrors, NeverShowAWrongEntryToARandomWalk) {
     const auto it = db_->NewIterator();
     auto at = live_.end();  // end: the iterator is not Valid
     for (int move = 0; move < 400; ++move) {
-      if (random.OneIn(12)) files().AddFault({.op = Op::kRead, .nth = 1 + random.Uniform(6)});
+      if (random.OneIn(12)) files().AddFault({.op = FileOp::kRead, .nth = 1 + random.Uniform(6)});
       if (random.OneIn(12)) files().ClearFaults();
       if (at == live_.end() || random.OneIn(30)) {
         const auto target = std::next(live_.begin(), static_cast<int64_t>(random.Uniform(live_.size())));

@@ -84,7 +84,7 @@ class Weather {
   Watch watch() {
     return {.before = [this](const FileCall& call, size_t* keep_bytes) -> Status {
       const uint64_t one_in = one_in_.load();
-      if (one_in == 0 || call.op == Op::kLock) return {};
+      if (one_in == 0 || call.op == FileOp::kLock) return {};
       const std::lock_guard lock(mutex_);
       if (!random_.OneIn(one_in)) return {};
       ++shared_->faults;

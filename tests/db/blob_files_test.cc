@@ -307,11 +307,11 @@ TEST_F(BlobFilesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) 
 // The copy is read before it replaces the file.
 TEST_F(BlobFilesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
   for (uint64_t i = 0; i < 100; ++i) Put(i);
-  sim_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
+  sim_.files->AddFault({.op = FileOp::kSync, .path_contains = ".val"});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: sync")));
   const std::vector<std::string> before = ValueFiles();
   // after the open of the file that is copied
-  sim_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});
+  sim_.files->AddFault({.op = FileOp::kOpen, .path_contains = ".val", .nth = 2});
   EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: open")));
   EXPECT_EQ(ValueFiles(), before) << "the copy is gone";
   ASSERT_OK(db_->Flush());

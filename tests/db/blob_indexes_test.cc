@@ -168,7 +168,7 @@ TEST_F(BlobIndexesTest, NoneIsTakenForWholeThatCannotBeRead) {
   ASSERT_OK(db.status());
   uint64_t failed = 0;
   for (uint64_t nth = 1;; ++nth) {
-    sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
+    sim_.files->AddFault({.op = FileOp::kRead, .path_contains = ".tbl", .nth = nth});
     const Status status = (*db)->CheckIntegrity();
     const bool was_hit = sim_.files->faults_hit() > failed;
     sim_.files->ClearFaults();
@@ -192,7 +192,7 @@ TEST_F(BlobIndexesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   for (const std::string& path : sim_.files->Files()) tables += path.ends_with(".tbl") ? 1 : 0;
   ASSERT_GT(tables, 2 * options_.open_tables_max);
   for (uint64_t nth = 1;; ++nth) {
-    sim_.files->AddFault({.op = Op::kOpen, .path_contains = ".tbl", .nth = nth});
+    sim_.files->AddFault({.op = FileOp::kOpen, .path_contains = ".tbl", .nth = nth});
     const Status status = db->CheckIntegrity();
     const bool was_hit = sim_.files->faults_hit() > failed;
     sim_.files->ClearFaults();

@@ -158,7 +158,7 @@ TEST_F(CheckpointTest, IsMadeWhereFilesAreOnlyAppendedTo) {
   ASSERT_TRUE((*db)->Put({}, "in a table", pairs.at("in a table")).ok());
   ASSERT_TRUE((*db)->Flush().ok());
   ASSERT_TRUE((*db)->Put({}, "in the log", "only").ok());
-  sim.files->AddFault({.op = testing::Op::kSync, .path_contains = "/copy"});
+  sim.files->AddFault({.op = testing::FileOp::kSync, .path_contains = "/copy"});
   const auto failed = Checkpoint(**db, "/copy");
   ASSERT_FALSE(failed);
   EXPECT_TRUE(failed.error().IsIOError()) << failed.error().ToString();
@@ -269,7 +269,7 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
     bool is_armed = false;
     testing::WatchedFileSystem files(DefaultEnv().file_system,
                                      {.before = [&](const testing::FileCall& call, size_t*) -> Status {
-                                       if (!is_armed || call.op == testing::Op::kRead || ++calls != at) return {};
+                                       if (!is_armed || call.op == testing::FileOp::kRead || ++calls != at) return {};
                                        return Status::IOError("injected");
                                      }});
     Env env = DefaultEnv();

@@ -162,8 +162,8 @@ TEST_P(CompactionsAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTh
     for (uint64_t i = 0; i < 100; ++i) Put(i * 97);  // a second sorted run: one alone needs no compaction
   };
   fill();
-  const auto failed =
-      CompactTwiceAtOnce([this] { sim_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
+  const auto failed = CompactTwiceAtOnce(
+      [this] { sim_.files->AddFault({.op = FileOp::kWrite, .path_contains = ".tbl", .sticky = true}); });
   EXPECT_THAT(failed.first, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
   EXPECT_THAT(failed.second, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
   sim_.files->ClearFaults();

@@ -233,7 +233,7 @@ TEST_F(DbTest, AReadOnlyOpenReportsNoDamageWhereAWriterWasWriting) {
                    std::string(is_finished ? ", then whole" : ""));
       ASSERT_OK(sim_.files->WriteWhole(manifest, half));
       const auto finish = [&](const testing::FileCall& call, size_t*) {
-        return call.op == testing::Op::kList && is_finished ? sim_.files->WriteWhole(manifest, after) : Status();
+        return call.op == testing::FileOp::kList && is_finished ? sim_.files->WriteWhole(manifest, after) : Status();
       };
       testing::WatchedFileSystem watched(sim_.files.get(), {.before = finish});
       Options options = options_;

@@ -127,7 +127,7 @@ TEST(DescriptorsOfAProcess, ACallReportsOnlyWhatFailedSinceItBegan) {
   WatchedFileSystem files(
       DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
         std::unique_lock lock(mutex);
-        if (stage != Stage::kArmed || call.op != Op::kOpen || FileKindOf(call.op, call.path) != "tbl") return {};
+        if (stage != Stage::kArmed || call.op != FileOp::kOpen || FileKindOf(call.op, call.path) != "tbl") return {};
         stage = Stage::kBlocked;
         changed.notify_all();
         changed.wait(lock, [&] { return stage == Stage::kReleased; });
@@ -264,7 +264,8 @@ TEST_P(Descriptors, AWriteWaitsForTheCompactionThatHoldsThem) {
 struct RefusedOpens {
   explicit RefusedOpens(SimulatedEnv& sim)
       : files(sim.files.get(), {.before = [this](const FileCall& call, size_t*) -> Status {
-                if (left == 0 || call.op != Op::kOpen || FileKindOf(call.op, call.path) != kind || !IsCompacting(*db)) {
+                if (left == 0 || call.op != FileOp::kOpen || FileKindOf(call.op, call.path) != kind ||
+                    !IsCompacting(*db)) {
                   return {};
                 }
                 --left;

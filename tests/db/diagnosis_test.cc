@@ -69,14 +69,14 @@ class DiagnosisTest : public ::testing::Test {
   std::string text_;
   WatchedFileSystem slow_files_{sim_.files.get(),
                                 {.before = [this](const FileCall& call, size_t*) -> Status {
-                                   if (call.op == Op::kWrite && call.path.ends_with(".tbl"))
+                                   if (call.op == FileOp::kWrite && call.path.ends_with(".tbl"))
                                      sim_.clock.SleepNanos(table_write_nanos_);
-                                   if (call.op == Op::kSync) sim_.clock.SleepNanos(sync_nanos_);
+                                   if (call.op == FileOp::kSync) sim_.clock.SleepNanos(sync_nanos_);
                                    return {};
                                  },
                                  .after =
                                      [this](const FileCall& call, const Status& status) {
-                                       if (call.op == Op::kWrite && call.path.ends_with("/LIVE") && status.ok())
+                                       if (call.op == FileOp::kWrite && call.path.ends_with("/LIVE") && status.ok())
                                          has_published_ = true;
                                      }}};
   std::unique_ptr<DB> db_;

@@ -164,8 +164,10 @@ TEST_F(EventsTest, TellOfErrors) {
   const auto recorder = std::make_shared<Recorder>();
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(OptionsWith(recorder), SimulatedEnv::kPath));
   ASSERT_OK(db->Put({}, "k", std::string(1000, 'v')));
-  sim_.files->AddFault(
-      {.op = Op::kAnyChange, .path_contains = ".tbl", .sticky = true, .status = Status::IOError("the test breaks it")});
+  sim_.files->AddFault({.op = FileOp::kAnyChange,
+                        .path_contains = ".tbl",
+                        .sticky = true,
+                        .status = Status::IOError("the test breaks it")});
   EXPECT_FALSE(db->Flush().ok());
   sim_.files->ClearFaults();
   ASSERT_OK(db->Flush());

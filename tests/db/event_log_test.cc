@@ -136,7 +136,7 @@ TEST_F(EventLogTest, TriesAgainASecondAfterAnError) {
   const auto log = NewLog();
   log->Add("{1}");
   log->Write();
-  files_.AddFault({.op = Op::kAny, .path_contains = "LOG", .sticky = true, .partial_bytes = 2});
+  files_.AddFault({.op = FileOp::kAny, .path_contains = "LOG", .sticky = true, .partial_bytes = 2});
   log->Add("{2}");
   log->Write();
   files_.ClearFaults();
@@ -155,7 +155,7 @@ TEST_F(EventLogTest, TriesAgainASecondAfterAnError) {
 TEST_F(EventLogTest, SurvivesTheFailureOfEachCall) {
   for (uint64_t nth = 1; nth < 60; ++nth) {
     SCOPED_TRACE(nth);
-    files_.AddFault({.op = Op::kAny, .path_contains = "LOG", .nth = nth});
+    files_.AddFault({.op = FileOp::kAny, .path_contains = "LOG", .nth = nth});
     const auto log = NewLog(16 << 10);
     for (int i = 0; i < 60; ++i) {
       log->Add("{" + std::string(300, 'x') + "}");
@@ -269,7 +269,7 @@ TEST_F(LogOfDatabaseTest, OfAReadOnlyOpenBesideTheWriterIsUntouched) {
 }
 
 TEST_F(LogOfDatabaseTest, ThatCannotBeWrittenFailsNothing) {
-  sim_.files->AddFault({.op = Op::kAny, .path_contains = "/LOG", .sticky = true});
+  sim_.files->AddFault({.op = FileOp::kAny, .path_contains = "/LOG", .sticky = true});
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(WithLog(), SimulatedEnv::kPath));
   Work(*db);
   std::string errors;
@@ -280,7 +280,7 @@ TEST_F(LogOfDatabaseTest, ThatCannotBeWrittenFailsNothing) {
 
 TEST_F(LogOfDatabaseTest, OnAFullDiskFailsNothing) {
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(WithLog(), SimulatedEnv::kPath));
-  sim_.files->AddFault({.op = Op::kAny,
+  sim_.files->AddFault({.op = FileOp::kAny,
                         .path_contains = "/LOG",
                         .sticky = true,
                         .status = Status::NoSpace("full"),

@@ -123,7 +123,7 @@ TEST_P(Idle, LeavesTheMemtableAloneWhileTheLogIsInTrouble) {
   const uint64_t flushes = Counter(*db_, "flushes");
   for (int i = 0; i < 200; ++i)
     ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
-  sim_.files->AddFault({.op = Op::kSync, .path_contains = ".seg", .sticky = true});
+  sim_.files->AddFault({.op = FileOp::kSync, .path_contains = ".seg", .sticky = true});
   PassTime(60);
   EXPECT_GT(sim_.files->faults_hit(), 0u);
   EXPECT_EQ(Counter(*db_, "flushes"), flushes) << "a new segment behind one that failed";
@@ -171,13 +171,13 @@ class CountingExecutor final : public Executor {
 TEST(Wait, ForWorkThatTakesLongIsAsleep) {
   std::latch is_removing(1), may_end(1);
   std::atomic<bool> was_removing{false};
-  WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
-                            if (call.op != Op::kRemove || !call.path.ends_with(".spare") || was_removing.exchange(true))
-                              return {};
-                            is_removing.count_down();
-                            may_end.wait();
-                            return {};
-                          }});
+  WatchedFileSystem files(
+      DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
+        if (call.op != FileOp::kRemove || !call.path.ends_with(".spare") || was_removing.exchange(true)) return {};
+        is_removing.count_down();
+        may_end.wait();
+        return {};
+      }});
   CountingExecutor executor(DefaultEnv().executor);
   const TempDirectory directory;
   Options options;

@@ -57,7 +57,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedIfTheKeyspaceRecordsCannotBeRead) {
     uint64_t reads = 0;
     for (bool was_hit = true; was_hit && !HasFailure();) {
       Open();  // writes a table with the newer record; no compaction runs yet
-      sim_.files->AddFault({.op = Op::kRead, .path_contains = older, .nth = ++reads});
+      sim_.files->AddFault({.op = FileOp::kRead, .path_contains = older, .nth = ++reads});
       const auto opened = call();
       was_hit = !opened;
       if (was_hit) { EXPECT_THAT(opened, StatusIs(Code::kIOError, HasSubstr(older + ": read"))); }
@@ -207,7 +207,7 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
         ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
         ASSERT_OK(db->Put({}, "a", "100"));
         ASSERT_OK(db->Put({}, "b", "0"));
-        sim.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+        sim.files->AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = nth});
         WriteBatch first;
         first.Put("a", "50");
         first.Put("b", "50");
@@ -269,7 +269,7 @@ TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
       ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, SimulatedEnv::kPath));
       ASSERT_OK_AND_ASSIGN(const Keyspace named, db->CreateKeyspace("named"));
       ASSERT_OK(db->Put({.durability = durability}, named, "before", "1"));
-      sim.files->AddFault({.op = Op::kWrite, .path_contains = ".seg"});
+      sim.files->AddFault({.op = FileOp::kWrite, .path_contains = ".seg"});
       const Status dropped = db->DropKeyspace({.durability = durability}, named);
       sim.files->ClearFaults();
       EXPECT_TRUE(dropped.ok() || dropped.outcome_unknown()) << dropped.ToString();
@@ -315,9 +315,9 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   ASSERT_OK((*db)->Flush());
   ASSERT_OK((*db)->SyncWal());
   sim.PassTime(3);  // the WAL timer is idle: the next write sets it
-  sim.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  sim.files->AddFault({.op = FileOp::kSync, .path_contains = ".seg"});
   // otherwise the flush resumes writes at once
-  sim.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  sim.files->AddFault({.op = FileOp::kWrite, .path_contains = ".tbl", .sticky = true});
   executor.BeLate(2);  // a sync interval has two ticks
   EXPECT_OK((*db)->ClearKeyspace({}, *x));
   EXPECT_EQ(Contents(**db, {.keyspace = *x}), "");

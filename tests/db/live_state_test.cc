@@ -185,7 +185,7 @@ TEST(LiveState, ATornUpdateLeavesTheOneBefore) {
   ASSERT_OK(db->Put({}, "key", "value"));
   sim.PassTime(1);
   const uint64_t update = Read(sim)->update;
-  sim.files->AddFault({.op = Op::kWrite, .path_contains = "LIVE", .partial_bytes = 100});
+  sim.files->AddFault({.op = FileOp::kWrite, .path_contains = "LIVE", .partial_bytes = 100});
   sim.PassTime(1);
   EXPECT_EQ(sim.files->faults_hit(), 1u);
   ASSERT_OK_AND_ASSIGN(const format::LiveState state, Read(sim));
@@ -193,7 +193,7 @@ TEST(LiveState, ATornUpdateLeavesTheOneBefore) {
 }
 
 TEST(LiveState, FailuresOfTheFileHaveNoOtherEffect) {
-  for (const Op op : {Op::kOpen, Op::kCreate, Op::kWrite, Op::kClose, Op::kRemove}) {
+  for (const FileOp op : {FileOp::kOpen, FileOp::kCreate, FileOp::kWrite, FileOp::kClose, FileOp::kRemove}) {
     SCOPED_TRACE(OpName(op));
     SimulatedEnv sim;
     ASSERT_OK_AND_ASSIGN(auto db, sim.Open());

@@ -32,8 +32,8 @@ class MappedReads : public ::testing::TestWithParam<Compression> {
   MappedReads()
       : files_(DefaultEnv().file_system, {.before = [this](const FileCall& call, size_t*) -> Status {
                  const bool is_data = call.path.ends_with(".tbl") || call.path.ends_with(".val");
-                 if (is_data && call.op == Op::kRead) ++reads_;
-                 if (is_data && call.op == Op::kMap) ++maps_;
+                 if (is_data && call.op == FileOp::kRead) ++reads_;
+                 if (is_data && call.op == FileOp::kMap) ++maps_;
                  return {};
                }}) {
     options_.compression = {GetParam(), GetParam()};

@@ -85,7 +85,7 @@ class MultiGetTest : public ::testing::Test {
   std::string failed_path_;          // of the read that failed
   WatchedFileSystem files_{sim_.files.get(),
                            {.before = [this](const FileCall& call, size_t*) -> Status {
-                              if (call.op != Op::kRead || !IsData(call.path)) return {};
+                              if (call.op != FileOp::kRead || !IsData(call.path)) return {};
                               events_.push_back("read");
                               if (++reads_ != failing_read_) return {};
                               failed_path_ = call.path;

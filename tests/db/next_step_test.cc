@@ -141,8 +141,9 @@ void OpenFiles(DB& db) {
 // NotFound to a read, Get reported an existing key as absent.
 TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
   int failures = 0;
-  for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kTruncate, Op::kMap, Op::kSizeOf,
-                      Op::kList, Op::kRename, Op::kRemove, Op::kLink, Op::kSyncDirectory, Op::kAny}) {
+  for (const FileOp op : {FileOp::kOpen, FileOp::kCreate, FileOp::kRead, FileOp::kWrite, FileOp::kSync,
+                          FileOp::kTruncate, FileOp::kMap, FileOp::kSizeOf, FileOp::kList, FileOp::kRename,
+                          FileOp::kRemove, FileOp::kLink, FileOp::kSyncDirectory, FileOp::kAny}) {
     for (const auto& [part, is_open] : {std::pair("", false),
                                         {"", true},
                                         {".tbl", false},
@@ -173,7 +174,8 @@ TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
 }
 
 TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
-  for (const Op op : {Op::kCreate, Op::kWrite, Op::kRename, Op::kSyncDirectory, Op::kSync, Op::kMap}) {
+  for (const FileOp op :
+       {FileOp::kCreate, FileOp::kWrite, FileOp::kRename, FileOp::kSyncDirectory, FileOp::kSync, FileOp::kMap}) {
     for (const bool is_new : {false, true}) {
       SCOPED_TRACE(std::string(OpName(op)) + (is_new ? ", a new one" : ""));
       SimulatedEnv sim;

@@ -33,7 +33,7 @@ class RecycledFilesBound : public ::testing::Test {
   }
   void Watch() {
     sim_.files->SetOpHook([this](uint64_t, std::string_view what, const std::string&) {
-      if (what != OpName(Op::kRename) && what != OpName(Op::kRemove)) return;  // no others change the number
+      if (what != OpName(FileOp::kRename) && what != OpName(FileOp::kRemove)) return;  // no others change the number
       const size_t count = Count(".spare");
       size_t most = most_.load();
       while (count > most && !most_.compare_exchange_weak(most, count)) continue;

@@ -215,7 +215,7 @@ TEST_P(SeedFlaws, LeavesNoFilesOfFailedCompactions) {
   for (int round = 0; round < 24; ++round) {
     for (int n = 0; n < 400; ++n) PutOne(*db, random.Uniform(600), 300);
     ASSERT_OK(db->Flush());
-    const Op kinds[] = {Op::kWrite, Op::kCreate, Op::kSync, Op::kRead};
+    const FileOp kinds[] = {FileOp::kWrite, FileOp::kCreate, FileOp::kSync, FileOp::kRead};
     sim_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(4)});
     PutOne(*db, random.Uniform(600), 300);  // a sorted run as input of the compaction; the flush may meet the fault
     (void)db->CompactRange(nullptr, nullptr);

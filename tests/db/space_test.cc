@@ -94,7 +94,7 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   uint64_t most = 0;
   sim_.files->SetOpHook([&](uint64_t, std::string_view what, const std::string&) {
     most = std::max(most, sim_.files->bytes_used());
-    if (what == OpName(Op::kRemove)) sim_.clock.SleepNanos(removal_nanos);
+    if (what == OpName(FileOp::kRemove)) sim_.clock.SleepNanos(removal_nanos);
   });
   for (uint64_t n = 0; n < 4 * keys; ++n) {
     Put(random.Uniform(keys));

@@ -95,8 +95,8 @@ class SpaceWhileWriting : public ::testing::TestWithParam<Case> {
 
 // Of an operation of a slow disk. The purge of released files, by renames and removals, is the slowest part.
 uint64_t MillisOf(std::string_view operation) {
-  if (operation == OpName(Op::kSync)) return 1;
-  return operation == OpName(Op::kRename) || operation == OpName(Op::kRemove) ? 3 : 0;
+  if (operation == OpName(FileOp::kSync)) return 1;
+  return operation == OpName(FileOp::kRename) || operation == OpName(FileOp::kRemove) ? 3 : 0;
 }
 
 TEST_P(SpaceWhileWriting, StaysWithinTheBoundIfTheDiskIsSlow) {
@@ -140,7 +140,7 @@ TEST_P(SpaceWhileWritingMapped, StaysWithinTheBoundIfTheDiskIsSlow) {
   std::atomic<uint64_t> most{0};
   std::atomic<bool> is_slow{false};
   WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
-                            if (call.op != Op::kSync || !is_slow) return {};
+                            if (call.op != FileOp::kSync || !is_slow) return {};
                             const uint64_t bytes = AllocatedBytes(path);
                             uint64_t before = most.load();
                             while (bytes > before && !most.compare_exchange_weak(before, bytes)) continue;

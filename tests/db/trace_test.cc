@@ -259,7 +259,7 @@ TEST_F(TraceTest, AKeyMayBeAViewOfWhatTheCallChanges) {
 TEST_F(TraceTest, AFullDiskEndsTheTraceAndNotThePuts) {
   ASSERT_OK(db_->StartTrace(kPath));
   sim_.files->AddFault(
-      {.op = Op::kWrite, .path_contains = kPath, .sticky = true, .status = Status::NoSpace("the disk is full")});
+      {.op = FileOp::kWrite, .path_contains = kPath, .sticky = true, .status = Status::NoSpace("the disk is full")});
   for (int i = 0; i < 20'000; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i % 100), "value"));
   EXPECT_GT(sim_.files->faults_hit(), 0u);
   TraceReport report;
@@ -289,7 +289,7 @@ TEST_F(TraceTest, CloseEndsATrace) {
 
 TEST_F(TraceTest, AnErrorOfTheTraceDoesNotFailClose) {
   ASSERT_OK(db_->StartTrace(kPath));
-  sim_.files->AddFault({.op = Op::kWrite, .path_contains = kPath, .sticky = true});
+  sim_.files->AddFault({.op = FileOp::kWrite, .path_contains = kPath, .sticky = true});
   ASSERT_OK(db_->Put({}, "a", "v"));
   EXPECT_OK(db_->Close());
 }

@@ -58,7 +58,8 @@ class TurnedComparator : public ::testing::Test {
   // `act`.
   void FailAndDoAgain(const std::function<Status()>& act, int tables = 1) {
     sim_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
-      if (what == std::string_view(OpName(Op::kWrite)) && path.ends_with(".tbl") && --tables == 0) comparator_.left = 0;
+      if (what == std::string_view(OpName(FileOp::kWrite)) && path.ends_with(".tbl") && --tables == 0)
+        comparator_.left = 0;
     });
     EXPECT_THAT(act(), StatusIs(Code::kCorruption, HasSubstr("is after largest")));
     sim_.files->SetOpHook(nullptr);

@@ -1,7 +1,7 @@
 """The Grafana dashboard docs/grafana/mergedb.json: its queries use metrics that mergedb has, as their types demand, and
 Grafana finds what it needs.
 
-The metrics are those of docs/METRICS.md, which unit_db_metrics_test compares with the registry.
+The metrics are those of docs/METRICS.md, which unit_db_test compares with the registry.
 """
 
 import json

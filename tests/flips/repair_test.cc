@@ -349,7 +349,7 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
   for (uint64_t nth = 1;; ++nth) {
     SCOPED_TRACE(nth);
     const auto after = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
-    after->files->AddFault({.op = Op::kRead, .path_contains = ".val", .nth = nth});
+    after->files->AddFault({.op = FileOp::kRead, .path_contains = ".val", .nth = nth});
     auto repaired = Repair(after->SmallOptions(), SimulatedEnv::kPath);
     if (after->files->faults_hit() == 0) break;
     after->files->ClearFaults();
@@ -393,7 +393,7 @@ TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
   ASSERT_OK(sim.files->WriteWhole(path, older));
   const std::string current = *sim.files->ReadWhole(SimulatedEnv::kPath + "/CURRENT");
   const Status no_space = Status::NoSpace("injected");
-  sim.files->AddFault({.op = Op::kCreate, .path_contains = "MANIFEST", .status = no_space});
+  sim.files->AddFault({.op = FileOp::kCreate, .path_contains = "MANIFEST", .status = no_space});
   EXPECT_THAT(Repair(sim.SmallOptions(), SimulatedEnv::kPath), StatusIs(Code::kNoSpace));
   EXPECT_EQ(sim.files->faults_hit(), 1u);
   sim.files->ClearFaults();
@@ -604,7 +604,7 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
     for (uint64_t nth = 1; nth < 400; ++nth) {
       SCOPED_TRACE("operation " + std::to_string(nth));
       SimulatedEnv sim({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
-      sim.files->AddFault({.op = Op::kAnyChange, .nth = nth, .status = Status::NoSpace("injected")});
+      sim.files->AddFault({.op = FileOp::kAnyChange, .nth = nth, .status = Status::NoSpace("injected")});
       const auto failed = Repair(whole_.OptionsFor(sim), SimulatedEnv::kPath);
       if (sim.files->faults_hit() == 0) break;
       sim.files->ClearFaults();

@@ -548,7 +548,7 @@ TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
                      (has_happened ? ", which happened" : ""));
         SimulatedEnv sim;
         WriteFiles(sim.files.get(), kPath, before);
-        sim.files->AddFault({.op = Op::kAny,
+        sim.files->AddFault({.op = FileOp::kAny,
                              .nth = nth,
                              .sticky = sticky,
                              .status = Status::IOError("injected"),
@@ -648,7 +648,7 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
       SCOPED_TRACE("error of operation " + std::to_string(nth) + (sticky ? " and all after it" : ""));
       SimulatedEnv failing;
       WriteFiles(failing.files.get(), kPath, before);
-      failing.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky});
+      failing.files->AddFault({.op = FileOp::kAny, .nth = nth, .sticky = sticky});
       (void)RepairLevelDb(failing.SmallOptions(), kPath);
       const bool was_hit = failing.files->faults_hit() > 0;
       failing.files->ClearFaults();
@@ -668,7 +668,7 @@ TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
   LevelDbDirectory directory = SmallDirectory();
   SimulatedEnv sim;
   WriteFiles(sim.files.get(), kPath, directory.Finish());
-  sim.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRemove, .path_contains = ".l", .sticky = true});
   { ASSERT_OK(sim.Open()); }
   EXPECT_TRUE(HasName(*sim.files, ".log"));
   EXPECT_TRUE(HasName(*sim.files, "IMPORT"));
@@ -679,7 +679,7 @@ TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
 
 // The conversion is committed durably, but LevelDB's files or IMPORT could not be removed.
 void ConvertWithout(SimulatedEnv& sim, const std::string& removal, const Shown& shown) {
-  sim.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRemove, .path_contains = removal, .sticky = true});
   {
     auto db = sim.Open();
     ASSERT_OK(db);
@@ -741,7 +741,7 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
   for (uint64_t nth = 1; images == 0; ++nth) {
     SimulatedEnv sim;
     WriteFiles(sim.files.get(), kPath, before);
-    sim.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
+    sim.files->AddFault({.op = FileOp::kSyncDirectory, .nth = nth});
     ASSERT_FALSE(sim.Open().has_value());
     sim.files->ClearFaults();
     const auto owner = leveldb_import::OwnerOf(sim.files.get(), kPath);
@@ -800,7 +800,7 @@ TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
   LevelDbDirectory directory = SmallDirectory();
   SimulatedEnv sim;
   WriteFiles(sim.files.get(), kPath, directory.Finish());
-  sim.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT", .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRename, .path_contains = "CURRENT", .sticky = true});
   auto image = [&] {
     EXPECT_FALSE(sim.Open());
     return SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);

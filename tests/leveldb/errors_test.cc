@@ -62,7 +62,7 @@ Image ConvertedWithItsSource() {
   LevelDbDirectory directory = SmallDirectory();
   SimulatedEnv sim;
   WriteFiles(sim.files.get(), kPath, directory.Finish());
-  sim.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  sim.files->AddFault({.op = FileOp::kRemove, .path_contains = ".l", .sticky = true});
   EXPECT_EQ(OpenAndScan(sim), directory.shown());
   sim.files->ClearFaults();
   EXPECT_TRUE(ReadFiles(*sim.files, kPath).contains("IMPORT"));
@@ -119,7 +119,7 @@ TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen
   const Files before = directory.Finish();
   SimulatedEnv sim;
   WriteFiles(sim.files.get(), kPath, before);
-  sim.files->AddFault({.op = Op::kSync, .path_contains = ".tbl"});
+  sim.files->AddFault({.op = FileOp::kSync, .path_contains = ".tbl"});
   EXPECT_THAT(sim.Open(), StatusIs(Code::kIOError, HasSubstr("/db: converting from LevelDB: /db/")));
   EXPECT_TRUE(EndFault(sim));
   EXPECT_TRUE(ReadFiles(*sim.files, kPath) == before);

@@ -179,7 +179,7 @@ TEST_F(ExportTest, AnErrorOfAnyOperationCanBeTriedAgain) {
       SimulatedEnv target;
       Options options = sim_.SmallOptions();
       options.env.file_system = target.files.get();
-      target.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky});
+      target.files->AddFault({.op = FileOp::kAny, .nth = nth, .sticky = sticky});
       const auto failed = ExportToLevelDb(*db_, options, kTarget, {.table_bytes = 1000});
       const bool was_hit = target.files->faults_hit() > 0;
       target.files->ClearFaults();

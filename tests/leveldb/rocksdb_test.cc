@@ -137,7 +137,7 @@ TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
 
 TEST(RocksDb, IsNotDecidedWhereAFileCannotBeRead) {
   for (const char* name : {"IDENTITY", "LOG", "000009.sst", "MANIFEST-"}) {
-    for (const Op op : {Op::kOpen, Op::kRead}) {
+    for (const FileOp op : {FileOp::kOpen, FileOp::kRead}) {
       SCOPED_TRACE(std::string(OpName(op)) + " of " + name);
       SimulatedEnv sim;
       Files files = LevelDbsFiles();

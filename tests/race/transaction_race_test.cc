@@ -243,7 +243,7 @@ TEST_F(RecordedHistories, AtDrawnGeometriesAreStrictlySerializable) {
     Choose(geometry, &options);
     // A sync takes as long as on a disk: commits queue up behind it and form a group.
     WatchedFileSystem files(DefaultEnv().file_system, {.before = [](const FileCall& call, size_t*) -> Status {
-                              if (call.op == Op::kSync) usleep(200);
+                              if (call.op == FileOp::kSync) usleep(200);
                               return {};
                             }});
     options.env = DefaultEnv();

@@ -67,7 +67,7 @@ void CommitBesideFailedWalWrite(Scheduler& scheduler) {
   Killed killed(sim);
   killed.Put(*db, 0, 6000);
   sim.Expect(db->Flush(), "flush");
-  sim.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 1});
+  sim.files->AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = 1});
   scheduler.Spawn("flush", [&] {
     killed.Put(*db, 1, 6000);  // enough for the WAL writer to start, less than the WAL buffer
     sim.Expect(db->Flush(), "flush");

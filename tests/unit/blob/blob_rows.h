@@ -20,7 +20,7 @@ struct ValueRow {
   format::BlobIndex reference = {};
 };
 
-inline const kv::Order& Bytewise() {
+inline const kv::Order& BytewiseOrder() {
   static const kv::Order order(BytewiseComparator());
   return order;
 }

@@ -8,7 +8,7 @@
 namespace mergedb::blob {
 namespace {
 
-using testing::Bytewise;
+using testing::BytewiseOrder;
 using testing::MemoryFiles;
 using testing::SomeValues;
 using testing::WriteValues;
@@ -27,7 +27,7 @@ class CacheTest : public ::testing::Test {
 };
 
 TEST_F(CacheTest, OpensAFileOnceAndKeepsAtMostSoMany) {
-  Cache cache(&files_, "", Bytewise(), nullptr, 16);
+  Cache cache(&files_, "", BytewiseOrder(), nullptr, 16);
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(cache.Open(*metas_[0]).has_value());
   EXPECT_EQ(files_.opens, 1u);
   for (const auto& meta : metas_) ASSERT_TRUE(cache.Open(*meta).has_value());
@@ -35,7 +35,7 @@ TEST_F(CacheTest, OpensAFileOnceAndKeepsAtMostSoMany) {
 }
 
 TEST_F(CacheTest, ClosesIdleFilesWhenDescriptorsRunOut) {
-  Cache cache(&files_, "", Bytewise(), nullptr, 100);
+  Cache cache(&files_, "", BytewiseOrder(), nullptr, 100);
   auto held = cache.Open(*metas_[0]);
   for (int i = 1; i < 10; ++i) ASSERT_TRUE(cache.Open(*metas_[static_cast<size_t>(i)]).has_value());
   env::CloseIdleFiles();
@@ -44,7 +44,7 @@ TEST_F(CacheTest, ClosesIdleFilesWhenDescriptorsRunOut) {
 }
 
 TEST_F(CacheTest, AFileThatIsGoneIsNoMissingKey) {
-  Cache cache(&files_, "", Bytewise(), nullptr, 16);
+  Cache cache(&files_, "", BytewiseOrder(), nullptr, 16);
   format::BlobFileMeta gone = *metas_[0];
   gone.number = kv::FileNumber{999};
   const auto opened = cache.Open(gone);
@@ -55,7 +55,7 @@ TEST_F(CacheTest, AFileThatIsGoneIsNoMissingKey) {
 
 TEST_F(CacheTest, ForgetsAFileAndItsValues) {
   base::BlockCache blocks(1 << 20);
-  Cache cache(&files_, "", Bytewise(), &blocks, 100);
+  Cache cache(&files_, "", BytewiseOrder(), &blocks, 100);
   auto rows = SomeValues(3, 100);
   const auto meta = WriteValues(&files_, 200, &rows);
   auto reader = cache.Open(*meta);

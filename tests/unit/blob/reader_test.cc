@@ -8,7 +8,7 @@
 namespace mergedb::blob {
 namespace {
 
-using testing::Bytewise;
+using testing::BytewiseOrder;
 using testing::MemoryFiles;
 using testing::SomeValues;
 using testing::ValuePath;
@@ -35,7 +35,7 @@ TEST(BlobReader, ReadsWhatWasWritten) {
       EXPECT_EQ(meta->bytes, files.bytes(ValuePath(7)).size());
       EXPECT_EQ(meta->bytes % 4096, 0u);
       if (codec != Compression::kNone) { EXPECT_LT(meta->bytes, 1u << 20) << "they repeat themselves"; }
-      auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
+      auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), &blocks);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
       for (int round = 0; round < 2; ++round) {  // the second round reads from the cache, if the values fit
         for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
@@ -52,7 +52,7 @@ TEST(BlobReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
     base::BlockCache blocks(1 << 20);
     auto rows = SomeValues(3, 5'000);
     const auto meta = WriteValues(&files, 7, &rows, {.compression = codec});
-    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), &blocks);
     ASSERT_TRUE(reader.has_value());
     char& byte = files.bytes(ValuePath(7))[rows[1].reference.offset + 40];
     Found found;
@@ -74,7 +74,7 @@ TEST(BlobReader, AMappedFileIsReadInPlaceAndVerifiedAtEachRead) {
     base::BlockCache blocks(1 << 20);
     auto rows = SomeValues(20, 2'000);
     const auto meta = WriteValues(&files, 7, &rows, {.compression = codec});
-    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks, nullptr, testing::Mapping());
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), &blocks, nullptr, testing::Mapping());
     ASSERT_TRUE(reader.has_value());
     const uint64_t reads = files.reads;
     for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
@@ -97,8 +97,8 @@ TEST(BlobReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   auto rows = SomeValues(3, 5'000);
   format::BlobFileMeta forged = *WriteValues(&files, 7, &rows);
   forged.bytes = forged.record_bytes = uint64_t{1} << 60;
-  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), forged, Bytewise(), nullptr).status().IsCorruption());
-  auto reader = Reader::OpenUnchecked(&files, ValuePath(7), forged, Bytewise());
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), forged, BytewiseOrder(), nullptr).status().IsCorruption());
+  auto reader = Reader::OpenUnchecked(&files, ValuePath(7), forged, BytewiseOrder());
   ASSERT_TRUE(reader.has_value());
   EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), rows[1].value);
   format::BlobIndex far = rows[1].reference;
@@ -117,7 +117,7 @@ TEST(BlobReader, ReadsAFileThatOverwroteARecycledOne) {
     EXPECT_EQ(files.bytes(ValuePath(7)).size(), meta->bytes);
     EXPECT_EQ(meta->bytes, format::BlobFileBytes(meta->record_bytes)) << "what is too much is cut off";
     EXPECT_EQ(files.bytes(ValuePath(7)).find("xxxx"), std::string::npos) << "nothing of the dead file is left";
-    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), nullptr);
     ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
     for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
     EXPECT_TRUE((*reader)->CheckIntegrity().ok());
@@ -130,7 +130,7 @@ TEST(BlobReader, AWrongBlobIndexIsCorruption) {
     base::BlockCache blocks(1 << 20);
     auto rows = SomeValues(20, 200);
     const auto meta = WriteValues(&files, 7, &rows);
-    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), has_cache ? &blocks : nullptr);
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), has_cache ? &blocks : nullptr);
     ASSERT_TRUE(reader.has_value());
     for (const ValueRow& row : rows) ASSERT_EQ(Get(**reader, row.reference, row.key), row.value);
     for (size_t i = 0; i + 1 < rows.size(); ++i) {
@@ -159,8 +159,8 @@ TEST(BlobReader, AFileOfTheSameShapeInThePlaceOfAnotherIsNoticed) {
   const auto meta = WriteValues(&files, 7, &rows);
   const auto other = WriteValues(&files, 8, &others);
   std::swap(files.bytes(ValuePath(7)), files.bytes(ValuePath(8)));
-  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr).status().IsCorruption());
-  EXPECT_TRUE(Reader::Open(&files, ValuePath(8), *other, Bytewise(), nullptr).status().IsCorruption());
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), nullptr).status().IsCorruption());
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(8), *other, BytewiseOrder(), nullptr).status().IsCorruption());
 }
 
 class CaseFolding final : public Comparator {
@@ -189,7 +189,7 @@ TEST(BlobReader, TakesKeysForEqualThatTheComparatorDoes) {
 
 // Reads everything; true if a read reports an error. Every value that is read must be right.
 bool IsNoticed(MemoryFiles* files, const format::BlobFileMeta& meta, const std::vector<ValueRow>& rows) {
-  auto reader = Reader::Open(files, ValuePath(7), meta, Bytewise(), nullptr);
+  auto reader = Reader::Open(files, ValuePath(7), meta, BytewiseOrder(), nullptr);
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
   for (const ValueRow& row : rows) {
@@ -232,7 +232,7 @@ TEST(BlobReader, AnErrorSaysFileAndOffset) {
   auto rows = SomeValues(3, 150);
   const auto meta = WriteValues(&files, 7, &rows);
   files.bytes(ValuePath(7))[rows[1].reference.offset + 40] ^= 1;
-  auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+  auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), nullptr);
   Found found;
   const std::string text = (*reader)->Get(rows[1].reference, rows[1].key, {}, &found).ToString();
   EXPECT_NE(text.find("000007.val: value at " + std::to_string(rows[1].reference.offset)), std::string::npos) << text;
@@ -297,7 +297,7 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
     format::BlobIndex reference;
     const format::BlobFileMeta meta = ForgeValues(&files, stored, &reference);
     for (base::BlockCache* const cache : {static_cast<base::BlockCache*>(nullptr), &blocks}) {
-      auto reader = Reader::Open(&files, ValuePath(7), meta, Bytewise(), cache);
+      auto reader = Reader::Open(&files, ValuePath(7), meta, BytewiseOrder(), cache);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
       for (const Status& status : {[&] {
                                      Found found;
@@ -315,7 +315,7 @@ TEST(BlobErrors, EachReadThatFailsIsAnErrorOfTheCheck) {
   MemoryFiles files;
   auto rows = SomeValues(40, 200'000);  // more bytes than one read holds
   const auto meta = WriteValues(&files, 7, &rows);
-  auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+  auto reader = Reader::Open(&files, ValuePath(7), *meta, BytewiseOrder(), nullptr);
   ASSERT_TRUE(reader.has_value());
   uint64_t failed = 0;
   for (;; ++failed) {

@@ -8,7 +8,7 @@
 namespace mergedb::blob {
 namespace {
 
-using testing::Bytewise;
+using testing::BytewiseOrder;
 using testing::MemoryFiles;
 using testing::SomeValues;
 using testing::ValueRow;
@@ -29,7 +29,7 @@ class ScannerTest : public ::testing::Test {
   }
 
   MemoryFiles files_;
-  Cache cache_{&files_, "", Bytewise(), nullptr, 100};
+  Cache cache_{&files_, "", BytewiseOrder(), nullptr, 100};
   std::vector<std::vector<ValueRow>> rows_;
   std::vector<format::BlobFilePtr> metas_;
 };

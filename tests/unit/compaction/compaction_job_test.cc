@@ -233,7 +233,7 @@ TEST_F(JobTest, PinsNoTableBesideItsKeys) {
 TEST_F(JobTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const size_t files = tables_.files_there();
-  tables_.files.AddFault({.op = testing::Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  tables_.files.AddFault({.op = testing::FileOp::kWrite, .path_contains = ".tbl", .sticky = true});
   EXPECT_THAT(Run(MergeAll()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(releases_, 0);
@@ -302,7 +302,7 @@ TEST_F(BlobGarbageTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
 TEST_F(BlobGarbageTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const auto files = version_->blob_files().size();
-  tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 2, .sticky = true});
+  tables_.files.AddFault({.op = testing::FileOp::kRead, .path_contains = ".val", .nth = 2, .sticky = true});
   EXPECT_THAT(Run(Clean()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(ShownNow(), before);
@@ -313,7 +313,7 @@ TEST_F(BlobGarbageTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
   tables_.values->Evict(pick.blob_files_to_collect[0]);
-  tables_.files.AddFault({.op = testing::Op::kOpen, .path_contains = ".val"});
+  tables_.files.AddFault({.op = testing::FileOp::kOpen, .path_contains = ".val"});
   EXPECT_THAT(Run(pick), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath(
                                                                "dir", pick.blob_files_to_collect[0]))));
   EXPECT_EQ(releases_, 0);

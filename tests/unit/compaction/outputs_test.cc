@@ -247,7 +247,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
     testing::Tables tables;
     tables.RemoveWhatNobodyNames();
     tables.factory.blob_value_bytes_min = 100;
-    tables.files.AddFault({.op = testing::Op::kWrite, .nth = nth});
+    tables.files.AddFault({.op = testing::FileOp::kWrite, .nth = nth});
     Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}});
     options.cut_keys = {"g", "p", "r"};
     options.separates_values = true;

@@ -9,7 +9,7 @@
 namespace mergedb::db {
 namespace {
 
-using testing::Op;
+using testing::FileOp;
 
 class FileSyncerTest : public ::testing::Test {
  protected:
@@ -24,7 +24,7 @@ class FileSyncerTest : public ::testing::Test {
     edit.blob_files.push_back({std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{.number = kNumber})});
     return syncer_.Sync(edit);
   }
-  void FailOnce(Op op) { files_.AddFault({.op = op}); }
+  void FailOnce(FileOp op) { files_.AddFault({.op = op}); }
   void CheckIsDurable() {
     auto image = files_.Crash(testing::CrashMode::kMin, testing::CrashModel::kStrict, 1);
     EXPECT_THAT(image->ReadWhole(kPath), testing::IsOkAndHolds("values"));
@@ -48,12 +48,12 @@ class FileSyncerTest : public ::testing::Test {
 TEST_F(FileSyncerTest, SyncsAFileOnce) {
   ASSERT_OK(Sync());
   CheckIsDurable();
-  FailOnce(Op::kAnyChange);
+  FailOnce(FileOp::kAnyChange);
   EXPECT_OK(Sync());
 }
 
 TEST_F(FileSyncerTest, SyncsTheNameAgainIfTheDirectoryWasNotSynced) {
-  FailOnce(Op::kSyncDirectory);
+  FailOnce(FileOp::kSyncDirectory);
   EXPECT_THAT(Sync(), testing::StatusIs(Code::kIOError));
   EXPECT_FALSE(syncer_.HasFailed(kNumber));
   ASSERT_OK(Sync());
@@ -61,7 +61,7 @@ TEST_F(FileSyncerTest, SyncsTheNameAgainIfTheDirectoryWasNotSynced) {
 }
 
 TEST_F(FileSyncerTest, ReplacesAFileWhoseSyncFailedByAGoodCopy) {
-  FailOnce(Op::kSync);
+  FailOnce(FileOp::kSync);
   EXPECT_THAT(Sync(), testing::StatusIs(Code::kIOError));
   EXPECT_TRUE(syncer_.HasFailed(kNumber));
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::CrashMode;
 using testing::CrashModel;
-using testing::Op;
+using testing::FileOp;
 
 class ManifestCommitterTest : public ::testing::Test {
  protected:
@@ -107,7 +107,7 @@ TEST_F(ManifestCommitterTest, CommitsAFlushAndReleasesItsWal) {
 TEST_F(ManifestCommitterTest, ReplacesATableWhoseSyncFailed) {
   ASSERT_OK(Commit());
   Flush(100);
-  files_.AddFault({.op = Op::kSync, .path_contains = ".tbl"});
+  files_.AddFault({.op = FileOp::kSync, .path_contains = ".tbl"});
   EXPECT_THAT(Commit(), testing::StatusIs(Code::kIOError));
   EXPECT_TRUE(version_set_.HasUncommitted());
   ASSERT_OK(Commit());
@@ -120,7 +120,7 @@ TEST_F(ManifestCommitterTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
   for (uint64_t n = 1; n < 12; ++n) {
     SCOPED_TRACE("n " + std::to_string(n));
     Flush(100 * n);
-    files_.AddFault({.op = Op::kAnyChange, .nth = n % 6 + 1});
+    files_.AddFault({.op = FileOp::kAnyChange, .nth = n % 6 + 1});
     const bool failed = !Commit().ok();
     files_.ClearFaults();
     if (failed) { ASSERT_OK(Commit()); }

@@ -223,7 +223,7 @@ std::string TableOf(MetricScope scope) {
 }
 
 TEST(MetricsPage, HasTheTablesOfTheRegistry) {
-  constexpr std::string_view kBegin = "<!-- From src/db/metrics.cc: MERGEDB_WRITE_PAGE=1 unit_db_metrics_test -->\n";
+  constexpr std::string_view kBegin = "<!-- From src/db/metrics.cc: MERGEDB_WRITE_PAGE=1 unit_db_test -->\n";
   const std::string path = MERGEDB_SOURCE_DIR "/docs/METRICS.md";
   std::stringstream read;
   read << std::ifstream(path).rdbuf();
@@ -234,7 +234,7 @@ TEST(MetricsPage, HasTheTablesOfTheRegistry) {
                                TableOf(MetricScope::kEveryOpen) + "\n## A database that is open for writes\n\n" +
                                TableOf(MetricScope::kOpenForWrites);
   if (std::getenv("MERGEDB_WRITE_PAGE") != nullptr) std::ofstream(path) << expected;
-  EXPECT_EQ(page, expected) << "write the page: MERGEDB_WRITE_PAGE=1 build/dev/tests/unit_db_metrics_test";
+  EXPECT_EQ(page, expected) << "write the page: MERGEDB_WRITE_PAGE=1 build/dev/tests/unit_db_test";
 }
 
 }  // namespace

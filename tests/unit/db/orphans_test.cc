@@ -87,7 +87,7 @@ TEST_F(OrphansTest, AfterATornWalOnlyOldManifestsAreRemoved) {
 }
 
 TEST_F(OrphansTest, AFileThatCannotBeRemovedKeepsNoOther) {
-  sim_.files->AddFault({.op = Op::kRemove, .path_contains = "000014.tbl", .sticky = true});
+  sim_.files->AddFault({.op = FileOp::kRemove, .path_contains = "000014.tbl", .sticky = true});
   RemoveOrphans(*store_, *tree_, inventory_, false);
   EXPECT_TRUE(Has("000014.tbl"));
   EXPECT_FALSE(Has("000091.val"));
@@ -111,7 +111,7 @@ TEST_P(MovedOrphansTest, KeptFilesAreDurableInLostBeforeTheMarkerGoes) {
   ASSERT_OK_AND_ASSIGN(KeptOrphans kept, Prepare(with_log));
   int images = 0;
   sim_.files->SetOpHook([&](uint64_t op, const char* what, const std::string&) {
-    if (std::string_view(what) != OpName(Op::kRemove)) return;
+    if (std::string_view(what) != OpName(FileOp::kRemove)) return;
     ++images;
     const auto image = sim_.files->Crash(CrashMode::kMin, CrashModel::kStrict, op);
     EXPECT_TRUE(Holds(*image, "KEEP"));
@@ -134,8 +134,8 @@ TEST_P(MovedOrphansTest, KeptFilesAreDurableInLostBeforeTheMarkerGoes) {
 }
 
 TEST_F(OrphansTest, AFileThatCannotMoveStaysAndSoDoesTheMarker) {
-  for (const Fault& fault : {Fault{.op = Op::kRename, .path_contains = "000091.val", .sticky = true},
-                             Fault{.op = Op::kSyncDirectory, .path_contains = "lost", .sticky = true}}) {
+  for (const Fault& fault : {Fault{.op = FileOp::kRename, .path_contains = "000091.val", .sticky = true},
+                             Fault{.op = FileOp::kSyncDirectory, .path_contains = "lost", .sticky = true}}) {
     SCOPED_TRACE(OpName(fault.op));
     ASSERT_OK_AND_ASSIGN(KeptOrphans kept, Prepare(false));
     sim_.files->AddFault(fault);
@@ -143,7 +143,7 @@ TEST_F(OrphansTest, AFileThatCannotMoveStaysAndSoDoesTheMarker) {
     sim_.files->ClearFaults();
     EXPECT_TRUE(Has("KEEP"));
     EXPECT_THAT(kept.report(), HasSubstr("files were not moved: IOError"));
-    EXPECT_EQ(Has("000091.val"), fault.op == Op::kRename);
+    EXPECT_EQ(Has("000091.val"), fault.op == FileOp::kRename);
     EXPECT_FALSE(Has("000014.tbl")) << "the others moved";
     ExpectTheDatabase();
     // The next open finds KEEP.
@@ -157,7 +157,7 @@ TEST_F(OrphansTest, AFileThatCannotMoveStaysAndSoDoesTheMarker) {
 }
 
 TEST_F(OrphansTest, WithoutADurableMarkerNothingIsPrepared) {
-  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync}) {
+  for (const FileOp op : {FileOp::kCreate, FileOp::kWrite, FileOp::kSync}) {
     sim_.files->AddFault({.op = op, .path_contains = "KEEP"});
     EXPECT_THAT(Prepare(true), StatusIs(Code::kIOError)) << OpName(op);
     sim_.files->ClearFaults();

@@ -20,7 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using namespace mergedb::testing;
 
-const std::string kDirectory = SimulatedEnv::kPath;
+const std::string kTreeDirectory = SimulatedEnv::kPath;
 using Files = std::map<std::string, std::string>;
 
 class RecoveredTreeTest : public ::testing::Test {
@@ -28,7 +28,7 @@ class RecoveredTreeTest : public ::testing::Test {
   static std::unique_ptr<Store> NewStore(SimulatedEnv& sim) {
     Options options = sim.SmallOptions();
     EXPECT_OK(CheckOptions(&options));
-    return std::make_unique<Store>(options, kDirectory);
+    return std::make_unique<Store>(options, kTreeDirectory);
   }
   // The version of a tree that has no memtable yet.
   static version::VersionPtr VersionOf(const Store& store, Tree& tree) {
@@ -43,11 +43,11 @@ class RecoveredTreeTest : public ::testing::Test {
   }
   // A WAL of `frames` puts of 2 KB, and a MANIFEST that would name it.
   void WriteWal(int frames) {
-    ASSERT_OK(sim_.files->CreateDirectory(kDirectory));
+    ASSERT_OK(sim_.files->CreateDirectory(kTreeDirectory));
     uint64_t next_file = 10;
     auto log = wal::Wal::Create({.file_system = sim_.files.get(),
                                  .executor = &sim_.executor,
-                                 .directory = kDirectory,
+                                 .directory = kTreeDirectory,
                                  .database_id = 7,
                                  .salt = 42,
                                  .buffer_bytes = 4 << 20,
@@ -76,9 +76,9 @@ class RecoveredTreeTest : public ::testing::Test {
 // ---- a new tree -----------------------------------------------------------------------------------------------
 
 TEST_F(RecoveredTreeTest, ANewTreeUsesNoNumberOfAFileThatIsThere) {
-  ASSERT_OK(sim_.files->CreateDirectory(kDirectory));
-  ASSERT_OK(sim_.files->WriteWhole(kDirectory + "/000041.tbl.1", "not a name of mergedb's"));
-  ASSERT_OK(sim_.files->WriteWhole(kDirectory + "/MANIFEST-000020", "of an open that was interrupted"));
+  ASSERT_OK(sim_.files->CreateDirectory(kTreeDirectory));
+  ASSERT_OK(sim_.files->WriteWhole(kTreeDirectory + "/000041.tbl.1", "not a name of mergedb's"));
+  ASSERT_OK(sim_.files->WriteWhole(kTreeDirectory + "/MANIFEST-000020", "of an open that was interrupted"));
   const auto store = NewStore(sim_);
   ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, CreateTree(*store));
   EXPECT_EQ(recovered.tree->version_set.next_file(), kv::FileNumber{21});
@@ -89,23 +89,23 @@ TEST_F(RecoveredTreeTest, ANewTreeUsesNoNumberOfAFileThatIsThere) {
 
 // 0 means "no database" in a WAL segment.
 TEST_F(RecoveredTreeTest, TheIdOfADatabaseIsNeverZero) {
-  ASSERT_OK(sim_.files->CreateDirectory(kDirectory));
+  ASSERT_OK(sim_.files->CreateDirectory(kTreeDirectory));
   Options options = sim_.SmallOptions();
   uint64_t given = 0;
   options.env.entropy = [&] { return given++ < 3 ? 0 : given; };
   ASSERT_OK(CheckOptions(&options));
-  Store store(options, kDirectory);
+  Store store(options, kTreeDirectory);
   ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, CreateTree(store));
   EXPECT_EQ(recovered.tree->database_id, 4u);
 }
 
 TEST_F(RecoveredTreeTest, TheDirectoryOfANewTreeIsDurable) {
-  ASSERT_OK(sim_.files->CreateDirectory(kDirectory));
+  ASSERT_OK(sim_.files->CreateDirectory(kTreeDirectory));
   const auto store = NewStore(sim_);
   ASSERT_OK(CreateTree(*store));
   const auto image = sim_.files->Crash(CrashMode::kMin, CrashModel::kStrict, 1);
-  EXPECT_THAT(image->IsDirectory(kDirectory), IsOkAndHolds(true));
-  sim_.files->AddFault({.op = Op::kSyncDirectory});
+  EXPECT_THAT(image->IsDirectory(kTreeDirectory), IsOkAndHolds(true));
+  sim_.files->AddFault({.op = FileOp::kSyncDirectory});
   EXPECT_THAT(CreateTree(*store), StatusIs(Code::kIOError));
 }
 
@@ -121,11 +121,11 @@ TEST_F(RecoveredTreeTest, HasTheChangesOfTheWalInTablesWithNewNumbers) {
     after_kill_ = SimulatedEnv::After(sim_, CrashMode::kKill, CrashModel::kStrict, 1);
   }
   SimulatedEnv& sim = *after_kill_;
-  ASSERT_OK(sim.files->WriteWhole(kDirectory + "/000900.tbl", "a table that no commit names"));
+  ASSERT_OK(sim.files->WriteWhole(kTreeDirectory + "/000900.tbl", "a table that no commit names"));
   const Files before = FilesOf(*sim.files);
   const auto store = NewStore(sim);
-  ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(sim.files.get(), kDirectory, store->order));
-  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim.files.get(), kDirectory));
+  ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(sim.files.get(), kTreeDirectory, store->order));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim.files.get(), kTreeDirectory));
   ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded, inventory));
   EXPECT_EQ(recovered.start.epoch, loaded.wal_start.epoch + 1);
   EXPECT_EQ(recovered.start.sequence, 4u);
@@ -146,13 +146,13 @@ TEST_F(RecoveredTreeTest, ARecoveryThatFailsRemovesTheTablesThatItWrote) {
   const Files before = FilesOf(*sim_.files);
   std::set<std::string> made;
   sim_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
-    if (std::string_view(what) == OpName(Op::kCreate)) made.insert(path);
+    if (std::string_view(what) == OpName(FileOp::kCreate)) made.insert(path);
   });
   // The MANIFEST names a table with a change that neither it nor the WAL has.
   const auto store = NewStore(sim_);
   ASSERT_OK_AND_ASSIGN(loaded_.version, ParseTree(store->order, "position 90 level 0: 000005[a..f]1KB\n"));
   loaded_.next_position = kv::Position{91};
-  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kDirectory));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
   EXPECT_THAT(RecoverTree(*store, loaded_, inventory),
               StatusIs(Code::kCorruption, AllOf(HasSubstr("/db/000005.tbl: has sequence 900"),
                                                 HasSubstr("the last sequence of MANIFEST and WAL is 200"))));
@@ -165,7 +165,7 @@ TEST_F(RecoveredTreeTest, TheNextSequenceNeverPassesTheLargest) {
   WriteWal(1);
   loaded_.last_sequence = kv::kSequenceMax;
   const auto store = NewStore(sim_);
-  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kDirectory));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
   ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded_, inventory));
   EXPECT_EQ(recovered.start.sequence, kv::kSequenceMax);
   EXPECT_EQ(store->snapshots->published(), kv::kSequenceMax);

@@ -50,7 +50,7 @@ TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
   EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kCorruption, HasSubstr("000013.tbl")));
   Write("000013.tbl", bytes);
   EXPECT_OK(CheckFiles(&files_, "/d", *version));
-  files_.AddFault({.op = testing::Op::kSizeOf});
+  files_.AddFault({.op = testing::FileOp::kSizeOf});
   EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kIOError));
 }
 

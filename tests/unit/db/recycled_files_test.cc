@@ -136,7 +136,7 @@ TEST_F(RecycledFilesTest, TakesOverWhatAKilledProcessLeft) {
 
 TEST_F(RecycledFilesTest, KeepsWhatCouldNotBeRemoved) {
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
-  files_.AddFault({.op = testing::Op::kRemove});
+  files_.AddFault({.op = testing::FileOp::kRemove});
   EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
   EXPECT_EQ(recycled_files_.bytes(), 2 * kMiB);
   EXPECT_OK(recycled_files_.RemoveAll());
@@ -145,7 +145,7 @@ TEST_F(RecycledFilesTest, KeepsWhatCouldNotBeRemoved) {
 
 TEST_F(RecycledFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
   for (uint64_t number = 11; number < 14; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, kMiB)));
-  files_.AddFault({.op = testing::Op::kRemove, .path_contains = "000011", .sticky = true});
+  files_.AddFault({.op = testing::FileOp::kRemove, .path_contains = "000011", .sticky = true});
   EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
   EXPECT_OK(recycled_files_.RemoveOldest());
   EXPECT_OK(recycled_files_.RemoveOldest());

@@ -13,7 +13,7 @@ namespace {
 using testing::FaultFileSystem;
 using testing::StatusIs;
 
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kPieceBytes = size_t{1} << 20;
 
 class CopyFileTest : public ::testing::Test {
  protected:
@@ -26,13 +26,13 @@ class CopyFileTest : public ::testing::Test {
 };
 
 TEST_F(CopyFileTest, HasAllBytesAndTellsOfEachPiece) {
-  for (const size_t bytes : {size_t{0}, size_t{1}, kPiece - 1, kPiece, kPiece + 1}) {
+  for (const size_t bytes : {size_t{0}, size_t{1}, kPieceBytes - 1, kPieceBytes, kPieceBytes + 1}) {
     std::string source(bytes, 'x');
     if (bytes > 0) source.back() = 'y';
     ASSERT_OK(files_.WriteWhole("/d/source", source));
     uint64_t told = 0;
     ASSERT_OK(Copy([&](uint64_t piece) {
-      EXPECT_LE(piece, kPiece);
+      EXPECT_LE(piece, kPieceBytes);
       told += piece;
       return Status();
     }));
@@ -61,7 +61,7 @@ TEST_F(CopyFileTest, OverwritesNothingAndMakesNothingOutOfNothing) {
 }
 
 TEST_F(CopyFileTest, ACallerWhoGivesUpEndsItAtThatPiece) {
-  ASSERT_OK(files_.WriteWhole("/d/source", std::string(2 * kPiece, 'x')));
+  ASSERT_OK(files_.WriteWhole("/d/source", std::string(2 * kPieceBytes, 'x')));
   int calls = 0;
   EXPECT_THAT(Copy([&](uint64_t) { return ++calls == 2 ? Status::Aborted("enough") : Status(); }),
               StatusIs(Code::kAborted));
@@ -73,7 +73,7 @@ TEST_F(CopyFileTest, AnErrorOfAnyCallIsItsError) {
   uint64_t nth = 0;
   for (bool was_hit = true; was_hit;) {
     const uint64_t before = files_.faults_hit();
-    files_.AddFault({.op = testing::Op::kAny, .nth = ++nth});
+    files_.AddFault({.op = testing::FileOp::kAny, .nth = ++nth});
     const Status status = Copy();
     was_hit = files_.faults_hit() > before;
     EXPECT_EQ(status.IsIOError(), was_hit) << nth << ": " << status.ToString();

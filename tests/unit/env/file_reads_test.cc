@@ -42,7 +42,7 @@ TEST_F(FileReads, AFileThatVanishedIsNoMissingKey) {
   EXPECT_THAT(OfRead(Status::Corruption("why")), StatusIs(Code::kCorruption, "why"));
   EXPECT_THAT(OfRead(Status::NotFound("/f: gone")), StatusIs(Code::kIOError, HasSubstr("/f: gone")));
   const auto file = Open();
-  files_.AddFault({.op = Op::kRead, .sticky = true, .status = Status::NotFound("/f: gone")});
+  files_.AddFault({.op = FileOp::kRead, .sticky = true, .status = Status::NotFound("/f: gone")});
   char bytes[4];
   EXPECT_THAT(ReadExactly(file.get(), 0, 4, bytes), StatusIs(Code::kIOError, HasSubstr("/f: gone")));
 }
@@ -52,7 +52,7 @@ TEST_F(FileReads, TheBeginningOfAShortFileIsAllOfIt) {
   EXPECT_THAT(ReadBeginning(&files_, "/f", 10), IsOkAndHolds("0123456789"));
   EXPECT_THAT(ReadBeginning(&files_, "/f", 99), IsOkAndHolds("0123456789"));
   EXPECT_THAT(ReadBeginning(&files_, "/absent", 4), StatusIs(Code::kNotFound));
-  files_.AddFault({.op = Op::kRead});
+  files_.AddFault({.op = FileOp::kRead});
   EXPECT_THAT(ReadBeginning(&files_, "/f", 4), StatusIs(Code::kIOError));
 }
 
@@ -64,7 +64,7 @@ TEST_F(FileReads, AnErrorOfTheDiskIsNotAnIrregularFile) {
   }
   ASSERT_OK_AND_ASSIGN(const auto file, OpenIfRegular(&files_, "/f"));
   EXPECT_NE(file, nullptr);
-  files_.AddFault({.op = Op::kOpen, .path_contains = "/f", .sticky = true});
+  files_.AddFault({.op = FileOp::kOpen, .path_contains = "/f", .sticky = true});
   EXPECT_THAT(OpenIfRegular(&files_, "/f"), StatusIs(Code::kIOError));
 }
 

@@ -49,7 +49,7 @@ TEST_F(FileSinkTest, WritesAMebibyteAtATimeAndTheRestAtTheEnd) {
   FileSink sink = Open({});
   std::vector<size_t> sizes;
   files_.SetOpHook([&](uint64_t, const char* what, const std::string&) {
-    if (std::string_view(what) == OpName(Op::kWrite)) sizes.push_back(Bytes().size());
+    if (std::string_view(what) == OpName(FileOp::kWrite)) sizes.push_back(Bytes().size());
   });
   ASSERT_OK(sink.Append(std::string(kPieceBytes - 1, 'a')));
   EXPECT_TRUE(sizes.empty());
@@ -95,14 +95,14 @@ TEST_F(FileSinkTest, ANewFileReplacesNoneAndARecycledOneMustExist) {
 TEST_F(FileSinkTest, EachErrorIsReturned) {
   ASSERT_OK(files_.WriteWhole("/f", std::string(2 * kPieceBytes, 'o')));
   FileSink sink = Open({.is_reuse = true});
-  files_.AddFault({.op = Op::kWrite, .status = Status::NoSpace("full")});
+  files_.AddFault({.op = FileOp::kWrite, .status = Status::NoSpace("full")});
   EXPECT_THAT(sink.Append(std::string(kPieceBytes, 'a')), StatusIs(Code::kNoSpace));
 
   FileSink again = Open({.is_reuse = true});
   ASSERT_OK(again.Append(std::string(kDirectIoAlign, 'a')));
-  files_.AddFault({.op = Op::kTruncate});
+  files_.AddFault({.op = FileOp::kTruncate});
   EXPECT_THAT(again.Finish(), StatusIs(Code::kIOError)) << "old bytes would stay behind the end";
-  files_.AddFault({.op = Op::kSync});
+  files_.AddFault({.op = FileOp::kSync});
   EXPECT_THAT(again.Sync(), StatusIs(Code::kIOError));
 }
 

@@ -13,8 +13,6 @@
 namespace mergedb::iterator {
 namespace {
 
-const kv::Order kOrder(BytewiseComparator());
-
 std::string Collapse(std::vector<OwnedEntry> entries, CompactionIteratorOptions options,
                      CompactionIteratorCounts* counts = nullptr) {
   CompactionIteratorCounts own;
@@ -72,7 +70,7 @@ TEST(CompactionIterator, RefusesAKindThatItCannotFold) {
 }
 
 // "r:x" is a blob index of the value "x"; "bad" cannot be resolved.
-class Values final : public kv::ValueSource {
+class FoldedValues final : public kv::ValueSource {
  public:
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
     EXPECT_EQ(entry.key, "a");
@@ -87,7 +85,7 @@ class Values final : public kv::ValueSource {
 };
 
 TEST(CompactionIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
-  Values values;
+  FoldedValues values;
   const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
     return {Merge("a", 9, merge::Append("c")),
             {"a", kv::MakeTag(5, kv::Kind::kPutBlobIndex), std::move(reference)},

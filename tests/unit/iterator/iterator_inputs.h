@@ -17,6 +17,8 @@
 
 namespace mergedb::iterator {
 
+inline const kv::Order kOrder(BytewiseComparator());
+
 using testing::OwnedEntry;
 
 class VectorIterator final : public kv::Iterator {

@@ -15,8 +15,6 @@
 namespace mergedb::iterator {
 namespace {
 
-const kv::Order kOrder(BytewiseComparator());
-
 const testing::ReverseComparator kReverse;
 
 class ListSource final : public MaskSource {

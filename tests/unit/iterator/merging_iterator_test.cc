@@ -18,8 +18,6 @@ class ReverseComparator final : public Comparator {
   std::string_view Name() const override { return "reverse"; }
 };
 
-const kv::Order kOrder(BytewiseComparator());
-
 std::unique_ptr<kv::Iterator> MergeOf(const std::vector<std::vector<OwnedEntry>>& runs,
                                       const Comparator* comparator = BytewiseComparator()) {
   std::vector<std::unique_ptr<kv::Iterator>> children;

@@ -12,8 +12,6 @@
 namespace mergedb::iterator {
 namespace {
 
-const kv::Order kOrder(BytewiseComparator());
-
 std::string Survivors(std::vector<OwnedEntry> entries, std::vector<kv::RangeTombstone> tombstones,
                       std::vector<kv::Sequence> snapshots, uint64_t* dropped) {
   const kv::Stripes stripes(std::move(snapshots));

@@ -9,8 +9,6 @@
 namespace mergedb::iterator {
 namespace {
 
-const kv::Order kOrder(BytewiseComparator());
-
 std::vector<OwnedEntry> Versions(base::Random& random) {
   std::vector<OwnedEntry> entries;
   for (kv::Sequence sequence = 1; sequence <= 60; ++sequence) {

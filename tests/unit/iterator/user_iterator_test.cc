@@ -12,13 +12,11 @@
 namespace mergedb::iterator {
 namespace {
 
-const kv::Order kOrder(BytewiseComparator());
-
 std::unique_ptr<UserCursor> VisibleOf(std::vector<OwnedEntry> entries, UserIteratorOptions options = {}) {
   return NewUserIterator(kOrder, std::move(options), Input(std::move(entries)));
 }
 
-std::string PrintBackward(kv::Iterator& iterator) {
+std::string PrintVisibleBackward(kv::Iterator& iterator) {
   std::string out;
   for (iterator.SeekToLast(); iterator.Valid(); iterator.Prev()) out += Print(iterator.entry()) + " ";
   if (!iterator.status().ok()) out += iterator.status().ToString();
@@ -31,21 +29,21 @@ TEST(UserIterator, ShowsTheNewestVersionUpToItsSequence) {
   EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=9 c#6,PUT=6 ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4})), "a#4,PUT=4 b#3,PUT=3 ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 2})), "");
-  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "c#6,PUT=6 a#9,PUT=9 ");
-  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 4})), "b#3,PUT=3 a#4,PUT=4 ");
+  EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries)), "c#6,PUT=6 a#9,PUT=9 ");
+  EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries, {.sequence = 4})), "b#3,PUT=3 a#4,PUT=4 ");
 }
 
 TEST(UserIterator, StaysBetweenItsBounds) {
   const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3), Put("d", 4)};
   const auto visible = VisibleOf(entries, {.lower = "b", .upper = "d"});
   EXPECT_EQ(PrintAll(*visible), "b#2,PUT= c#3,PUT= ");
-  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= b#2,PUT= ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "c#3,PUT= b#2,PUT= ");
   visible->Seek("a", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "b#2,PUT= c#3,PUT= ");
   visible->Seek("d", kv::kTagMax);
   EXPECT_FALSE(visible->Valid());
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
-  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
+  EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
 }
 
 // Skips key `gone` from the first seek to that key on, as if its block could be read once and then failed and
@@ -102,7 +100,7 @@ TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
   entries.push_back(Put("c", 2));
   const auto visible = NewUserIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
-  EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "c#2,PUT= a#1,PUT= ");
 }
 
 // The n-th move throws. Before that, the memory of the entry shown is freed.
@@ -159,7 +157,7 @@ TEST(UserIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
   }
   int left = 0;
   const auto expected = PrintAll(*VisibleOf(entries, {.sequence = 40, .upper = "am"}));
-  const auto expected_back = PrintBackward(*VisibleOf(entries, {.sequence = 40, .lower = "dn"}));
+  const auto expected_back = PrintVisibleBackward(*VisibleOf(entries, {.sequence = 40, .lower = "dn"}));
   enum class Way { kForward, kBackward, kZigzag };
   for (const Way way : {Way::kForward, Way::kBackward, Way::kZigzag}) {
     int thrown = 0;
@@ -213,9 +211,9 @@ TEST(UserIterator, ShowsTheNewestSpellingInBothDirections) {
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("k", 7, "new"), Put("K", 5, "old"), Put("z", 1)};
   const auto visible = NewUserIterator(kv::Order(&folding), {}, Input(entries, &folding));
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT= k#7,PUT=new z#1,PUT= ");
-  EXPECT_EQ(PrintBackward(*visible), "z#1,PUT= k#7,PUT=new a#9,PUT= ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "z#1,PUT= k#7,PUT=new a#9,PUT= ");
   const auto older = NewUserIterator(kv::Order(&folding), {.sequence = 6}, Input(entries, &folding));
-  EXPECT_EQ(PrintBackward(*older), "z#1,PUT= K#5,PUT=old ");
+  EXPECT_EQ(PrintVisibleBackward(*older), "z#1,PUT= K#5,PUT=old ");
 }
 
 TEST(UserIterator, DoesNotReadBeyondItsUpperBound) {
@@ -229,7 +227,7 @@ TEST(UserIterator, ReportsWhatItsInputCannotRead) {
   const auto visible = NewUserIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
   // Backward, the gap might hold newer versions of "c", so "c" is not shown either.
-  EXPECT_EQ(PrintBackward(*visible), "IOError: gap");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "IOError: gap");
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
 }
@@ -261,16 +259,16 @@ TEST(UserIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
                                            Put("d", 7, "plain")};
   const std::string four = merge::FromU64(4);
   EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=abc b#5,PUT=" + four + " c#8,PUT=z d#7,PUT=plain ");
-  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "d#7,PUT=plain c#8,PUT=z b#5,PUT=" + four + " a#9,PUT=abc ");
+  EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries)), "d#7,PUT=plain c#8,PUT=z b#5,PUT=" + four + " a#9,PUT=abc ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 6})), "a#6,PUT=ab b#5,PUT=" + four + " ");
-  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
+  EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
 }
 
 TEST(UserIterator, ShowsWhatMergingMade) {
   const std::string five = merge::FromU64(5);
   const auto visible = VisibleOf({{"a", kv::MakeTag(0, kv::Kind::kMerged), "\x01" + five}});
   EXPECT_EQ(PrintAll(*visible), "a#0,PUT=" + five + " ");
-  EXPECT_EQ(PrintBackward(*visible), "a#0,PUT=" + five + " ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "a#0,PUT=" + five + " ");
 }
 
 TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
@@ -279,7 +277,7 @@ TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= " + failure);
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
-  EXPECT_EQ(PrintBackward(*visible), "c#4,PUT= " + failure);
+  EXPECT_EQ(PrintVisibleBackward(*visible), "c#4,PUT= " + failure);
   EXPECT_EQ(visible->failed_key(), "b");
   visible->PrevFromFailed();
   ASSERT_TRUE(visible->Valid());
@@ -304,7 +302,7 @@ TEST(UserIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
   const auto twice = Merge("a", 3, merge::AddU64(1));
   const auto visible = VisibleOf({twice, twice, Merge("a", 2, merge::AddU64(2))});
   EXPECT_EQ(PrintAll(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
-  EXPECT_EQ(PrintBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
 }
 
 // "r:x" is a blob index of the value "x"; "bad" cannot be resolved.
@@ -334,7 +332,7 @@ TEST(UserIterator, ShowsTheValuesOfBlobIndexes) {
                                            Ref("c", 3, "r:three"), Delete("d", 8),   Ref("d", 7, "bad")};
   const auto visible = VisibleOf(entries, {.values = &values});
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT=nine b#5,PUT=five c#3,PUT=three ");
-  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT=three b#5,PUT=five a#9,PUT=nine ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "c#3,PUT=three b#5,PUT=five a#9,PUT=nine ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4, .values = &values})), "a#4,PUT=4 c#3,PUT=three ");
   EXPECT_EQ(values.asked, 5) << "what is hidden is not read";
 }
@@ -343,7 +341,7 @@ TEST(UserIterator, ReadsNoValueForWhoWantsKeysAlone) {
   Values values;
   const auto visible = VisibleOf({Ref("a", 9, "bad"), Put("b", 5, "five")}, {.values = &values, .keys_only = true});
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT= b#5,PUT= ");
-  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT= a#9,PUT= ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "b#5,PUT= a#9,PUT= ");
   EXPECT_EQ(values.asked, 0);
 }
 
@@ -358,11 +356,11 @@ TEST(UserIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
   entries.push_back(Merge("c", 8, merge::Append("z")));
   const auto visible = VisibleOf(entries, {.values = &values});
   EXPECT_EQ(PrintAll(*visible), "a#40,PUT=abc b#5,PUT=xy ");
-  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT=xy a#40,PUT=abc ");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "b#5,PUT=xy a#40,PUT=abc ");
   values.asked = 0;
   const auto keys = VisibleOf(entries, {.values = &values, .keys_only = true});
   EXPECT_EQ(PrintAll(*keys), "a#40,PUT= b#5,PUT= ");
-  EXPECT_EQ(PrintBackward(*keys), "b#5,PUT= a#40,PUT= ");
+  EXPECT_EQ(PrintVisibleBackward(*keys), "b#5,PUT= a#40,PUT= ");
   EXPECT_EQ(values.asked, 0);
 }
 
@@ -370,7 +368,7 @@ TEST(UserIterator, EndsAtAValueThatCannotBeRead) {
   Values values;
   const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= Corruption: no value there");
-  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= Corruption: no value there");
+  EXPECT_EQ(PrintVisibleBackward(*visible), "c#3,PUT= Corruption: no value there");
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
 }

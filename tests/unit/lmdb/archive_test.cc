@@ -53,7 +53,7 @@ class ArchiveTest : public ::testing::Test {
   }
   // Calls `run` with the n-th call of `op` failing, for n = 1, 2, ... until `run` makes fewer calls. Returns
   // their number.
-  uint64_t FailEach(testing::Op op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look,
+  uint64_t FailEach(testing::FileOp op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look,
                     const std::function<Status()>& run) {
     for (uint64_t nth = 1;; ++nth) {
       const uint64_t hit_before = files_.faults_hit();
@@ -159,8 +159,9 @@ TEST_F(ArchiveTest, NamesThatAreNoFilesOfADatabaseAreRefused) {
 TEST_F(ArchiveTest, AFileThatCannotBeReadMakesNoArchive) {
   Fill();
   const std::string whole = Pack();
-  using testing::Op;
-  const std::pair<Op, uint64_t> kinds[] = {{Op::kList, 1}, {Op::kOpen, 3}, {Op::kSizeOf, 3}, {Op::kRead, 3}};
+  using testing::FileOp;
+  const std::pair<FileOp, uint64_t> kinds[] = {
+      {FileOp::kList, 1}, {FileOp::kOpen, 3}, {FileOp::kSizeOf, 3}, {FileOp::kRead, 3}};
   for (const auto& [op, calls] : kinds) {
     SCOPED_TRACE(testing::OpName(op));
     std::string bytes;
@@ -194,16 +195,17 @@ TEST_F(ArchiveTest, ASinkThatFailsEndsItAtOnce) {
 TEST_F(ArchiveTest, ACallThatFailsLeavesNoDatabaseThatIsNotWhole) {
   Fill();
   Write("/archive", Pack());
-  using testing::Op;
-  const std::pair<Op, uint64_t> kinds[] = {{Op::kOpen, 1}, {Op::kCreate, 3}, {Op::kRead, 7},   {Op::kWrite, 3},
-                                           {Op::kSync, 3}, {Op::kClose, 3},  {Op::kRename, 1}, {Op::kSyncDirectory, 2}};
+  using testing::FileOp;
+  const std::pair<FileOp, uint64_t> kinds[] = {{FileOp::kOpen, 1},   {FileOp::kCreate, 3},       {FileOp::kRead, 7},
+                                               {FileOp::kWrite, 3},  {FileOp::kSync, 3},         {FileOp::kClose, 3},
+                                               {FileOp::kRename, 1}, {FileOp::kSyncDirectory, 2}};
   for (const auto& [op, calls] : kinds) {
     SCOPED_TRACE(testing::OpName(op));
     const auto look = [&](uint64_t nth, bool has_failed, const Status& status) {
       SCOPED_TRACE(nth);
       EXPECT_EQ(status.IsIOError(), has_failed) << status.ToString();
       const bool has_current = Read("/to/CURRENT") != "(none)";
-      EXPECT_EQ(has_current, !has_failed || (op == Op::kSyncDirectory && nth == 2))
+      EXPECT_EQ(has_current, !has_failed || (op == FileOp::kSyncDirectory && nth == 2))
           << "its name may be lost: so says the error";
       if (has_current) ExpectWhole();
       EXPECT_TRUE(Unpack(&files_, "/archive", "/to").ok());
@@ -223,12 +225,12 @@ TEST_F(ArchiveTest, WhatWasLeftFromBeforeMustGo) {
     EXPECT_EQ(status.IsIOError(), has_failed) << status.ToString();
     EXPECT_EQ(Read("/to/000007.tbl") == "half", has_failed);
   };
-  EXPECT_EQ(FailEach(testing::Op::kRemove, look, [&] { return Unpack(&files_, "/archive", "/to"); }), 1u);
+  EXPECT_EQ(FailEach(testing::FileOp::kRemove, look, [&] { return Unpack(&files_, "/archive", "/to"); }), 1u);
   ExpectWhole();
   // The failed call is the size of the archive (an error), or the size of an existing file (its name then
   // counts as taken).
   for (uint64_t nth = 1; nth <= 2; ++nth) {
-    files_.AddFault({.op = testing::Op::kSizeOf, .nth = nth});
+    files_.AddFault({.op = testing::FileOp::kSizeOf, .nth = nth});
     EXPECT_FALSE(Unpack(&files_, "/archive", "/to").ok()) << nth;
     files_.ClearFaults();
     EXPECT_TRUE(Unpack(&files_, "/archive", "/to").ok());
@@ -239,7 +241,7 @@ TEST_F(ArchiveTest, WhatWasLeftFromBeforeMustGo) {
 TEST_F(ArchiveTest, IsNoneWhereItCannotBeRead) {
   Fill();
   Write("/archive", Pack());
-  for (const testing::Op op : {testing::Op::kOpen, testing::Op::kSizeOf, testing::Op::kRead}) {
+  for (const testing::FileOp op : {testing::FileOp::kOpen, testing::FileOp::kSizeOf, testing::FileOp::kRead}) {
     files_.AddFault({.op = op});
     EXPECT_FALSE(IsArchive(&files_, "/archive")) << testing::OpName(op);
     files_.ClearFaults();

@@ -14,7 +14,7 @@ namespace {
 
 using testing::CrashMode;
 using testing::CrashModel;
-using testing::Op;
+using testing::FileOp;
 
 class ManifestTest : public ::testing::Test {
  protected:
@@ -69,7 +69,7 @@ TEST_F(ManifestTest, StartsANewFileAfterAnyFailure) {
   for (uint64_t n = 1;; ++n) {
     SCOPED_TRACE("n " + std::to_string(n));
     const uint64_t hits = files_.faults_hit();
-    files_.AddFault({.op = Op::kAnyChange, .nth = n});
+    files_.AddFault({.op = FileOp::kAnyChange, .nth = n});
     const Status status = Commit(1000 + n);
     const bool is_hit = files_.faults_hit() > hits;
     files_.ClearFaults();
@@ -79,7 +79,7 @@ TEST_F(ManifestTest, StartsANewFileAfterAnyFailure) {
     ASSERT_OK(Commit(2000 + n));
     EXPECT_EQ(LastAfterPowerCut(), 2000 + n);
     if (n % 2 == 0) {  // the next fault then hits a Commit that starts a new file
-      files_.AddFault({.op = Op::kSync});
+      files_.AddFault({.op = FileOp::kSync});
       EXPECT_FALSE(Commit(1).ok());
       files_.ClearFaults();
     }
@@ -99,16 +99,16 @@ TEST_F(ManifestTest, KeepsNoFileThatAnotherHasFollowed) {
 // Each retry of a failed commit takes a new file number. A file that CURRENT may name stays until a commit
 // succeeds.
 TEST_F(ManifestTest, KeepsNoFileOfFailedAttempts) {
-  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kRename, Op::kSyncDirectory}) {
+  for (const FileOp op : {FileOp::kCreate, FileOp::kWrite, FileOp::kSync, FileOp::kRename, FileOp::kSyncDirectory}) {
     SCOPED_TRACE(testing::OpName(op));
     ASSERT_OK(Commit(1));
-    files_.AddFault({.op = Op::kSync});
+    files_.AddFault({.op = FileOp::kSync});
     EXPECT_FALSE(Commit(2).ok());  // every commit after this one starts a new file
     files_.ClearFaults();
     files_.AddFault({.op = op, .sticky = true});
     for (int i = 0; i < 5; ++i) EXPECT_FALSE(Commit(3).ok());
     files_.ClearFaults();
-    const bool may_be_named = op == Op::kRename || op == Op::kSyncDirectory;
+    const bool may_be_named = op == FileOp::kRename || op == FileOp::kSyncDirectory;
     if (!may_be_named) {
       EXPECT_LE(files_.Files().size(), 3u) << ::testing::PrintToString(files_.Files());  // maybe also CURRENT.tmp
     }

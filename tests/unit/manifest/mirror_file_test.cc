@@ -79,8 +79,8 @@ TEST_F(MirrorFileTest, AFileOfOneRecordIsWrittenFromFrontToBack) {
 }
 
 TEST_F(MirrorFileTest, AFileOfOneRecordTellsOfEveryFailedCall) {
-  for (const testing::Op op :
-       {testing::Op::kCreate, testing::Op::kOpen, testing::Op::kWrite, testing::Op::kSync, testing::Op::kClose}) {
+  for (const testing::FileOp op : {testing::FileOp::kCreate, testing::FileOp::kOpen, testing::FileOp::kWrite,
+                                   testing::FileOp::kSync, testing::FileOp::kClose}) {
     uint64_t nth = 0;
     for (bool was_hit = true; was_hit;) {
       FaultFileSystem appended({.is_append_only = true});
@@ -92,7 +92,7 @@ TEST_F(MirrorFileTest, AFileOfOneRecordTellsOfEveryFailedCall) {
       was_hit = appended.faults_hit() > 0;
       EXPECT_EQ(status.IsIOError(), was_hit) << status.ToString();
     }
-    EXPECT_GT(nth, op == testing::Op::kOpen ? 0u : 1u) << testing::OpName(op);
+    EXPECT_GT(nth, op == testing::FileOp::kOpen ? 0u : 1u) << testing::OpName(op);
   }
 }
 
@@ -163,7 +163,7 @@ TEST_F(MirrorFileTest, RefusesAFileCutWhereARecordEnds) {
 // Symptom: after a process was killed while it added a pair of pages, no open accepted the MANIFEST.
 TEST_F(MirrorFileTest, TakesAPairThatACrashLeftHalfMadeForNone) {
   Append("one");
-  files_.AddFault({.op = testing::Op::kWrite, .partial_bytes = 12'288});
+  files_.AddFault({.op = testing::FileOp::kWrite, .partial_bytes = 12'288});
   EXPECT_THAT(writer_->Append(std::string(kPageBytes, 'x')), StatusIs(Code::kIOError));
   ASSERT_NE(Bytes().size() % (2 * kPageBytes), 0u);
   ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
@@ -316,7 +316,7 @@ TEST_F(MirrorFileTest, PassesOnWhatTheReaderSays) {
 }
 
 TEST_F(MirrorFileTest, TellsOfAFailedSync) {
-  files_.AddFault({.op = testing::Op::kSync});
+  files_.AddFault({.op = testing::FileOp::kSync});
   EXPECT_THAT(writer_->Append("one"), StatusIs(Code::kIOError));
 }
 

@@ -15,13 +15,13 @@ using testing::FaultFileSystem;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-const std::string kPath = "/d/MANIFEST-000001";
+const std::string kMirrorPath = "/d/MANIFEST-000001";
 
 class MirrorReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK(files_.CreateDirectory("/d"));
-    ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, kIdentity));
+    ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kMirrorPath, kIdentity));
   }
   // Returns the stream offset of the record.
   uint64_t Append(const std::string& payload) {
@@ -33,7 +33,7 @@ class MirrorReaderTest : public ::testing::Test {
   Result<MirrorContents> Read(const std::optional<MirrorEnd>& reached = {}) {
     read_.clear();
     return ReadMirror(
-        &files_, kPath,
+        &files_, kMirrorPath,
         [this](std::string_view payload) {
           read_.emplace_back(payload);
           return Status();
@@ -41,13 +41,13 @@ class MirrorReaderTest : public ::testing::Test {
         reached);
   }
   void Patch(int copy, uint64_t stream_offset, std::string_view bytes) {
-    ASSERT_OK(files_.PatchBytes(kPath, MirrorOffset(stream_offset, copy), bytes));
+    ASSERT_OK(files_.PatchBytes(kMirrorPath, MirrorOffset(stream_offset, copy), bytes));
   }
   void PatchBoth(uint64_t stream_offset, std::string_view bytes) {
     Patch(0, stream_offset, bytes);
     Patch(1, stream_offset, bytes);
   }
-  std::string Stream(uint64_t offset, size_t bytes) { return files_.ReadWhole(kPath)->substr(offset, bytes); }
+  std::string Stream(uint64_t offset, size_t bytes) { return files_.ReadWhole(kMirrorPath)->substr(offset, bytes); }
 
   const Identity kIdentity{.database_id = 7, .number = kv::FileNumber{1}};
   FaultFileSystem files_;
@@ -76,7 +76,7 @@ TEST_F(MirrorReaderTest, ALastCopyThatEndsInZerosWasNotWritten) {
   for (const int copy : {0, 1}) {
     for (const size_t kept : {0, 1, 7, 8, 9, 11}) {
       SCOPED_TRACE(std::to_string(kept) + " bytes of copy " + std::to_string(copy));
-      ASSERT_OK(files_.Remove(kPath));
+      ASSERT_OK(files_.Remove(kMirrorPath));
       SetUp();
       written_.clear();
       Append("first");
@@ -192,8 +192,8 @@ TEST_F(MirrorReaderTest, AFirstRecordThatIsBrokenIsNoCrash) {
 }
 
 TEST_F(MirrorReaderTest, APayloadOfWhichAPartIsBrokenIsDroppedAsAWhole) {
-  ASSERT_OK(files_.Remove(kPath));
-  ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, kIdentity, /*part_bytes_max=*/10));
+  ASSERT_OK(files_.Remove(kMirrorPath));
+  ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kMirrorPath, kIdentity, /*part_bytes_max=*/10));
   Append("first");
   const uint64_t parts = Append("0123456789abcdefghij");
   PatchBoth(parts + 8 + 10 + 8, "A");  // the second part
@@ -204,11 +204,11 @@ TEST_F(MirrorReaderTest, APayloadOfWhichAPartIsBrokenIsDroppedAsAWhole) {
 
 TEST_F(MirrorReaderTest, APairThatIsNotWholeMayHoldOnlyZeros) {
   Append("first");
-  const std::string whole = *files_.ReadWhole(kPath);
+  const std::string whole = *files_.ReadWhole(kMirrorPath);
   for (const size_t zeros : {size_t{1}, kPageBytes, 2 * kPageBytes - 1}) {
-    ASSERT_OK(files_.WriteWhole(kPath, whole + std::string(zeros, '\0')));
+    ASSERT_OK(files_.WriteWhole(kMirrorPath, whole + std::string(zeros, '\0')));
     EXPECT_OK(Read()) << zeros;
-    ASSERT_OK(files_.WriteWhole(kPath, whole + std::string(zeros - 1, '\0') + "x"));
+    ASSERT_OK(files_.WriteWhole(kMirrorPath, whole + std::string(zeros - 1, '\0') + "x"));
     EXPECT_THAT(Read(), StatusIs(Code::kCorruption, HasSubstr("expected a multiple"))) << zeros;
   }
 }
@@ -229,7 +229,7 @@ TEST_F(MirrorReaderTest, AReadThatFailsIsNeverTakenForDamage) {
   uint64_t nth = 0;
   for (bool was_hit = true; was_hit;) {
     const uint64_t before = files_.faults_hit();
-    files_.AddFault({.op = testing::Op::kRead, .nth = ++nth});
+    files_.AddFault({.op = testing::FileOp::kRead, .nth = ++nth});
     const Status status = Read().status();
     was_hit = files_.faults_hit() > before;
     EXPECT_EQ(status.IsIOError(), was_hit) << nth << ": " << status.ToString();

@@ -11,7 +11,7 @@
 namespace mergedb::memtable {
 namespace {
 
-const kv::Order kBytewise(BytewiseComparator());
+const kv::Order kHotOrder(BytewiseComparator());
 
 class PlainComparator final : public Comparator {
  public:
@@ -22,7 +22,7 @@ class PlainComparator final : public Comparator {
 // A memtable with one key, and the expected value at each sequence.
 class HotKey {
  public:
-  explicit HotKey(const kv::Order& order = kBytewise, size_t bytes = size_t{4} << 20)
+  explicit HotKey(const kv::Order& order = kHotOrder, size_t bytes = size_t{4} << 20)
       : table_(order, NewMemory(bytes)) {}
 
   Memtable& table() { return table_; }
@@ -86,7 +86,7 @@ TEST(FoldOnWrite, OtherNumbersAreOneLookToo) {
 }
 
 TEST(FoldOnWrite, AListIsAFewLooksAndTakesNoMoreThanTwiceItsBytes) {
-  HotKey hot(kBytewise, size_t{16} << 20);
+  HotKey hot(kHotOrder, size_t{16} << 20);
   std::string expected;
   size_t looks = 0, looks_max = 0;
   for (int i = 1; i <= 20'000; ++i) {
@@ -124,7 +124,7 @@ TEST(FoldOnWrite, WithoutRoomBeyondWhatIsPromisedNothingIsLeft) {
   EXPECT_EQ(looks, 100u);
 
   // If a memtable's memory is reserved to the last byte, all reserved records fit.
-  Memtable table(kBytewise, NewMemory(64 << 10));
+  Memtable table(kHotOrder, NewMemory(64 << 10));
   const std::string operand = merge::AddU64(1);
   uint64_t records = 1;
   while (table.HasRoomFor(records + 1, (records + 1) * (8 + operand.size()))) ++records;

@@ -7,7 +7,7 @@
 namespace mergedb::picker {
 namespace {
 
-const std::string kOldest = "position 1 level 9: 1[a..z]3000MB\n";
+const std::string kLevelNine = "position 1 level 9: 1[a..z]3000MB\n";
 
 // "13..10 -> L1 prefix": the newest and the oldest source, the target level and the reason.
 std::string Cascade(const std::string& text, std::vector<RunningCompaction> running = {}) {
@@ -30,31 +30,32 @@ TEST(CascadeLevel, IsTheFirstThatHoldsTheBytes) {
 }
 
 TEST(CascadePrefix, GoesToALevelThatHasRoomToSpare) {
-  EXPECT_EQ(Cascade(Runs(12, 3, "0", "6MB") + "position 9 level 0: 9[a..z]6143KB\n" + kOldest), "12..9 -> L1 prefix");
-  EXPECT_EQ(Cascade(Runs(12, 4, "0", "6MB") + kOldest), "12..9 -> L2 prefix") << "24 MiB would fill level 1";
+  EXPECT_EQ(Cascade(Runs(12, 3, "0", "6MB") + "position 9 level 0: 9[a..z]6143KB\n" + kLevelNine),
+            "12..9 -> L1 prefix");
+  EXPECT_EQ(Cascade(Runs(12, 4, "0", "6MB") + kLevelNine), "12..9 -> L2 prefix") << "24 MiB would fill level 1";
 }
 
 TEST(CascadePrefix, TakesTheRunsOfTheLevelsOnItsWay) {
   const std::string flushed = Runs(14, 4, "0", "4MB");
-  EXPECT_EQ(Cascade(flushed + "position 5 level 2: 5[a..z]40MB\n" + kOldest), "14..11 -> L1 prefix")
+  EXPECT_EQ(Cascade(flushed + "position 5 level 2: 5[a..z]40MB\n" + kLevelNine), "14..11 -> L1 prefix")
       << "16 MiB fit level 1, which is empty";
-  EXPECT_EQ(Cascade(flushed + "position 5 level 1: 5[a..z]20MB\n" + kOldest), "14..5 -> L2 prefix");
-  EXPECT_EQ(Cascade(flushed + "position 5 level 1: 5[a..z]24MB\nposition 4 level 3: 4[a..z]96MB\n" + kOldest),
+  EXPECT_EQ(Cascade(flushed + "position 5 level 1: 5[a..z]20MB\n" + kLevelNine), "14..5 -> L2 prefix");
+  EXPECT_EQ(Cascade(flushed + "position 5 level 1: 5[a..z]24MB\nposition 4 level 3: 4[a..z]96MB\n" + kLevelNine),
             "14..5 -> L2 prefix");
 }
 
 TEST(CascadePrefix, AFlushedRunLargerThanLevel0IsNoneOfTheFour) {
-  EXPECT_EQ(Cascade(Runs(14, 3, "0", "4MB") + "position 5 level 0: 5[a..z]12MB\n" + kOldest), "14..5 -> L2 prefix");
-  EXPECT_EQ(Cascade(Runs(14, 3, "0", "4MB") + "position 5 level 0: 5[a..z]13MB\n" + kOldest), "nothing");
+  EXPECT_EQ(Cascade(Runs(14, 3, "0", "4MB") + "position 5 level 0: 5[a..z]12MB\n" + kLevelNine), "14..5 -> L2 prefix");
+  EXPECT_EQ(Cascade(Runs(14, 3, "0", "4MB") + "position 5 level 0: 5[a..z]13MB\n" + kLevelNine), "nothing");
 }
 
 // Overwrites made the run of level 6 small: it counts at level 1, and is on the way of the prefix.
 TEST(CascadePrefix, ARunThatBecameSmallCountsAtTheLevelThatHoldsIt) {
-  EXPECT_EQ(Cascade(Runs(14, 4, "0", "4MB") + "position 5 level 6: 5[a..z]10MB\n" + kOldest), "14..5 -> L2 prefix");
+  EXPECT_EQ(Cascade(Runs(14, 4, "0", "4MB") + "position 5 level 6: 5[a..z]10MB\n" + kLevelNine), "14..5 -> L2 prefix");
 }
 
 TEST(CascadePrefix, StartsAboveARunningCompactionAtTwiceTheRuns) {
-  const std::string rest = "position 5 level 6: 5[a..z]500MB\n" + kOldest;
+  const std::string rest = "position 5 level 6: 5[a..z]500MB\n" + kLevelNine;
   EXPECT_EQ(Cascade(Runs(17, 7, "0", "2MB") + rest, {Running({5, 1})}), "nothing");
   EXPECT_EQ(Cascade(Runs(17, 8, "0", "2MB") + rest, {Running({5, 1})}), "17..10 -> L1 prefix");
   EXPECT_EQ(Cascade(Runs(17, 7, "0", "2MB") + rest), "17..11 -> L1 prefix") << "nothing runs: four are enough";
@@ -62,10 +63,10 @@ TEST(CascadePrefix, StartsAboveARunningCompactionAtTwiceTheRuns) {
 
 // No level above the running compaction holds the flushed runs. Its own level is taken.
 TEST(CascadePrefix, TwelveFlushedRunsGoToTheLastFreeLevelAlthoughItHasNoRoom) {
-  const std::string held = "position 5 level 2: 5[a..z]40MB\n" + kOldest;
+  const std::string held = "position 5 level 2: 5[a..z]40MB\n" + kLevelNine;
   EXPECT_EQ(Cascade(Runs(30, 11, "0", "4MB") + held, {Running({5})}), "nothing");
   EXPECT_EQ(Cascade(Runs(30, 12, "0", "4MB") + held, {Running({5})}), "30..19 -> L1 prefix");
-  const std::string level_1 = "position 5 level 1: 5[a..z]20MB\n" + kOldest;
+  const std::string level_1 = "position 5 level 1: 5[a..z]20MB\n" + kLevelNine;
   EXPECT_EQ(Cascade(Runs(30, 12, "0", "4MB") + level_1, {Running({5})}), "nothing") << "no level is free";
 }
 
@@ -121,8 +122,8 @@ TEST(CascadeAdjacent, StaysAboveTheNextRun) {
 
 TEST(CascadePicker, NothingToCompactInFewerThanTwoFreeRuns) {
   EXPECT_EQ(Cascade(""), "nothing");
-  EXPECT_EQ(Cascade(kOldest), "nothing");
-  EXPECT_EQ(Cascade(Runs(30, 12, "0", "4MB") + kOldest, {Running({29})}), "nothing");
+  EXPECT_EQ(Cascade(kLevelNine), "nothing");
+  EXPECT_EQ(Cascade(Runs(30, 12, "0", "4MB") + kLevelNine, {Running({29})}), "nothing");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_F(BeginsAny, APrefixOfTheLargestBytes) {
 TEST_F(BeginsAny, ATableThatCannotBeOpenedIsAnError) {
   const SuperVersion super_version = testing::ViewOf(tables_, {}, {}, {{PutEntry("abc", 1, "v")}});
   EXPECT_FALSE(Finds(super_version, "b")) << "no table has keys there, so none is opened";
-  tables_.files.AddFault({.op = testing::Op::kOpen});
+  tables_.files.AddFault({.op = testing::FileOp::kOpen});
   EXPECT_THAT(BeginsAnyKey(tables_.order, *tables_.cache, super_version, "ab"), testing::StatusIs(Code::kIOError));
 }
 

@@ -33,7 +33,7 @@ class BlobValuesTest : public ::testing::Test {
       table->values.push_back({.file = kv::FileNumber{number}, .bytes = edit.blob_files.back().file->record_bytes});
     }
     edit.adds.push_back({.position = kv::Position{1}, .level = 0, .file = table, .bounds = {}});
-    ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(Bytewise(), version::Version(), edit));
+    ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(BytewiseOrder(), version::Version(), edit));
   }
   static std::string Encoded(const format::BlobIndex& reference) {
     char bytes[format::kBlobIndexBytesMax];
@@ -49,7 +49,7 @@ class BlobValuesTest : public ::testing::Test {
 
   static constexpr kv::Tag kTag = kv::MakeTag(9, kv::Kind::kPutBlobIndex);
   MemoryFiles files_;
-  blob::Cache cache_{&files_, "", Bytewise(), nullptr, 100};
+  blob::Cache cache_{&files_, "", BytewiseOrder(), nullptr, 100};
   std::vector<std::vector<ValueRow>> rows_;
   version::VersionPtr version_;
 };

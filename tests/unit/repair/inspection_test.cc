@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using namespace mergedb::testing;
 
 const std::string kPath = SimulatedEnv::kPath;
-const kv::Order kOrder{BytewiseComparator()};
+const kv::Order kBytewise{BytewiseComparator()};
 
 const WholeDatabase& Closed() {
   static const WholeDatabase database({.is_closed = true, .separates = true});
@@ -34,7 +34,7 @@ class InspectionTest : public ::testing::Test {
  protected:
   void Use(const WholeDatabase& database) { sim_ = database.Copy(); }
   FaultFileSystem& files() { return *sim_->files; }
-  Result<Inspection> Look(const kv::Order& order = kOrder, const Progress& progress = {}) {
+  Result<Inspection> Look(const kv::Order& order = kBytewise, const Progress& progress = {}) {
     return Inspect({.file_system = sim_->files.get(), .directory = kPath, .order = order, .progress = progress});
   }
   std::string CurrentManifest() {
@@ -61,7 +61,7 @@ TEST_F(InspectionTest, AWholeDatabaseHasNoDamageAndEveryFileIsRead) {
     Use(*database);
     const uint64_t before = files().Fingerprint();
     uint64_t last_done = 0;
-    ASSERT_OK_AND_ASSIGN(const Inspection found, Look(kOrder, [&](uint64_t done, uint64_t all) {
+    ASSERT_OK_AND_ASSIGN(const Inspection found, Look(kBytewise, [&](uint64_t done, uint64_t all) {
                            EXPECT_GE(done, last_done);
                            EXPECT_LE(done, all);
                            last_done = done;
@@ -229,7 +229,7 @@ TEST_F(InspectionTest, AnInterruptedRepairIsDamage) {
 
 TEST_F(InspectionTest, WhatIsNoDamageIsAnError) {
   Use(Closed());
-  EXPECT_THAT(Look(kOrder, [](uint64_t, uint64_t) { return false; }), StatusIs(Code::kAborted, HasSubstr(kPath)));
+  EXPECT_THAT(Look(kBytewise, [](uint64_t, uint64_t) { return false; }), StatusIs(Code::kAborted, HasSubstr(kPath)));
   class Named final : public Comparator {
    public:
     int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }
@@ -238,7 +238,8 @@ TEST_F(InspectionTest, WhatIsNoDamageIsAnError) {
   const Named named;
   EXPECT_THAT(Look(kv::Order(&named)), StatusIs(Code::kInvalidArgument, HasSubstr("test.named")));
   // No file descriptor is left: nothing is known about the files.
-  files().AddFault({.op = Op::kOpen, .path_contains = ".tbl", .sticky = true, .status = Status::Busy("no descriptor")});
+  files().AddFault(
+      {.op = FileOp::kOpen, .path_contains = ".tbl", .sticky = true, .status = Status::Busy("no descriptor")});
   EXPECT_THAT(Look(), StatusIs(Code::kBusy));
 }
 
@@ -271,7 +272,7 @@ TEST(LockForRepair, VerifyWorksWithoutALockWhereItCannotMakeOne) {
   for (const bool may_create : {false, true})
     EXPECT_THAT(LockForRepair(&files, "/d", may_create), StatusIs(Code::kBusy));
   lock = nullptr;
-  files.AddFault({.op = Op::kLock, .sticky = true});
+  files.AddFault({.op = FileOp::kLock, .sticky = true});
   ASSERT_OK_AND_ASSIGN(lock, LockForRepair(&files, "/d", false));
   EXPECT_EQ(lock, nullptr) << "a read-only file system";
   EXPECT_THAT(LockForRepair(&files, "/d", true), StatusIs(Code::kIOError)) << "a repair writes";

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace testing;
 
-const std::string kPath = SimulatedEnv::kPath;
+const std::string kDatabase = SimulatedEnv::kPath;
 
 TEST(DamageText, HasPlaceAndKeysAsFarAsTheyAreKnown) {
   Damage damage{.file = "000012.tbl", .what = "missing"};
@@ -49,7 +49,7 @@ class VerifyTest : public ::testing::Test {
 
 TEST_F(VerifyTest, ReadsAllAndChangesNothing) {
   const uint64_t before = sim_->files->Fingerprint();
-  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verify(options_, kPath));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verify(options_, kDatabase));
   EXPECT_TRUE(report.damages.empty());
   EXPECT_GT(report.tables, 0u);
   EXPECT_GT(report.entries, 0u);
@@ -58,8 +58,8 @@ TEST_F(VerifyTest, ReadsAllAndChangesNothing) {
 }
 
 TEST_F(VerifyTest, DamageIsAReportAndNotAnError) {
-  ASSERT_OK(sim_->files->Remove(kPath + "/CURRENT"));
-  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verify(options_, kPath));
+  ASSERT_OK(sim_->files->Remove(kDatabase + "/CURRENT"));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verify(options_, kDatabase));
   ASSERT_EQ(report.damages.size(), 1u);
   EXPECT_EQ(ToText(report.damages.front()), "CURRENT: missing; no entry is lost");
 }
@@ -68,19 +68,19 @@ TEST_F(VerifyTest, RefusesWhatItCannotJudge) {
   EXPECT_THAT(Verify(options_, "/nowhere"), StatusIs(Code::kNotFound));
   Options invalid = options_;
   invalid.block_bytes = 0;
-  EXPECT_THAT(Verify(invalid, kPath), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(Verify(invalid, kDatabase), StatusIs(Code::kInvalidArgument));
   {
     ASSERT_OK_AND_ASSIGN(const auto db, Whole().Open(*sim_));
-    EXPECT_THAT(Verify(options_, kPath), StatusIs(Code::kBusy));
+    EXPECT_THAT(Verify(options_, kDatabase), StatusIs(Code::kBusy));
   }
-  EXPECT_OK(Verify(options_, kPath));
+  EXPECT_OK(Verify(options_, kDatabase));
 }
 
 // A program's own LevelDB Env named the tables .ldb: to Verify they would all be missing.
 TEST_F(VerifyTest, TablesWithLevelDbsNamesAreNotTakenForMissing) {
   const std::string path = Whole().Files(".tbl").front();
   ASSERT_OK(sim_->files->Rename(path, path.substr(0, path.size() - 4) + ".ldb"));
-  EXPECT_THAT(Verify(options_, kPath), StatusIs(Code::kNotSupported, HasSubstr("has LevelDB's file name")));
+  EXPECT_THAT(Verify(options_, kDatabase), StatusIs(Code::kNotSupported, HasSubstr("has LevelDB's file name")));
 }
 
 }  // namespace

@@ -305,7 +305,7 @@ TEST_F(FaultFileSystemTest, HookSeesEveryChangeBeforeItHappens) {
 TEST_F(FaultFileSystemTest, FaultHitsTheNthMatchingCall) {
   const auto file = Create(fs_, "/db/a.log");
   const auto other = Create(fs_, "/db/b.tbl");
-  fs_.AddFault({.op = Op::kWrite, .path_contains = ".log", .nth = 2, .status = Status::IOError("dead sector")});
+  fs_.AddFault({.op = FileOp::kWrite, .path_contains = ".log", .nth = 2, .status = Status::IOError("dead sector")});
   EXPECT_OK(file->WriteAt(0, "1"));
   EXPECT_OK(other->WriteAt(0, "1"));
   EXPECT_THAT(file->WriteAt(1, "2"), StatusIs(Code::kIOError, HasSubstr("/db/a.log: write: dead sector")));
@@ -316,7 +316,7 @@ TEST_F(FaultFileSystemTest, FaultHitsTheNthMatchingCall) {
 
 TEST_F(FaultFileSystemTest, StickyFaultStaysUntilCleared) {
   const auto file = Create(fs_, "/db/a");
-  fs_.AddFault({.op = Op::kRead, .sticky = true});
+  fs_.AddFault({.op = FileOp::kRead, .sticky = true});
   char out[1];
   size_t got;
   EXPECT_THAT(file->ReadAt(0, 1, out, &got), StatusIs(Code::kIOError));
@@ -327,14 +327,14 @@ TEST_F(FaultFileSystemTest, StickyFaultStaysUntilCleared) {
 
 TEST_F(FaultFileSystemTest, FailedWriteMayLeaveItsBeginning) {
   const auto file = Create(fs_, "/db/a");
-  fs_.AddFault({.op = Op::kWrite, .partial_bytes = 3});
+  fs_.AddFault({.op = FileOp::kWrite, .partial_bytes = 3});
   EXPECT_THAT(file->WriteAt(0, "abcdef"), StatusIs(Code::kIOError));
   EXPECT_THAT(fs_.ReadWhole("/db/a"), IsOkAndHolds("abc"));
 }
 
 TEST_F(FaultFileSystemTest, RenameMayFailAfterItHappened) {
   MakeDurable("/db/a", "x");
-  fs_.AddFault({.op = Op::kRename, .path_contains = "/db/b", .has_happened = true});
+  fs_.AddFault({.op = FileOp::kRename, .path_contains = "/db/b", .has_happened = true});
   EXPECT_THAT(fs_.Rename("/db/a", "/db/b"), StatusIs(Code::kIOError));
   EXPECT_THAT(fs_.Files(), ElementsAre("/db/b"));
 }
@@ -343,7 +343,7 @@ TEST_F(FaultFileSystemTest, FailedSyncLosesItsBytes) {
   MakeDurable("/db/a", "....");
   const auto file = OpenForWrite(fs_, "/db/a");
   ASSERT_OK(file->WriteAt(0, "A"));
-  fs_.AddFault({.op = Op::kSync});
+  fs_.AddFault({.op = FileOp::kSync});
   EXPECT_THAT(file->Sync(), StatusIs(Code::kIOError));
   EXPECT_EQ(fs_.sync_after_failed_sync(), 0u);
   ASSERT_OK(file->WriteAt(2, "B"));
@@ -473,7 +473,7 @@ TEST_F(MappedFile, StoresStayUnsyncedAfterUnmapping) {
 TEST_F(MappedFile, FailedSyncLosesStoresUntilThePageIsStoredToAgain) {
   mapping_->data()[0] = 'x';
   mapping_->data()[4096] = 'x';
-  fs_.AddFault({.op = Op::kSync});
+  fs_.AddFault({.op = FileOp::kSync});
   EXPECT_FALSE(file_->Sync().ok());
   mapping_->data()[4097] = 'y';
   EXPECT_OK(file_->Sync());

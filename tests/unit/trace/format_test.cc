@@ -270,7 +270,7 @@ TEST(TraceFormat, ErrorsOfTheDiskAreNotDamage) {
   EXPECT_THAT(Reader::Open(&files, kPath), StatusIs(Code::kNotFound));
   ASSERT_OK(files.WriteWhole(kPath, TraceOf({FirstBlock(), SecondBlock()})));
   for (const uint64_t nth : {1, 2, 3}) {
-    files.AddFault({.op = testing::Op::kRead, .nth = nth});
+    files.AddFault({.op = testing::FileOp::kRead, .nth = nth});
     EXPECT_THAT(ReadAll(&files, kPath).status, StatusIs(Code::kIOError)) << nth;
   }
 }

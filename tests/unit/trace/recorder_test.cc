@@ -204,7 +204,7 @@ TEST_F(RecorderTest, AFullTraceEndsWithinItsBound) {
 
 TEST_F(RecorderTest, AFailedWriteEndsTheTraceAndLeavesWholeBlocks) {
   ASSERT_OK(Start());
-  files_.AddFault({.op = testing::Op::kWrite,
+  files_.AddFault({.op = testing::FileOp::kWrite,
                    .path_contains = kPath,
                    .nth = 3,
                    .status = Status::NoSpace("full"),
@@ -232,12 +232,12 @@ TEST_F(RecorderTest, AFailedWriteEndsTheTraceAndLeavesWholeBlocks) {
 }
 
 TEST_F(RecorderTest, AFileThatCannotBeBegunIsAnErrorOfStart) {
-  files_.AddFault({.op = testing::Op::kWrite, .status = Status::NoSpace("full")});
+  files_.AddFault({.op = testing::FileOp::kWrite, .status = Status::NoSpace("full")});
   EXPECT_THAT(Start(), StatusIs(Code::kNoSpace));
   EXPECT_THAT(files_.SizeOf(kPath), StatusIs(Code::kNotFound));
   EXPECT_FALSE(recorder_.is_on());
   ASSERT_OK(Start());
-  files_.AddFault({.op = testing::Op::kClose});
+  files_.AddFault({.op = testing::FileOp::kClose});
   EXPECT_THAT(recorder_.End(EndReason::kEnded, nullptr), StatusIs(Code::kIOError)) << "so is one that cannot be closed";
 }
 
@@ -283,7 +283,7 @@ TEST_F(RecorderTest, WorksOnAnAppendOnlyFileSystem) {
   testing::FaultFileSystem files({.is_append_only = true});
   Recorder recorder(&files, &clock_, false);
   ASSERT_OK(recorder.Start(kPath, {}));
-  files.AddFault({.op = testing::Op::kWrite, .nth = 2, .partial_bytes = 100});
+  files.AddFault({.op = testing::FileOp::kWrite, .nth = 2, .partial_bytes = 100});
   for (int i = 0; recorder.is_on() && i < 100'000; ++i)
     recorder.Add(recorder.Begin(), {.kind = OpKind::kDelete, .key = "key"});
   EXPECT_THAT(recorder.End(EndReason::kEnded, nullptr), StatusIs(Code::kIOError));

@@ -305,7 +305,7 @@ class FailingReads : public ::testing::Test {
       ASSERT_LT(nth, 50u);
       ASSERT_NO_FATAL_FAILURE(Reopen(fills_cache));
       const uint64_t hit_before = sim_.files->faults_hit();
-      sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
+      sim_.files->AddFault({.op = FileOp::kRead, .path_contains = ".tbl", .nth = nth});
       const Status status = read();
       sim_.files->ClearFaults();
       if (sim_.files->faults_hit() == hit_before) {
@@ -354,7 +354,7 @@ TEST_F(FailingReads, AreErrorsOfTheKeyspaceRecords) {
 TEST_F(FailingReads, PassWithTheFailureForTheSameIterator) {
   ASSERT_NO_FATAL_FAILURE(Reopen(true));
   const auto it = db_->NewIterator();
-  sim_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = 1});
+  sim_.files->AddFault({.op = FileOp::kRead, .path_contains = ".tbl", .nth = 1});
   it->SeekToFirst();
   EXPECT_THAT(it->status(), StatusIs(Code::kIOError));
   sim_.files->ClearFaults();

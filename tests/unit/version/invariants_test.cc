@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/version/order.h"
+
 namespace mergedb::version {
 namespace {
-
-const kv::Order kOrder(BytewiseComparator());
 
 std::shared_ptr<format::FileMeta> File(uint64_t number, std::string smallest, std::string largest) {
   auto file = std::make_shared<format::FileMeta>();

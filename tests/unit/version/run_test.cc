@@ -6,12 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "testing/tree_text.h"
+#include "tests/unit/version/order.h"
 #include "version/version.h"
 
 namespace mergedb::version {
 namespace {
-
-const kv::Order kOrder(BytewiseComparator());
 
 // A file of the keys c to m. If `is_open`, it shows no m.
 format::FileMetaPtr File(bool is_open = false) {

@@ -8,13 +8,12 @@
 
 #include "base/random.h"
 #include "testing/tree_text.h"
+#include "tests/unit/version/order.h"
 #include "version/invariants.h"
 #include "version/version_diff.h"
 
 namespace mergedb::version {
 namespace {
-
-const kv::Order kOrder(BytewiseComparator());
 
 VersionPtr Tree(std::string_view text) {
   auto parsed = mergedb::testing::ParseTree(kOrder, text);

@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "testing/tree_text.h"
+#include "tests/unit/version/order.h"
 #include "version/version_builder.h"
 
 namespace mergedb::version {
 namespace {
-
-const kv::Order kOrder(BytewiseComparator());
 
 VersionPtr Tree(const std::string& text) {
   auto parsed = mergedb::testing::ParseTree(kOrder, text);

@@ -7,12 +7,11 @@
 #include <tuple>
 
 #include "testing/tree_text.h"
+#include "tests/unit/version/order.h"
 #include "version/version_builder.h"
 
 namespace mergedb::version {
 namespace {
-
-const kv::Order kOrder(BytewiseComparator());
 
 // For example "[-,b) 0-90 [b,-) 0-49": bounds, first and last sequence.
 std::string CompactedRange(uint64_t newest, uint64_t oldest, const format::Bounds& bounds = {}) {

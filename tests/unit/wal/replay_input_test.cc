@@ -103,10 +103,10 @@ TEST_F(SegmentBytesTest, AFileWithoutDataHoldsNothing) {
 
 TEST_F(SegmentBytesTest, AnErrorIsNotTheEndOfTheBytes) {
   ASSERT_OK(Add(1, 0, 4096, 4096));
-  files_.AddFault({.op = testing::Op::kRead});
+  files_.AddFault({.op = testing::FileOp::kRead});
   std::string_view found;
   EXPECT_THAT(segments_.Read(0, 10, &found), StatusIs(Code::kIOError));
-  files_.AddFault({.op = testing::Op::kSizeOf});
+  files_.AddFault({.op = testing::FileOp::kSizeOf});
   EXPECT_THAT(Add(2, 4096, 8192, 4096), StatusIs(Code::kIOError));
 }
 
@@ -115,7 +115,7 @@ TEST_F(SegmentBytesTest, AnErrorIsNotTheEndOfTheBytes) {
 // Read returned them. Consequence: wrong numbers in the report.
 TEST_F(SegmentBytesTest, AReadAfterAnErrorReadsTheFileAgain) {
   ASSERT_OK(Add(1, 0, 4096, 4096));
-  files_.AddFault({.op = testing::Op::kRead});
+  files_.AddFault({.op = testing::FileOp::kRead});
   std::string_view found;
   EXPECT_THAT(segments_.Read(0, 10, &found), StatusIs(Code::kIOError));
   EXPECT_EQ(Read(0, 10), BytesOf(1, 0, 10));

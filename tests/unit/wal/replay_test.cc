@@ -8,7 +8,7 @@
 namespace mergedb::wal {
 namespace {
 
-using testing::Op;
+using testing::FileOp;
 using testing::StatusIs;
 
 constexpr char kSegment[] = "/db/000400.seg";
@@ -136,7 +136,7 @@ TEST_F(Damage, AnotherSaltSeesNothing) {
 
 TEST_F(Damage, AReadErrorIsNotTheEndOfTheLog) {
   auto image = fixture_.CutPower();
-  image->AddFault({.op = Op::kRead, .path_contains = ".seg", .nth = 2});
+  image->AddFault({.op = FileOp::kRead, .path_contains = ".seg", .nth = 2});
   EXPECT_THAT(ReplayAll(*image).status, StatusIs(Code::kIOError));
 }
 
@@ -148,7 +148,7 @@ TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
   auto log = fixture.Create(options);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1'500'000)));
   ASSERT_OK(log->MakeDurable());
-  for (const Op op : {Op::kRead, Op::kSizeOf, Op::kOpen, Op::kList}) {
+  for (const FileOp op : {FileOp::kRead, FileOp::kSizeOf, FileOp::kOpen, FileOp::kList}) {
     for (uint64_t nth = 1;; ++nth) {
       SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth));
       auto image = fixture.CutPower();
@@ -166,7 +166,7 @@ TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
 
 TEST_F(Damage, ReplayWritesNothing) {
   auto image = fixture_.Kill();
-  image->AddFault({.op = Op::kAnyChange, .sticky = true});
+  image->AddFault({.op = FileOp::kAnyChange, .sticky = true});
   EXPECT_OK(ReplayAll(*image).status);
   EXPECT_EQ(image->faults_hit(), 0u);
 }
@@ -435,7 +435,7 @@ TEST_F(Recycled, AnErrorIsNoOrigin) {
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(before.get(), kDirectory));
   ASSERT_TRUE(origin && origin->start.position > 0);
   uint64_t refused = 0;
-  for (const Op op : {Op::kList, Op::kSizeOf, Op::kRead}) {
+  for (const FileOp op : {FileOp::kList, FileOp::kSizeOf, FileOp::kRead}) {
     for (uint64_t nth = 1;; ++nth) {
       auto image = fixture_.CutPower();
       image->AddFault({.op = op, .nth = nth});
@@ -445,7 +445,7 @@ TEST_F(Recycled, AnErrorIsNoOrigin) {
         ++refused;
         EXPECT_THAT(found, StatusIs(Code::kIOError)) << testing::OpName(op) << nth;
       } else {
-        EXPECT_EQ(op, Op::kRead) << "a segment whose head cannot be read is passed over";
+        EXPECT_EQ(op, FileOp::kRead) << "a segment whose head cannot be read is passed over";
       }
     }
   }

@@ -119,7 +119,7 @@ TEST_F(SegmentsTest, KeepsEightReleasedOnesOrAsManyAsTheBufferNeeds) {
 TEST_F(SegmentsTest, AFailedWriteGoesOnInASegmentThatBeginsThere) {
   const auto segments = Make();
   ASSERT_OK(segments->Write(0, std::string(5000, 'a'), 0).status());
-  files_.AddFault({.op = testing::Op::kWrite});
+  files_.AddFault({.op = testing::FileOp::kWrite});
   EXPECT_THAT(segments->Write(5000, std::string(100, 'b'), 5000), StatusIs(Code::kIOError));
   EXPECT_EQ(segments->reserved_end(), 4096u) << "the block of position 5000 is written again";
   EXPECT_EQ(*segments->Write(4096, std::string(1004, 'c'), 5000), 1004u);
@@ -132,7 +132,7 @@ TEST_F(SegmentsTest, AFailedWriteGoesOnInASegmentThatBeginsThere) {
 TEST_F(SegmentsTest, AWriteThatFailsAtTheStartOfASegmentGivesItUp) {
   const auto segments = MakeFull(1);
   ASSERT_OK(segments->Prepare(kCapacity, kCapacity));
-  files_.AddFault({.op = testing::Op::kWrite});
+  files_.AddFault({.op = testing::FileOp::kWrite});
   EXPECT_THAT(segments->Write(kCapacity, "b", kCapacity), StatusIs(Code::kIOError));
   EXPECT_EQ(segments->ListFrom(0).size(), 1u) << "it holds nothing";
   EXPECT_EQ(*segments->Write(kCapacity, "b", kCapacity), 1u);
@@ -169,7 +169,7 @@ TEST_F(SegmentsTest, ARestartUsesTheNewestSegmentAgainFromTheMarkOn) {
 
 TEST_F(SegmentsTest, ARestartThatFailsGoesOnInANewSegment) {
   const auto segments = MakeFull(1);
-  files_.AddFault({.op = testing::Op::kWrite});
+  files_.AddFault({.op = testing::FileOp::kWrite});
   const Mark mark{.position = 100'008, .chain = 5, .sequence = 77};
   segments->Restart(mark);
   ASSERT_OK(segments->Write(mark.position, "r", mark.position).status());

@@ -131,7 +131,7 @@ TEST_F(GiveBack, CountsWhatAFailureLeavesAsGivenBack) {
     Fill();
     const uint64_t begin = 3 * kBytes + 4 * kBlockBytes, end = begin + kBlockBytes;
     files_.ClearFaults();
-    files_.AddFault({.op = testing::Op::kDeallocate, .nth = failing});
+    files_.AddFault({.op = testing::FileOp::kDeallocate, .nth = failing});
     while (buffer_->GiveBack(begin, end, false)) continue;
     EXPECT_EQ(files_.faults_hit(), failing);
     EXPECT_EQ(At(begin, end), std::string(kBlockBytes, 'x'));
@@ -157,7 +157,7 @@ TEST_F(WalBufferTest, GivesBackAPieceAtATime) {
 
 TEST_F(GiveBack, LeavesAllBlocksIfTheFileSystemMakesNoHoles) {
   Fill();
-  files_.AddFault({.op = testing::Op::kDeallocate, .sticky = true, .status = Status::NotSupported("holes")});
+  files_.AddFault({.op = testing::FileOp::kDeallocate, .sticky = true, .status = Status::NotSupported("holes")});
   EXPECT_FALSE(buffer_->GiveBack(3 * kBytes, 3 * kBytes, false));
   EXPECT_EQ(buffer_->allocated_bytes(), kBytes);
   EXPECT_EQ(buffer_->allocated_end(), UINT64_MAX);
@@ -176,8 +176,8 @@ TEST_F(WithoutMapping, TheBufferIsInMemory) {
 
 // Only a file system that does not support mappings gets a buffer in memory: any other failure is an error.
 TEST_F(WalBufferTest, AFailureIsReturnedAndLeavesNoFile) {
-  for (const testing::Op op : {testing::Op::kCreate, testing::Op::kTruncate, testing::Op::kSync,
-                               testing::Op::kSyncDirectory, testing::Op::kMap}) {
+  for (const testing::FileOp op : {testing::FileOp::kCreate, testing::FileOp::kTruncate, testing::FileOp::kSync,
+                                   testing::FileOp::kSyncDirectory, testing::FileOp::kMap}) {
     files_.ClearFaults();
     files_.AddFault({.op = op});
     EXPECT_THAT(Create(true), StatusIs(Code::kIOError)) << testing::OpName(op);
@@ -187,7 +187,7 @@ TEST_F(WalBufferTest, AFailureIsReturnedAndLeavesNoFile) {
 
 TEST_F(WalBufferTest, AnEarlierFileThatCannotBeRemovedIsAnError) {
   ASSERT_OK(files_.WriteWhole("/db/STAGING", "of an earlier epoch"));
-  files_.AddFault({.op = testing::Op::kRemove});
+  files_.AddFault({.op = testing::FileOp::kRemove});
   EXPECT_THAT(Create(false), StatusIs(Code::kIOError)) << "replay would read it";
 }
 

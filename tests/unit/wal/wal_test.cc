@@ -10,8 +10,8 @@ namespace mergedb::wal {
 namespace {
 
 using testing::Fault;
+using testing::FileOp;
 using testing::IsOk;
-using testing::Op;
 using testing::StatusIs;
 
 // Each test runs with the WAL buffer in a mapped file and in memory.
@@ -483,7 +483,7 @@ TEST_P(WalTest, AFailedWriteMovesTheLogToAnotherSegment) {
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .partial_bytes = 700});
+  fixture_.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .partial_bytes = 700});
   Status status = Append(*log, PayloadOf(i++, 1000));
   if (status.ok()) status = log->MakeDurable();
   EXPECT_THAT(status, StatusIs(Code::kIOError));
@@ -504,7 +504,7 @@ TEST_P(WalTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true});
+  fixture_.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .sticky = true});
   (void)Append(*log, PayloadOf(i++, 1000));
   EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
   for (int again = 0; again < 20; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError));
@@ -522,7 +522,7 @@ TEST_P(WalTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
     auto log = fixture.Create();
     ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
     ASSERT_OK(log->MakeDurable());
-    fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
+    fixture.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
     const Status status = Append(*log, PayloadOf(1, 150'000));
     if (status.ok()) break;
     if (status.outcome_unknown()) {
@@ -541,7 +541,7 @@ TEST_P(WalTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
 // If bytes in front of the frame are not in a segment yet, the frame needs a step of the WAL writer, and
 // perhaps a new segment. Without a mapping the test also covers append-only files.
 TEST_P(WalTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
-  for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+  for (const FileOp op : {FileOp::kCreate, FileOp::kOpen, FileOp::kWrite, FileOp::kSync, FileOp::kSyncDirectory}) {
     for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
       for (uint64_t nth = 1; nth < 12; ++nth) {
         SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " +
@@ -575,9 +575,10 @@ TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
   uint64_t i = 0;
   for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   ASSERT_OK(log->MakeDurable());
-  fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // the write of a frame: its segment ends there
+  fixture.files.AddFault(
+      {.op = FileOp::kWrite, .path_contains = ".seg"});  // the write of a frame: its segment ends there
   EXPECT_THAT(Append(*log, PayloadOf(i++, 1000)), StatusIs(Code::kIOError));
-  fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
+  fixture.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = 2});
   EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError, ::testing::HasSubstr(".seg: write")));
   EXPECT_EQ(fixture.files.faults_hit(), 2u);
   EXPECT_OK(log->failure());
@@ -594,7 +595,7 @@ TEST_P(WalTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
   std::vector<std::vector<kv::FileNumber>> listed;
   fixture_.files.SetOpHook([&](uint64_t, const char*, const std::string&) { listed.push_back(log->segments_from(0)); });
-  fixture_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = GetParam() ? 8u : 7u});
+  fixture_.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = GetParam() ? 8u : 7u});
   EXPECT_THAT(Append(*log, PayloadOf(1, 150'000)), StatusIs(Code::kIOError));
   fixture_.files.SetOpHook(nullptr);
   for (const auto& expected : listed) EXPECT_OK(ReplayAll(*fixture_.Kill(), {.expected = expected}).status);
@@ -689,7 +690,7 @@ TEST_P(WalTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
 TEST_P(WalTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
   auto log = fixture_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 10)));
-  fixture_.files.AddFault({.op = Op::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
+  fixture_.files.AddFault({.op = FileOp::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(Append(*log, PayloadOf(1, 3 << 20)), StatusIs(Code::kNoSpace));
   EXPECT_LE(log->segments().size(), 10u);
   const auto files = fixture_.files.List(kDirectory);
@@ -707,7 +708,7 @@ TEST_P(WalTest, APartOfAFrameIsNotCalledDurable) {
     WalFixture fixture({.allow_mapping = GetParam()});
     auto log = fixture.Create();
     for (uint64_t i = 0; i < 40; ++i) {
-      fixture.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+      fixture.files.AddFault({.op = FileOp::kWrite, .path_contains = ".seg", .nth = nth});
       const Status status = Append(*log, PayloadOf(i, 3'000));
       fixture.files.ClearFaults();
       if (!status.ok()) {
@@ -738,7 +739,7 @@ TEST_P(WalTest, AFailedSyncIsFinal) {
   for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
   ASSERT_OK(log->MakeDurable());
   ASSERT_OK(Append(*log, PayloadOf(3, 100)));
-  fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  fixture_.files.AddFault({.op = FileOp::kSync, .path_contains = ".seg"});
   const Status failed = log->MakeDurable();
   EXPECT_THAT(failed, StatusIs(Code::kIOError));
   EXPECT_TRUE(failed.outcome_unknown());
@@ -759,7 +760,7 @@ TEST_P(WalTest, AFailedBackgroundSyncReachesTheNextWriter) {
   auto log = fixture_.Create();
   ASSERT_OK(log->Prepare());
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
-  fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  fixture_.files.AddFault({.op = FileOp::kSync, .path_contains = ".seg"});
   fixture_.RunInterval();
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
 }
@@ -767,7 +768,7 @@ TEST_P(WalTest, AFailedBackgroundSyncReachesTheNextWriter) {
 // The injected failure of Unshare shows that the timer calls it.
 TEST_P(WalTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
   auto log = fixture_.Create();
-  fixture_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
+  fixture_.files.AddFault({.op = FileOp::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   fixture_.executor.RunTimers();
   fixture_.executor.RunAll();
@@ -788,9 +789,9 @@ TEST_P(WalTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   ASSERT_OK(log->Prepare());
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));
   fixture_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
-    if (what != std::string_view(testing::OpName(Op::kCreate))) return;
+    if (what != std::string_view(testing::OpName(FileOp::kCreate))) return;
     fixture_.files.SetOpHook(nullptr);
-    fixture_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+    fixture_.files.AddFault({.op = FileOp::kSync, .path_contains = ".seg"});
     EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
   });
   const Status status = Append(*log, PayloadOf(1, 150'000));
@@ -802,10 +803,10 @@ TEST_P(WalTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
 }
 
 TEST_P(WalTest, ASegmentThatCannotBeMadeLeavesNoFile) {
-  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+  for (const FileOp op : {FileOp::kCreate, FileOp::kWrite, FileOp::kSync, FileOp::kSyncDirectory}) {
     WalFixture fixture({.allow_mapping = GetParam()});
     auto log = fixture.Create();
-    fixture.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
+    fixture.files.AddFault({.op = op, .path_contains = op == FileOp::kSyncDirectory ? "" : ".seg"});
     EXPECT_THAT(log->Prepare(), StatusIs(Code::kIOError));
     for (const std::string& path : fixture.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
     ASSERT_OK(Append(*log, PayloadOf(0, 100)));

@@ -21,7 +21,7 @@
 namespace mergedb::write {
 namespace {
 
-using testing::Op;
+using testing::FileOp;
 using testing::StatusIs;
 using testing::WaitingThread;
 
@@ -169,7 +169,7 @@ TEST_F(WriterQueueTest, WritesNothingWhenTheHostRefuses) {
 
 TEST_F(WriterQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
   ASSERT_OK(Put("a", Durability::kSynced));
-  host_.files.AddFault({.op = Op::kSync});
+  host_.files.AddFault({.op = FileOp::kSync});
   const Status status = Put("b", Durability::kSynced);
   EXPECT_THAT(status, StatusIs(Code::kIOError));
   EXPECT_TRUE(status.outcome_unknown());
@@ -200,7 +200,8 @@ TEST_F(WriterQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
 // ---- the writers' lock
 
 TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
-  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  host_.files.AddFault(
+      {.op = FileOp::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   Status status;
   kv::Sequence published = 0;
   for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until the WAL buffer, which cannot be written out, is full
@@ -399,7 +400,8 @@ TEST_F(WriterQueueTest, NeverLeavesALargeBatchHalfApplied) {
 }
 
 TEST_F(WriterQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
-  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  host_.files.AddFault(
+      {.op = FileOp::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(Write(LargeBatch()), StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.entries(), 0u);
   host_.files.ClearFaults();

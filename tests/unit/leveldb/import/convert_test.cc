@@ -157,7 +157,7 @@ TEST_F(ConvertTest, KilledBeforeTheRenameTheDatabaseIsLevelDbsAndAfterItMergedbs
       ++of_mergedb;
     }
     EXPECT_EQ(Opened(*image), directory.shown());
-    is_renamed |= std::string_view(what) == OpName(Op::kRename);
+    is_renamed |= std::string_view(what) == OpName(FileOp::kRename);
   });
   ASSERT_OK(Run());
   is_converting = false;
@@ -170,7 +170,7 @@ TEST_F(ConvertTest, AfterACommitOfUnknownOutcomeBothDatabasesStay) {
   LevelDbDirectory directory = SmallDirectory();
   const Files before = directory.Finish();
   Write(before);
-  sim_.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT", .has_happened = true});
+  sim_.files->AddFault({.op = FileOp::kRename, .path_contains = "CURRENT", .has_happened = true});
   const auto converted = Run();
   EXPECT_THAT(converted, StatusIs(Code::kIOError));
   EXPECT_TRUE(converted.error().outcome_unknown());
@@ -183,7 +183,7 @@ TEST_F(ConvertTest, AfterACommitOfUnknownOutcomeBothDatabasesStay) {
 
   SimulatedEnv other;
   WriteFiles(other.files.get(), kHome, before);
-  other.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT"});
+  other.files->AddFault({.op = FileOp::kRename, .path_contains = "CURRENT"});
   const auto failed = Run(other);
   EXPECT_THAT(failed, StatusIs(Code::kIOError));
   EXPECT_FALSE(failed.error().outcome_unknown());
@@ -261,7 +261,7 @@ class RemoveSourceTest : public ConvertTest {
   void SetUp() override {
     before_ = SmallDirectory().Finish();
     Write(before_);
-    sim_.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+    sim_.files->AddFault({.op = FileOp::kRemove, .path_contains = ".l", .sticky = true});
     ASSERT_OK(Run());
     sim_.files->ClearFaults();
     ASSERT_TRUE(Now().contains("IMPORT"));
@@ -279,7 +279,7 @@ class RemoveSourceTest : public ConvertTest {
 };
 
 TEST_F(RemoveSourceTest, RemovesLevelDbsFilesAndTheMarkerLast) {
-  sim_.files->AddFault({.op = Op::kRemove, .path_contains = ".log"});
+  sim_.files->AddFault({.op = FileOp::kRemove, .path_contains = ".log"});
   EXPECT_THAT(RemoveAgain(), StatusIs(Code::kIOError));
   EXPECT_TRUE(Now().contains("IMPORT")) << "the next open tries again";
   ASSERT_OK(RemoveAgain());
@@ -358,7 +358,7 @@ TEST_F(ConvertTest, RemoveLevelDbTakesItsFilesAndCurrentLast) {
   for (int removals = 1; removals <= 10; ++removals) {
     SimulatedEnv sim;
     WriteFiles(sim.files.get(), kHome, files);
-    sim.files->AddFault({.op = Op::kRemove, .nth = static_cast<uint64_t>(removals), .sticky = true});
+    sim.files->AddFault({.op = FileOp::kRemove, .nth = static_cast<uint64_t>(removals), .sticky = true});
     const Status status = RemoveLevelDb(sim.files.get(), kHome);
     const Files now = ReadFiles(*sim.files, kHome);
     EXPECT_EQ(status.ok(), removals == 10) << status.ToString();

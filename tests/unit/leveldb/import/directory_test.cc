@@ -144,7 +144,7 @@ TEST_F(DirectoryTest, ADamagedCurrentChoosesNothing) {
   EXPECT_THAT(Read(), StatusIs(Code::kCorruption, HasSubstr("/db/MANIFEST-000044: missing, but CURRENT names it")));
   WriteCurrent(4);
   EXPECT_OK(Read());
-  files_.AddFault({.op = Op::kRead, .path_contains = "CURRENT", .sticky = true});
+  files_.AddFault({.op = FileOp::kRead, .path_contains = "CURRENT", .sticky = true});
   EXPECT_THAT(Read(), StatusIs(Code::kIOError));
   EXPECT_THAT(WhoOwns(), StatusIs(Code::kIOError));
 }
@@ -245,7 +245,7 @@ TEST_F(DirectoryTest, AGuessTakesTheNewestManifestWhoseTablesExist) {
   EXPECT_EQ(what, "MANIFEST-000004 is used");
   EXPECT_THAT(Names(source.tables), ElementsAre("000003.ldb@1"));
 
-  files_.AddFault({.op = Op::kRead, .path_contains = "MANIFEST-000006", .sticky = true});
+  files_.AddFault({.op = FileOp::kRead, .path_contains = "MANIFEST-000006", .sticky = true});
   EXPECT_THAT(Guess(&what), StatusIs(Code::kIOError)) << "an unreadable MANIFEST is not passed over";
 }
 
@@ -350,7 +350,7 @@ TEST_F(DirectoryTest, RepairTakesADirectoryForLevelDbsOnlyIfNothingIsMergedbs) {
   }
   Write({{"IMPORT", ""}, {"000020.tbl", "x"}});
   EXPECT_THAT(looks(), IsOkAndHolds(true)) << "an unfinished conversion";
-  files_.AddFault({.op = Op::kRead, .path_contains = "000003.log", .sticky = true});
+  files_.AddFault({.op = FileOp::kRead, .path_contains = "000003.log", .sticky = true});
   EXPECT_THAT(looks(), StatusIs(Code::kIOError));
 }
 

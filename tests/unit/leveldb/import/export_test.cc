@@ -146,7 +146,7 @@ TEST_F(ExportTest, AnInterruptedExportIsRemovedFirst) {
   // CURRENT goes before a table does: LevelDB never sees a database whose tables are missing.
   bool has_current = true;
   files_.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
-    if (std::string_view(what) != OpName(Op::kRemove)) return;
+    if (std::string_view(what) != OpName(FileOp::kRemove)) return;
     if (path.ends_with("CURRENT")) has_current = false;
     if (path.ends_with(".ldb")) { EXPECT_FALSE(has_current); }
   });

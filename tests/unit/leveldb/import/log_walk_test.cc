@@ -101,7 +101,7 @@ TEST_F(LogWalkTest, LittleMemorySpillsIntoTablesThatTheCallerRemoves) {
 
 TEST_F(LogWalkTest, ATableThatCannotBeWrittenIsStillListed) {
   options_.piece_bytes = 1;
-  files_.AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  files_.AddFault({.op = FileOp::kWrite, .path_contains = ".tbl", .sticky = true});
   EXPECT_THAT(Walk({LogOf({{Put("k", 1, "v")}})}), StatusIs(Code::kIOError));
   EXPECT_THAT(walk_.tables, ElementsAre(kv::FileNumber{100}));
 }
@@ -193,7 +193,7 @@ TEST_F(LogWalkTest, ABatchWithAWrongCountGivesNoOperation) {
 TEST_F(LogWalkTest, ErrorsOfTheFileAndOfTheCallerEndTheWalkEvenIfLossesAreReported) {
   ReportLosses();
   const std::string log = LogOf({{Put("k", 1, "v")}});
-  files_.AddFault({.op = Op::kRead, .path_contains = ".log", .sticky = true});
+  files_.AddFault({.op = FileOp::kRead, .path_contains = ".log", .sticky = true});
   EXPECT_THAT(Walk({log}), StatusIs(Code::kIOError));
   files_.ClearFaults();
   uint64_t bytes = 0;

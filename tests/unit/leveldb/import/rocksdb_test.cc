@@ -91,7 +91,7 @@ TEST_F(RocksDbTest, TheEvidenceIsFoundAmongOtherFiles) {
 TEST_F(RocksDbTest, AFileThatCannotBeReadIsAnError) {
   const Files files = {{"IDENTITY", "x"}, {"LOG", "x"}, {"000009.sst", "12345678"}, {"MANIFEST-000005", "x"}};
   for (const auto& [name, bytes] : files) {
-    for (const Op op : {Op::kOpen, Op::kRead}) {
+    for (const FileOp op : {FileOp::kOpen, FileOp::kRead}) {
       Write(name, bytes);
       files_.AddFault({.op = op, .path_contains = name, .sticky = true});
       EXPECT_THAT(FindRocksDb(&files_, kHome, {name}), StatusIs(Code::kIOError)) << name << " " << OpName(op);

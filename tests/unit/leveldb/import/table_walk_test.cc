@@ -188,7 +188,7 @@ TEST_F(TableWalkTest, AMissingTableIsAnErrorThatNamesItOrALossBesideTheOtherTabl
 TEST_F(TableWalkTest, AnErrorOfTheDiskIsNoLoss) {
   ReportLosses();
   const auto it = LargeTable();
-  files_.AddFault({.op = Op::kRead, .path_contains = ".ldb", .nth = 4, .sticky = true});
+  files_.AddFault({.op = FileOp::kRead, .path_contains = ".ldb", .nth = 4, .sticky = true});
   EXPECT_LT(Entries(*it).size(), 20u);
   EXPECT_THAT(it->status(), StatusIs(Code::kIOError));
   EXPECT_THAT(losses_, IsEmpty());
