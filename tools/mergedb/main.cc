@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <ios>
 #include <vector>
 
 #include "command.h"
@@ -54,6 +55,8 @@ int Run(int argc, char** argv) {
 }  // namespace mergedb::tool
 
 int main(int argc, char** argv) {
+  // WHY: std::cin otherwise takes each byte of `load` with a call of getc. MEASURED, 160 MB of JSON lines: 13 s, and 1.5 s so.
+  std::ios::sync_with_stdio(false);
   try {
     return mergedb::tool::Run(argc, argv);
   } catch (const std::exception& exception) {  // out of memory
