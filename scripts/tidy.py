@@ -169,7 +169,7 @@ def listed_sources():
             bases = [""] if word.startswith("/") else [folder, "tests", ""]
             found.update(os.path.normpath(os.path.join(base, word.lstrip("/"))) for base in bases)
         for tests, names in re.findall(r"mergedb_test\((\S+)\s+FILES\s+([^)]*)\)", text):
-            found.update(f"tests/{tests}/{name}_test.cc" for name in names.split())
+            found.update(f"tests/{tests}/{name}_test.cc" for name in names.partition("LAYERS")[0].split())
     return found
 
 

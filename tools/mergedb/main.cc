@@ -55,7 +55,8 @@ int Run(int argc, char** argv) {
 }  // namespace mergedb::tool
 
 int main(int argc, char** argv) {
-  // WHY: std::cin otherwise takes each byte of `load` with a call of getc. MEASURED, 160 MB of JSON lines: 13 s, and 1.5 s so.
+  // WHY: std::cin otherwise takes each byte of `load` with a call of getc. MEASURED,
+  // 160 MB of JSON lines: 12 to 13 s with stdio, 1.2 to 1.7 s without.
   std::ios::sync_with_stdio(false);
   try {
     return mergedb::tool::Run(argc, argv);

@@ -17,7 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace mergedb::testing;
 
-const std::string kFilePath = SimulatedEnv::kPath;
+const std::string kDirectory = SimulatedEnv::kPath;
 
 // The report of any kind.
 Result<OneFile> Inspect(FileSystem* files, const std::string& path, OneFileKind kind) {
@@ -143,9 +143,9 @@ TEST_F(OneFileTest, SaysWhatAFileOfAnotherKindIs) {
     }
   }
   for (const OneKind& kind : kKinds) {
-    EXPECT_THAT(Inspect(files_, kFilePath, kind.kind), StatusIs(Code::kInvalidArgument, HasSubstr("is a directory")));
-    EXPECT_THAT(Inspect(files_, kFilePath + "/absent", kind.kind), StatusIs(Code::kNotFound));
-    EXPECT_THAT(Inspect(files_, kFilePath + "/CURRENT", kind.kind),
+    EXPECT_THAT(Inspect(files_, kDirectory, kind.kind), StatusIs(Code::kInvalidArgument, HasSubstr("is a directory")));
+    EXPECT_THAT(Inspect(files_, kDirectory + "/absent", kind.kind), StatusIs(Code::kNotFound));
+    EXPECT_THAT(Inspect(files_, kDirectory + "/CURRENT", kind.kind),
                 StatusIs(Code::kInvalidArgument, HasSubstr("text that names the MANIFEST")));
     ASSERT_OK(files_->WriteWhole("/db/text", "some text that is long enough for a magic number"));
     EXPECT_THAT(Inspect(files_, "/db/text", kind.kind),
@@ -158,7 +158,7 @@ TEST_F(OneFileTest, SaysWhatAFileOfAnotherKindIs) {
 
 TEST_F(OneFileTest, AFileUnderAnotherNumberIsDamage) {
   for (const OneKind& kind : {kKinds[0], kKinds[1]}) {
-    const std::string path = kFilePath + "/777777" + kind.ending;
+    const std::string path = kDirectory + "/777777" + kind.ending;
     ASSERT_OK(files_->WriteWhole(path, Whole().Bytes(FilesOf(kind).front())));
     ASSERT_OK_AND_ASSIGN(const OneFile file, Inspect(files_, path, kind.kind));
     ASSERT_FALSE(file.damages.empty());
@@ -268,17 +268,17 @@ TEST_P(OneWalFileTest, ReadsEachSegmentOnItsOwn) {
 
 // With the MANIFEST and the segments beside it.
 TEST_P(OneWalFileTest, StagingIsReadAsAReplayReadsIt) {
-  const std::string path = kFilePath + "/STAGING";
+  const std::string path = kDirectory + "/STAGING";
   if (!GetParam()) {
     EXPECT_THAT(InspectWal(sim_->files.get(), path, nullptr), StatusIs(Code::kNotFound));
     return;
   }
   ASSERT_OK_AND_ASSIGN(const WalReport wal, InspectWal(sim_->files.get(), path, nullptr));
   EXPECT_TRUE(wal.file.damages.empty());
-  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, Verify(whole_.OptionsFor(*sim_), kFilePath));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport verified, Verify(whole_.OptionsFor(*sim_), kDirectory));
   EXPECT_EQ(wal.frames, verified.wal_frames);
   EXPECT_GT(wal.frames, 0u);
-  ASSERT_OK(sim_->files->Remove(kFilePath + "/CURRENT"));
+  ASSERT_OK(sim_->files->Remove(kDirectory + "/CURRENT"));
   EXPECT_THAT(InspectWal(sim_->files.get(), path, nullptr),
               StatusIs(Code::kNotFound, HasSubstr("expected CURRENT, the MANIFEST and the WAL segments")));
 }
@@ -404,7 +404,7 @@ TEST_F(OneFileTest, AnOlderManifestIsDamageIfCurrentSaysMore) {
   ASSERT_OK_AND_ASSIGN(const OneFile file, Inspect(sim->files.get(), of_closed, OneFileKind::kManifest));
   ASSERT_FALSE(file.damages.empty());
   EXPECT_THAT(file.damages.front().what, HasSubstr("CURRENT says that they reached"));
-  ASSERT_OK(sim->files->Remove(kFilePath + "/CURRENT"));
+  ASSERT_OK(sim->files->Remove(kDirectory + "/CURRENT"));
   ASSERT_OK_AND_ASSIGN(const OneFile alone, Inspect(sim->files.get(), of_closed, OneFileKind::kManifest));
   EXPECT_TRUE(alone.damages.empty());
 }

@@ -68,6 +68,14 @@ class TidyTest(unittest.TestCase):
     def test_a_source_must_be_listed(self):
         self.expect_one({"src/c/other.cc": "int Three() { return 3; }\n"}, "src/c/other.cc:1", "T4")
 
+    def test_a_test_is_listed_by_its_folder_and_a_layer_is_no_test(self):
+        self.expect_one({
+            "tests/unit/kv/CMakeLists.txt": "mergedb_test(unit/kv FILES key APART order LAYERS base)\n",
+            "tests/unit/kv/key_test.cc": "// Goal: keys.\n",
+            "tests/unit/kv/order_test.cc": "// Goal: orders.\n",
+            "tests/unit/kv/base_test.cc": "// Goal: no test.\n",
+        }, "tests/unit/kv/base_test.cc:1", "T4")
+
     def test_a_path_in_a_document_must_exist(self):
         self.expect_one({"README.md": "# A tree\n\nSee `src/kv/value.h`.\n"}, "README.md:3", "T5", "src/kv/value.h")
 
