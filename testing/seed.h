@@ -10,17 +10,21 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
 
 namespace mergedb::testing {
 
-inline uint64_t SeedOr(uint64_t standard) {
+// The seed that the caller names, if any. A check of what the standard seeds reach applies only without one.
+inline std::optional<uint64_t> SeedOfCaller() {
   if (const char* text = std::getenv("MERGEDB_SEED")) return std::strtoull(text, nullptr, 0);
-  const int flag = GTEST_FLAG_GET(random_seed);
-  return flag != 0 ? static_cast<uint64_t>(flag) : standard;
+  if (const int flag = GTEST_FLAG_GET(random_seed); flag != 0) return static_cast<uint64_t>(flag);
+  return std::nullopt;
 }
+
+inline uint64_t SeedOr(uint64_t standard) { return SeedOfCaller().value_or(standard); }
 
 inline bool IsFullSize() {
   const char* text = std::getenv("MERGEDB_FULL");

@@ -42,7 +42,7 @@ Status CheckSize(FileSystem* file_system, const std::string& path, uint64_t expe
   const auto bytes = file_system->SizeOf(path);
   if (!bytes) {
     if (!bytes.error().IsNotFound() && !bytes.error().IsInvalidArgument()) return bytes.error();
-    *damage += "\n  " + path + ": " + (bytes.error().IsNotFound() ? "missing" : std::string(bytes.error().message()));
+    *damage += "\n  " + (bytes.error().IsNotFound() ? path + ": missing" : std::string(bytes.error().message()));
   } else if (*bytes != expected) {
     *damage += "\n  " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(expected);
   }

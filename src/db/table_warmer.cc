@@ -39,7 +39,22 @@ BackgroundScheduler::Task TableWarmer::NextLocked() {
   return [this] { Warm(); };
 }
 
+uint64_t TableWarmer::OldBytes(const version::Version& version) const {
+  std::unordered_set<uint64_t> counted;
+  uint64_t sum = 0;
+  const auto add = [&](kv::FileNumber file, uint64_t bytes) {
+    const uint64_t number = kv::ToInt(file);
+    if (number < first_new_ && !warm_.contains(number) && counted.insert(number).second) sum += bytes;
+  };
+  for (const auto& run : version.runs()) {
+    for (const auto& virtual_table : run->virtual_tables()) add(virtual_table.file->number, virtual_table.file->bytes);
+  }
+  for (const auto& each : version.blob_files()) add(each.file->number, each.file->bytes);
+  return sum;
+}
+
 bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Budget* budget) {
+  if (number < first_new_ && !budget->takes_old) return false;
   uint64_t* const room = bytes <= budget->of_all || number < first_new_ ? &budget->of_all : &budget->of_new;
   if (bytes > *room) return false;
   *room -= bytes;
@@ -50,8 +65,10 @@ bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Budget* budget) {
 
 void TableWarmer::Warm() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const uint64_t half_of_free = parts_.options.env.file_system->FreeMemoryBytes() / 2;
   Budget budget{.of_all = BytesMax(parts_.options),
-                .of_new = parts_.options.env.file_system->FreeMemoryBytes() / 2,
+                .of_new = half_of_free,
+                .takes_old = OldBytes(*super_version->version) <= half_of_free,
                 .of_step = kStepBytes};
   std::unordered_set<uint64_t> considered;
   bool has_more = false;

@@ -2,7 +2,9 @@
 // compactions: each file once. Flushes and compactions write large files past the page cache.
 //
 // The files of the database are read up to 4 times memory_bytes. Files that were written since the open are read beyond
-// that, into half of the memory that nobody uses: an engine that writes through the page cache has them there.
+// that, into half of the memory that nobody uses: an engine that writes through the page cache has them there. Files that
+// were there at the open are read only if all of them fit into that half: otherwise the page cache would drop them
+// again, and the reads of the caller would wait for the device.
 //
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
 #pragma once
@@ -32,10 +34,13 @@ class TableWarmer {
   struct Budget {
     uint64_t of_all;
     uint64_t of_new;   // for files that were written since the open
+    bool takes_old;    // files that were there at the open
     uint64_t of_step;  // the rest is read by the next Warm
   };
 
   void Warm();
+  // Bytes of the files that were there at the open and that no Warm has considered.
+  uint64_t OldBytes(const version::Version& version) const;
   // True if the file, which is not warm, should be read now.
   bool Takes(uint64_t number, uint64_t bytes, Budget* budget);
 

@@ -815,8 +815,8 @@ TEST(LogErrors, FailNothing) {
   }
 }
 
-// The call sites that all tests together reached, printed at the end; every site that the workload reaches
-// must have failed.
+// The call sites that all tests together reached, printed at the end; with the standard seeds every site that the
+// workload reaches must have failed. Another seed fails other calls.
 class CallSites : public ::testing::Environment {
  public:
   void TearDown() override {
@@ -836,7 +836,7 @@ class CallSites : public ::testing::Environment {
     size_t failed = 0;
     for (const auto& [line, site] : reached) {
       failed += site.failures > 0;
-      if (line.starts_with("src/")) {
+      if (line.starts_with("src/") && !SeedOfCaller()) {
         EXPECT_GT(site.failures, 0u) << line << " (" << site.point << ") was reached " << site.calls
                                      << " times and never failed";
       }

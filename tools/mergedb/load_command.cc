@@ -90,6 +90,12 @@ std::optional<Pair> ParseLine(const Arguments& arguments, const std::string& lin
   return Pair{*std::move(key), *std::move(value)};
 }
 
+std::string HintOfFormat(const Arguments& arguments, const std::string& line) {
+  const bool looks_like_json = line.starts_with('{');
+  if (looks_like_json == arguments.is_json) return {};
+  return looks_like_json ? "; the line looks like JSON: pass --json" : "; without --json a line is key, tab, value";
+}
+
 Status LoadLines(const Arguments& arguments, std::istream& in, std::string line, Loader* loader) {
   uint64_t number = 1;
   do {
@@ -97,7 +103,7 @@ Status LoadLines(const Arguments& arguments, std::istream& in, std::string line,
     if (!pair) {
       return Status::InvalidArgument("line " + std::to_string(number) + ": expected " +
                                      (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
-                                     (arguments.is_hex ? " in hex" : ""));
+                                     (arguments.is_hex ? " in hex" : "") + HintOfFormat(arguments, line));
     }
     RETURN_IF_ERROR(loader->Add(pair->key, pair->value));
     ++number;
