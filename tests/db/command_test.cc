@@ -263,11 +263,11 @@ TEST_F(CommandTest, CopiesADatabaseThroughAPipe) {
   const Outcome broken = Run("printf 'k\\tv\\nno tab\\n' | $M load $D");
   EXPECT_EQ(broken.exit, 3);
   EXPECT_NE(broken.err.find("line 2"), std::string::npos);
-  const Outcome json = Run("$M scan $D --json | $M load $D");
+  const Outcome json = Run("$M scan $D --json | $M load $D.other");
   EXPECT_EQ(json.exit, 3);
   EXPECT_NE(json.err.find("line 1: expected key, tab, value; the line looks like JSON: pass --json"),
             std::string::npos);
-  const Outcome text = Run("$M scan $D | $M load $D --json");
+  const Outcome text = Run("$M scan $D | $M load $D.other --json");
   EXPECT_EQ(text.exit, 3);
   EXPECT_NE(text.err.find("; without --json a line is key, tab, value"), std::string::npos) << text.err;
 }
