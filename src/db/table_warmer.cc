@@ -8,15 +8,40 @@ namespace {
 // Of one Warm. WHY not all at once: a compaction or a Close may wait for the thread.
 constexpr uint64_t kStepBytes = uint64_t{32} << 20;
 
+// Calls of_table for the tables, those of the newest runs first and some more than once, then of_blob_file for the blob
+// files, the newest first.
+template <class OfTable, class OfBlobFile>
+void ForEachFile(const version::Version& version, const OfTable& of_table, const OfBlobFile& of_blob_file) {
+  for (const auto& run : version.runs()) {
+    for (const auto& virtual_table : run->virtual_tables()) of_table(virtual_table.file);
+  }
+  const auto& blob_files = version.blob_files();
+  for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) of_blob_file(*each->file);
+}
+
 uint64_t FirstNewNumber(const version::Version& version) {
   uint64_t next = 0;
-  for (const auto& run : version.runs()) {
-    for (const auto& virtual_table : run->virtual_tables())
-      next = std::max(next, kv::ToInt(virtual_table.file->number) + 1);
-  }
-  for (const auto& each : version.blob_files()) next = std::max(next, kv::ToInt(each.file->number) + 1);
+  const auto see = [&next](kv::FileNumber number) { next = std::max(next, kv::ToInt(number) + 1); };
+  ForEachFile(
+      version, [&](const auto& table) { see(table->number); }, [&](const auto& blob) { see(blob.number); });
   return next;
 }
+
+// Bytes of the files whose numbers fulfil the condition, each once.
+template <class Condition>
+uint64_t BytesOf(const version::Version& version, const Condition& is_counted) {
+  std::unordered_set<uint64_t> counted;
+  uint64_t sum = 0;
+  const auto add = [&](kv::FileNumber file, uint64_t bytes) {
+    if (const uint64_t number = kv::ToInt(file); is_counted(number) && counted.insert(number).second) sum += bytes;
+  };
+  ForEachFile(
+      version, [&](const auto& table) { add(table->number, table->bytes); },
+      [&](const auto& blob) { add(blob.number, blob.bytes); });
+  return sum;
+}
+
+uint64_t Rest(uint64_t limit, uint64_t used) { return limit - std::min(limit, used); }
 
 }  // namespace
 
@@ -39,64 +64,53 @@ BackgroundScheduler::Task TableWarmer::NextLocked() {
   return [this] { Warm(); };
 }
 
-uint64_t TableWarmer::OldBytes(const version::Version& version) const {
-  std::unordered_set<uint64_t> counted;
-  uint64_t sum = 0;
-  const auto add = [&](kv::FileNumber file, uint64_t bytes) {
-    const uint64_t number = kv::ToInt(file);
-    if (number < first_new_ && !warm_.contains(number) && counted.insert(number).second) sum += bytes;
-  };
-  for (const auto& run : version.runs()) {
-    for (const auto& virtual_table : run->virtual_tables()) add(virtual_table.file->number, virtual_table.file->bytes);
-  }
-  for (const auto& each : version.blob_files()) add(each.file->number, each.file->bytes);
-  return sum;
+TableWarmer::Room TableWarmer::FindRoom(const version::Version& version) {
+  const uint64_t free = parts_.options.env.file_system->FreeMemoryBytes();
+  if (!reads_old_) reads_old_ = BytesOf(version, [&](uint64_t number) { return number < first_new_; }) <= free / 2;
+  const uint64_t read = BytesOf(version, [&](uint64_t number) { return read_.contains(number); });
+  const uint64_t bytes_max = BytesMax(parts_.options);
+  return {.of_old = *reads_old_ ? Rest(bytes_max, read) : 0,
+          .of_new = Rest(std::max(bytes_max, free / 2 + read / 2), read),
+          .of_step = kStepBytes};
 }
 
-bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Budget* budget) {
-  if (number < first_new_ && !budget->takes_old) return false;
-  uint64_t* const room = bytes <= budget->of_all || number < first_new_ ? &budget->of_all : &budget->of_new;
-  if (bytes > *room) return false;
-  *room -= bytes;
+bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Room* room) {
+  if (bytes > (number < first_new_ ? room->of_old : room->of_new)) return false;
+  for (uint64_t* const each : {&room->of_old, &room->of_new, &room->of_step}) *each = Rest(*each, bytes);
+  read_.insert(number);
   counters_.warmed_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  budget->of_step -= std::min(budget->of_step, bytes);
   return true;
 }
 
 void TableWarmer::Warm() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  const uint64_t half_of_free = parts_.options.env.file_system->FreeMemoryBytes() / 2;
-  Budget budget{.of_all = BytesMax(parts_.options),
-                .of_new = half_of_free,
-                .takes_old = OldBytes(*super_version->version) <= half_of_free,
-                .of_step = kStepBytes};
-  std::unordered_set<uint64_t> considered;
+  Room room = FindRoom(*super_version->version);
+  Numbers existing;
   bool has_more = false;
-  const auto wants = [&](uint64_t number, uint64_t bytes) {
-    const bool is_warm = warm_.contains(number);
-    if (!is_warm && budget.of_step == 0) {
+  const auto wants = [&](kv::FileNumber file, uint64_t bytes) {
+    const uint64_t number = kv::ToInt(file);
+    existing.insert(number);
+    if (considered_.contains(number)) return false;
+    if (room.of_step == 0) {
       has_more = true;
       return false;
     }
-    if (!considered.insert(number).second) return false;
-    if (!is_warm) return Takes(number, bytes, &budget);
-    budget.of_all -= std::min(budget.of_all, bytes);
-    return false;
+    considered_.insert(number);
+    return Takes(number, bytes, &room);
   };
-  // Tables first, those of the newest runs before others.
-  for (const auto& run : super_version->version->runs()) {
-    for (const auto& virtual_table : run->virtual_tables()) {
-      if (!wants(kv::ToInt(virtual_table.file->number), virtual_table.file->bytes)) continue;
-      if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
-    }
-  }
-  // Then blob files, the newest first.
-  const auto& blob_files = super_version->version->blob_files();
-  for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
-    if (!wants(kv::ToInt(each->file->number), each->file->bytes)) continue;
-    if (auto reader = parts_.values.Open(*each->file)) (*reader)->Warm();
-  }
-  warm_ = std::move(considered);
+  ForEachFile(
+      *super_version->version,
+      [&](const auto& table) {
+        if (!wants(table->number, table->bytes)) return;
+        if (auto reader = parts_.tables.Open(table)) (*reader)->Warm();
+      },
+      [&](const auto& blob) {
+        if (!wants(blob.number, blob.bytes)) return;
+        if (auto reader = parts_.values.Open(blob)) (*reader)->Warm();
+      });
+  const auto is_gone = [&](uint64_t number) { return !existing.contains(number); };
+  std::erase_if(considered_, is_gone);
+  std::erase_if(read_, is_gone);
   base::Lock lock(mutex_);
   is_warming_ = false;
   has_more_ = has_more;

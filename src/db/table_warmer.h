@@ -1,15 +1,18 @@
-// Reads tables and blob files into the page cache, if no writes come, no compaction runs and no caller waits for
-// compactions: each file once. Flushes and compactions write large files past the page cache.
+// Reads tables and blob files into the page cache, if no writes come, no compaction runs and no caller of
+// WaitForCompactions waits: each file once, the newest first. Flushes and compactions write large files past the page
+// cache.
 //
-// The files of the database are read up to 4 times memory_bytes. Files that were written since the open are read beyond
-// that, into half of the memory that nobody uses: an engine that writes through the page cache has them there. Files that
-// were there at the open are read only if all of them fit into that half: otherwise the page cache would drop them
-// again, and the reads of the caller would wait for the device.
+// The files that were read and still exist have at most 4 times memory_bytes together; or half of the memory that was
+// free before they were read, if that is more, for files that were written since the open: an engine that writes
+// through the page cache has them there. Files that were there at the open are read only if all of them fit into half of
+// the free memory: otherwise the page cache would drop them again, and the reads of the caller would wait for the device.
+// A read-only open reads nothing.
 //
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_set>
 
 #include "db/background_parts.h"
@@ -30,26 +33,29 @@ class TableWarmer {
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
 
  private:
-  // The room that is left in one Warm.
-  struct Budget {
-    uint64_t of_all;
-    uint64_t of_new;   // for files that were written since the open
-    bool takes_old;    // files that were there at the open
-    uint64_t of_step;  // the rest is read by the next Warm
+  using Numbers = std::unordered_set<uint64_t>;  // of tables and blob files
+  // Bytes that one Warm may still read.
+  struct Room {
+    uint64_t of_old;   // in files that were there at the open
+    uint64_t of_new;   // in files that were written since
+    uint64_t of_step;  // the next Warm reads the rest
   };
 
   void Warm();
-  // Bytes of the files that were there at the open and that no Warm has considered.
-  uint64_t OldBytes(const version::Version& version) const;
-  // True if the file, which is not warm, should be read now.
-  bool Takes(uint64_t number, uint64_t bytes, Budget* budget);
+  Room FindRoom(const version::Version& version);
+  // True if the file, which was not considered before, should be read now.
+  bool Takes(uint64_t number, uint64_t bytes, Room* room);
 
   const BackgroundParts& parts_;
   const CompactionRequests& requests_;
   const CompactionRunner& compactions_;
   BackgroundCounters& counters_;
-  const uint64_t first_new_;           // number of the first file that is written after the open
-  std::unordered_set<uint64_t> warm_;  // numbers of files that were considered; only Warm uses it
+  const uint64_t first_new_;  // number of the first file that is written after the open
+
+  // Only Warm uses these, one at a time. Of files that still exist:
+  Numbers considered_;
+  Numbers read_;
+  std::optional<bool> reads_old_;  // set by the first Warm
 
   base::Mutex& mutex_;                          // of the scheduler
   uint64_t generation_ GUARDED_BY(mutex_) = 0;  // CompactionRunner::IdleGenerationLocked at the last Warm

@@ -3,6 +3,7 @@
 // in memory with a given free memory, background work run by the test; the counter of the bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -54,9 +55,24 @@ TEST_P(WarmingTest, WithoutFreeMemoryTheLimitIsFourTimesMemoryBytes) {
 }
 
 TEST_P(WarmingTest, NewFilesTakeHalfOfTheFreeMemory) {
-  sim_.files->SetFreeMemory(16 * kMebibyte);
+  sim_.files->SetFreeMemory(24 * kMebibyte);
   Fill(16);
   EXPECT_GT(Warmed(), 9 * kMebibyte);
+  EXPECT_LE(Warmed(), 14 * kMebibyte) << "with files that compactions have replaced since";
+}
+
+TEST_P(WarmingTest, WhatWasReadIsNoReasonToReadMore) {
+  static constexpr uint64_t kFree = 80 * kMebibyte;
+  const auto set_free = [this] { sim_.files->SetFreeMemory(kFree - std::min<uint64_t>(kFree, Warmed())); };
+  set_free();
+  sim_.files->SetOpHook([&](uint64_t, const char*, const std::string&) { set_free(); });
+  for (uint64_t i = 0; i < 88 << 9; ++i)
+    ASSERT_OK(db_->Put({}, "key" + std::to_string(next_++), std::string(2'000, 'v')));
+  ASSERT_OK(db_->WaitForCompaction());
+  while (sim_.executor.RunOne()) set_free();
+  sim_.files->SetOpHook({});
+  EXPECT_GT(Warmed(), 32 * kMebibyte) << "more than one step";
+  EXPECT_LE(Warmed(), 50 * kMebibyte) << "with files that compactions have replaced since";
 }
 
 TEST_P(WarmingTest, AllNewFilesAreReadStepByStepIfTheyFit) {
@@ -96,6 +112,9 @@ TEST_P(WarmingTest, OldFilesThatDoNotAllFitIntoHalfOfTheFreeMemoryAreNotRead) {
   Open();
   sim_.PassTime(10);
   EXPECT_EQ(Warmed(), 0u);
+  sim_.files->SetFreeMemory(1'000 * kMebibyte);
+  sim_.PassTime(10);
+  EXPECT_EQ(Warmed(), 0u) << "the open has decided";
   Fill(1);
   EXPECT_GT(Warmed(), 0u) << "files that were written since the open";
 }
