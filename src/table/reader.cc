@@ -164,10 +164,12 @@ class ReaderImpl final : public Reader {
   format::FileMetaPtr meta_;
 };
 
-Status ReaderImpl::Load(format::FileMetaPtr meta) { return LoadChecked(std::move(meta)).WithContext(source_.path); }
+Status ReaderImpl::Load(format::FileMetaPtr meta) {
+  ASSIGN_OR_RETURN(source_.file, source_.file_system->Open(source_.path, {.access = Access::kRead}));
+  return LoadChecked(std::move(meta)).WithContext(source_.path);
+}
 
 Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
-  ASSIGN_OR_RETURN(source_.file, source_.file_system->Open(source_.path, {.access = Access::kRead}));
   Sections sections;
   RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
   const format::Footer& footer = sections.footer;

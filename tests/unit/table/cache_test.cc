@@ -109,7 +109,9 @@ TEST_F(CacheTest, PassesOnWhatIsWrongWithATable) {
   files_.bytes("dir/000007.tbl").resize(100);
   EXPECT_TRUE(cache->Open(meta).status().IsCorruption());
   ASSERT_TRUE(files_.Remove("dir/000007.tbl").ok());
-  EXPECT_TRUE(cache->Open(meta).status().IsIOError()) << "a missing file must not pass for a missing key";
+  const Status missing = cache->Open(meta).status();
+  EXPECT_TRUE(missing.IsIOError()) << "a missing file must not pass for a missing key";
+  EXPECT_EQ(missing.message().rfind("dir/000007.tbl"), 0u) << "the path once: " << missing.ToString();
   EXPECT_EQ(cache->open_tables(), 0u);
 }
 
