@@ -294,7 +294,7 @@ constexpr MetricRow kRows[] = {
      "Bytes of records that blob garbage collection copied out of collected blob files.",
      [](Sources s) -> uint64_t { return s.background->counters().blob_bytes_moved; }},
     {"warmed_bytes", kBytes, kCounter, kOpenForWrites,
-     "Tables and blob files that were read into the page cache while nobody wrote.",
+     "Tables and blob files that were read into the page cache while no writes came.",
      [](Sources s) -> uint64_t { return s.background->counters().warmed_bytes; }},
     {"table_write_nanos", kNanoseconds, kCounter, kOpenForWrites,
      "Total time of writes to tables and blob files, by flushes and compactions; a part of flush_nanos and "

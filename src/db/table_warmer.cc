@@ -8,37 +8,23 @@ namespace {
 // Of one Warm. WHY not all at once: a compaction or a Close may wait for the thread.
 constexpr uint64_t kStepBytes = uint64_t{32} << 20;
 
-// Calls of_table for the tables, those of the newest runs first and some more than once, then of_blob_file for the blob
-// files, the newest first.
-template <class OfTable, class OfBlobFile>
-void ForEachFile(const version::Version& version, const OfTable& of_table, const OfBlobFile& of_blob_file) {
-  for (const auto& run : version.runs()) {
-    for (const auto& virtual_table : run->virtual_tables()) of_table(virtual_table.file);
-  }
-  const auto& blob_files = version.blob_files();
-  for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) of_blob_file(*each->file);
+// Bytes of the tables and blob files whose numbers fulfil the condition.
+template <class Condition>
+uint64_t BytesOf(const version::Version& version, const Condition& is_counted) {
+  uint64_t sum = 0;
+  const auto add = [&](const auto& file) {
+    if (is_counted(kv::ToInt(file.number))) sum += file.bytes;
+  };
+  for (const auto& table : version.file_metas()) add(*table);
+  for (const auto& each : version.blob_files()) add(*each.file);
+  return sum;
 }
 
 uint64_t FirstNewNumber(const version::Version& version) {
   uint64_t next = 0;
-  const auto see = [&next](kv::FileNumber number) { next = std::max(next, kv::ToInt(number) + 1); };
-  ForEachFile(
-      version, [&](const auto& table) { see(table->number); }, [&](const auto& blob) { see(blob.number); });
+  for (const auto& table : version.file_metas()) next = std::max(next, kv::ToInt(table->number) + 1);
+  for (const auto& each : version.blob_files()) next = std::max(next, kv::ToInt(each.file->number) + 1);
   return next;
-}
-
-// Bytes of the files whose numbers fulfil the condition, each once.
-template <class Condition>
-uint64_t BytesOf(const version::Version& version, const Condition& is_counted) {
-  std::unordered_set<uint64_t> counted;
-  uint64_t sum = 0;
-  const auto add = [&](kv::FileNumber file, uint64_t bytes) {
-    if (const uint64_t number = kv::ToInt(file); is_counted(number) && counted.insert(number).second) sum += bytes;
-  };
-  ForEachFile(
-      version, [&](const auto& table) { add(table->number, table->bytes); },
-      [&](const auto& blob) { add(blob.number, blob.bytes); });
-  return sum;
 }
 
 uint64_t Rest(uint64_t limit, uint64_t used) { return limit - std::min(limit, used); }
@@ -87,8 +73,8 @@ void TableWarmer::Warm() {
   Room room = FindRoom(*super_version->version);
   Numbers existing;
   bool has_more = false;
-  const auto wants = [&](kv::FileNumber file, uint64_t bytes) {
-    const uint64_t number = kv::ToInt(file);
+  const auto wants = [&](const auto& file) {
+    const uint64_t number = kv::ToInt(file.number);
     existing.insert(number);
     if (considered_.contains(number)) return false;
     if (room.of_step == 0) {
@@ -96,18 +82,19 @@ void TableWarmer::Warm() {
       return false;
     }
     considered_.insert(number);
-    return Takes(number, bytes, &room);
+    return Takes(number, file.bytes, &room);
   };
-  ForEachFile(
-      *super_version->version,
-      [&](const auto& table) {
-        if (!wants(table->number, table->bytes)) return;
-        if (auto reader = parts_.tables.Open(table)) (*reader)->Warm();
-      },
-      [&](const auto& blob) {
-        if (!wants(blob.number, blob.bytes)) return;
-        if (auto reader = parts_.values.Open(blob)) (*reader)->Warm();
-      });
+  for (const auto& run : super_version->version->runs()) {
+    for (const auto& virtual_table : run->virtual_tables()) {
+      if (!wants(*virtual_table.file)) continue;
+      if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
+    }
+  }
+  const auto& blob_files = super_version->version->blob_files();
+  for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
+    if (!wants(*each->file)) continue;
+    if (auto reader = parts_.values.Open(*each->file)) (*reader)->Warm();
+  }
   const auto is_gone = [&](uint64_t number) { return !existing.contains(number); };
   std::erase_if(considered_, is_gone);
   std::erase_if(read_, is_gone);
