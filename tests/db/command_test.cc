@@ -341,6 +341,25 @@ TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
   EXPECT_FALSE(std::filesystem::exists(database_)) << "an inspector made a directory";
 }
 
+TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
+  for (const char* option : {"scan $D --limit", "merge $D k b --type append --cap", "merge $D k b --type first --at",
+                             "estimate $D --entries", "trace dump $D --limit", "trace analyse $D --top",
+                             "sst $D --scan --limit", "manifest $D --scan --limit", "doctor --pid"}) {
+    for (const char* number : {"-3", "18446744073709551616", "010", "0x10", "1.5", "'1 '", "''"}) {
+      const std::string line = std::string("$M ") + option + " " + number;
+      SCOPED_TRACE(line);
+      const Outcome outcome = Run(line);
+      EXPECT_EQ(outcome.exit, 2);
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_NE(outcome.err.find("expected an integer from "), std::string::npos) << outcome.err;
+    }
+  }
+  EXPECT_EQ(Run("$M estimate $D --entries 0").exit, 2);
+  EXPECT_EQ(Run("$M put $D k v").exit, 0);
+  EXPECT_EQ(Run("$M scan $D --limit 0").out, "");
+  EXPECT_EQ(Run("$M scan $D --limit 18446744073709551615").out, "k\tv\n");
+}
+
 TEST_F(CommandTest, SaysWhenItsOutputIsLost) {
   EXPECT_EQ(Run("$M put $D k v").exit, 0);
   EXPECT_EQ(Run("$M scan $D > /dev/full").exit, 3);

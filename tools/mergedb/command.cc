@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -81,6 +82,17 @@ void AddHexAndJson(CLI::App* verb, Arguments& arguments) {
 void AddRange(CLI::App* verb, Arguments& arguments) {
   verb->add_option("--from", arguments.from, "Smallest key");
   verb->add_option("--to", arguments.to, "Upper bound; the range ends before this key");
+}
+
+CLI::Validator IntegerFrom(uint64_t min) {
+  const auto check = [min](const std::string& word) -> std::string {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc() && std::to_string(number) == word && number >= min) return "";
+    return "expected an integer from " + std::to_string(min) + " to " + std::to_string(UINT64_MAX) + ", found \"" +
+           word + "\"";
+  };
+  return {check, "", "integer"};
 }
 
 int Fail(Exit exit, std::string_view message) {

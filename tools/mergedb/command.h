@@ -128,6 +128,9 @@ void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
 void AddKeyspace(CLI::App* verb, Arguments& arguments);
+// Checks that the value of an option is a decimal integer from `min` to UINT64_MAX. WHY not CLI11 alone: it takes -1 for
+// UINT64_MAX, as it does all numbers above, and 010 for 8.
+CLI::Validator IntegerFrom(uint64_t min);
 // The keyspace that --keyspace names. If it does not exist, it is created if `may_create`, else the result is
 // NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);

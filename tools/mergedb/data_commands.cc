@@ -174,7 +174,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   AddKeyspace(scan, arguments);
   AddAs(scan, arguments);
   scan->add_option("--prefix", arguments.prefix, "Only keys with this prefix");
-  scan->add_option("--limit", arguments.limit, "The maximum number of entries");
+  scan->add_option("--limit", arguments.limit, "The maximum number of entries")->check(IntegerFrom(0));
   AddSkipErrors(scan, arguments);
   scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");
   scan->add_flag("--keys-only", arguments.is_keys_only, "Print no values");

@@ -280,7 +280,7 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
                .words_max = SIZE_MAX,
                .run = RunDoctor,
                .is_of_command = true});
-  doctor->add_option("--pid", arguments.process, "Look at this process")->type_name("PID")->check(CLI::PositiveNumber);
+  doctor->add_option("--pid", arguments.process, "Look at this process")->type_name("PID")->check(IntegerFrom(1));
 }
 
 }  // namespace mergedb::tool

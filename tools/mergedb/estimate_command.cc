@@ -215,7 +215,7 @@ void AddEstimateCommand(CLI::App& app, Context& context) {
   estimate->add_flag("--json", arguments.is_json, "Print one JSON object");
   estimate->add_option("--entries", arguments.entries, "Read about this many entries; default: 200000")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t{1}, UINT64_MAX));
+      ->check(IntegerFrom(1));
 }
 
 }  // namespace mergedb::tool

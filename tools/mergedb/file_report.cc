@@ -66,7 +66,8 @@ void AddFileOptions(CLI::App* verb, Arguments& arguments) {
 void AddScanOptions(CLI::App* verb, Arguments& arguments, const char* what) {
   verb->add_flag("--scan", arguments.is_scan, what);
   AddRange(verb, arguments);
-  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case");
+  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case")
+      ->check(IntegerFrom(0));
   verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
 }
 

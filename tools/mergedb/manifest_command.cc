@@ -137,7 +137,8 @@ void AddManifestCommand(CLI::App& app, Context& context) {
                             0, 0, RunManifest, true});
   AddFileOptions(verb, arguments);
   verb->add_flag("--scan", arguments.is_scan, "Print the edits, oldest first");
-  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case");
+  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case")
+      ->check(IntegerFrom(0));
 }
 
 }  // namespace mergedb::tool

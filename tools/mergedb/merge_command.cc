@@ -102,10 +102,10 @@ void AddMergeCommand(CLI::App& app, Context& context) {
       "--operator", arguments.operator_name,
       "Instead of --type: the name of a merge operator, such as uint64add or stringappend, or one of the program's");
   verb->add_option("--delimiter", arguments.delimiter, "append: bytes between the value and the operand");
-  verb->add_option("--cap", arguments.cap_bytes,
-                   "append: the maximum bytes of the value; the oldest bytes are cut off");
+  verb->add_option("--cap", arguments.cap_bytes, "append: the maximum bytes of the value; the oldest bytes are cut off")
+      ->check(IntegerFrom(0));
   verb->add_flag("--keep-oldest", arguments.keeps_oldest, "append: with --cap, cut off the newest bytes instead");
-  verb->add_option("--at", arguments.timestamp, "first, last: the operand's timestamp");
+  verb->add_option("--at", arguments.timestamp, "first, last: the operand's timestamp")->check(IntegerFrom(0));
   verb->add_flag("--hex", arguments.is_hex, "KEY, OPERAND (unless it is a number) and the delimiter are in hex");
   verb->add_flag("--sync", arguments.is_synced, "Sync the write: it survives power loss");
 }

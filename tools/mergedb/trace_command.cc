@@ -128,8 +128,12 @@ void AddTraceCommand(CLI::App& app, Context& context) {
        .words_max = 3,
        .run = RunTrace,
        .is_of_words = true});
-  verb->add_option("--top", arguments.top, "analyse: print this many hot keys; default: 10")->type_name("N");
-  verb->add_option("--limit", arguments.limit, "dump: print at most this many operations")->type_name("N");
+  verb->add_option("--top", arguments.top, "analyse: print this many hot keys; default: 10")
+      ->type_name("N")
+      ->check(IntegerFrom(0));
+  verb->add_option("--limit", arguments.limit, "dump: print at most this many operations")
+      ->type_name("N")
+      ->check(IntegerFrom(0));
   verb->add_flag("--json", arguments.is_json, "Print JSON; dump prints one line for each operation");
   verb->add_flag("--hex", arguments.is_hex, "Print keys and values in hex");
 }
