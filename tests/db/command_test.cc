@@ -354,7 +354,8 @@ TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
       EXPECT_NE(outcome.err.find("expected an integer from "), std::string::npos) << outcome.err;
     }
   }
-  EXPECT_EQ(Run("$M estimate $D --entries 0").exit, 2);
+  EXPECT_EQ(Run("$M doctor --pid 2147483648").err,
+            "mergedb: --pid: expected an integer from 1 to 2147483647, found \"2147483648\" (see mergedb --help)\n");
   EXPECT_EQ(Run("$M put $D k v").exit, 0);
   EXPECT_EQ(Run("$M scan $D --limit 0").out, "");
   EXPECT_EQ(Run("$M scan $D --limit 18446744073709551615").out, "k\tv\n");

@@ -84,13 +84,13 @@ void AddRange(CLI::App* verb, Arguments& arguments) {
   verb->add_option("--to", arguments.to, "Upper bound; the range ends before this key");
 }
 
-CLI::Validator IntegerFrom(uint64_t min) {
-  const auto check = [min](const std::string& word) -> std::string {
+CLI::Validator IntegerFrom(uint64_t min, uint64_t max) {
+  const auto check = [min, max](const std::string& word) -> std::string {
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc() && std::to_string(number) == word && number >= min) return "";
-    return "expected an integer from " + std::to_string(min) + " to " + std::to_string(UINT64_MAX) + ", found \"" +
-           word + "\"";
+    if (error == std::errc() && std::to_string(number) == word && number >= min && number <= max) return "";
+    return "expected an integer from " + std::to_string(min) + " to " + std::to_string(max) + ", found \"" + word +
+           "\"";
   };
   return {check, "", "integer"};
 }

@@ -128,9 +128,9 @@ void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
 void AddKeyspace(CLI::App* verb, Arguments& arguments);
-// Checks that the value of an option is a decimal integer from `min` to UINT64_MAX. WHY not CLI11 alone: it takes -1 for
-// UINT64_MAX, as it does all numbers above, and 010 for 8.
-CLI::Validator IntegerFrom(uint64_t min);
+// Checks that the value of an option is a decimal integer from `min` to `max`. WHY not CLI11 alone: it reads -1 and every
+// number above UINT64_MAX as UINT64_MAX, and 010 as 8.
+CLI::Validator IntegerFrom(uint64_t min, uint64_t max = UINT64_MAX);
 // The keyspace that --keyspace names. If it does not exist, it is created if `may_create`, else the result is
 // NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -280,7 +281,9 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
                .words_max = SIZE_MAX,
                .run = RunDoctor,
                .is_of_command = true});
-  doctor->add_option("--pid", arguments.process, "Look at this process")->type_name("PID")->check(IntegerFrom(1));
+  doctor->add_option("--pid", arguments.process, "Look at this process")
+      ->type_name("PID")
+      ->check(IntegerFrom(1, INT_MAX));
 }
 
 }  // namespace mergedb::tool
