@@ -291,6 +291,16 @@ int NameWatched(Record record, const char* path, const char* other_path, Call&& 
   return returned;
 }
 
+// The whole path of `name`, from the open directory `directory` on.
+std::string PathAt(int directory, const char* name) {
+  if (directory == AT_FDCWD || name[0] == '/') return name;
+  char path[PATH_MAX];
+  const ssize_t bytes = readlink(("/proc/self/fd/" + std::to_string(directory)).c_str(), path, sizeof path);
+  if (bytes < 0) return name;
+  const std::string parent(path, static_cast<size_t>(bytes));
+  return strcmp(name, ".") == 0 ? parent : parent + "/" + name;
+}
+
 template <typename Call>
 void* MapWatched(size_t bytes, int protection, int flags, int fd, off_t offset, Call&& call) {
   Recorder& recorder = Recorder::Get();
@@ -340,12 +350,12 @@ SHIM int open64(const char* path, int flags, ...) {
 SHIM int openat(int directory, const char* path, int flags, ...) {
   REAL(openat);
   MODE_ARGUMENT(mode)
-  return OpenWatched(path, flags, [&] { return real(directory, path, flags, mode); });
+  return OpenWatched(PathAt(directory, path).c_str(), flags, [&] { return real(directory, path, flags, mode); });
 }
 SHIM int openat64(int directory, const char* path, int flags, ...) {
   REAL(openat64);
   MODE_ARGUMENT(mode)
-  return OpenWatched(path, flags, [&] { return real(directory, path, flags, mode); });
+  return OpenWatched(PathAt(directory, path).c_str(), flags, [&] { return real(directory, path, flags, mode); });
 }
 SHIM int close(int fd) {
   REAL(close);
@@ -423,6 +433,26 @@ SHIM int rename(const char* source, const char* target) noexcept {
 SHIM int link(const char* source, const char* target) noexcept {
   REAL(link);
   return NameWatched(Record::kLink, source, target, [&] { return real(source, target); });
+}
+SHIM int renameat(int from, const char* source, int to, const char* target) noexcept {
+  REAL(renameat);
+  return NameWatched(Record::kRename, PathAt(from, source).c_str(), PathAt(to, target).c_str(),
+                     [&] { return real(from, source, to, target); });
+}
+SHIM int linkat(int from, const char* source, int to, const char* target, int flags) noexcept {
+  REAL(linkat);
+  return NameWatched(Record::kLink, PathAt(from, source).c_str(), PathAt(to, target).c_str(),
+                     [&] { return real(from, source, to, target, flags); });
+}
+SHIM int unlinkat(int directory, const char* path, int flags) noexcept {
+  REAL(unlinkat);
+  const Record record = (flags & AT_REMOVEDIR) ? Record::kRemoveDirectory : Record::kUnlink;
+  return NameWatched(record, PathAt(directory, path).c_str(), nullptr, [&] { return real(directory, path, flags); });
+}
+SHIM int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  REAL(mkdirat);
+  return NameWatched(Record::kMakeDirectory, PathAt(directory, path).c_str(), nullptr,
+                     [&] { return real(directory, path, mode); });
 }
 SHIM int unlink(const char* path) noexcept {
   REAL(unlink);

@@ -287,8 +287,8 @@ typedef struct mergedb_iterator_options {
 /* ---- a database -------------------------------------------------------------------------------------------- */
 
 /* Opens the database in the directory `path` (NUL-terminated) and stores its handle in *db. A failed open
- * changes no byte of any data file. Errors: NOT_FOUND, BUSY (another process has the database open),
- * CORRUPTION, INVALID_ARGUMENT (the options contradict each other or the database), NOT_SUPPORTED (a foreign
+ * changes no byte of any data file. Errors: NOT_FOUND, BUSY (another process has the database open, or no thread can be
+ * started), CORRUPTION, INVALID_ARGUMENT (the options contradict each other or the database), NOT_SUPPORTED (a foreign
  * database, or one of a newer version), IO_ERROR, NO_SPACE. */
 MERGEDB_C_EXPORT mergedb_code mergedb_open(const char* path, const mergedb_options* options, mergedb_db* db,
                                            mergedb_error* error);

@@ -47,9 +47,10 @@ struct KeyRange {
 class MERGEDB_EXPORT DB {
  public:
   // Opens the database in the directory `path`, or creates it, as options.mode says. Open fails, without a
-  // change to any data file, if the directory is locked (Busy), damaged (Corruption), made by another program
-  // or a newer version (NotSupported), or if the options contradict each other or the database
+  // change to any data file, if the directory is locked or no thread can be started (Busy), damaged (Corruption),
+  // made by another program or a newer version (NotSupported), or if the options contradict each other or the database
   // (InvalidArgument). Other errors: NotFound, IOError, NoSpace. A LevelDB directory is converted: mergedb/leveldb.h.
+  // The database stays in this directory: a later rename of it or chdir does not matter.
   static Result<std::unique_ptr<DB>> Open(const Options& options, const std::string& path);
 
   // Removes the files of the database, and the directory if it is empty then. Errors: NotFound (`path` has no

@@ -31,7 +31,7 @@ enum class Access : uint8_t {
   kRead,       // must exist; only ReadAt
   kReadWrite,  // must exist; read and write
   kCreate,     // must not exist; read and write; mode 0600
-  kReuse,      // must exist with no other hard link (else InvalidArgument); the caller will overwrite all of it
+  kReuse,      // must exist with no other hard link (else InvalidArgument); read and write
 };
 struct FileOptions {
   Access access = Access::kRead;
@@ -148,6 +148,12 @@ class MERGEDB_EXPORT FileSystem {
   // Bytes of memory that nobody uses now and that the page cache may take; 0, the default, if that is not known. The
   // database reads files that it wrote past the page cache into a part of this memory.
   virtual uint64_t FreeMemoryBytes() { return 0; }
+  // A file system in which all paths that begin with `directory` stay in the directory that has this path now, also if
+  // the directory is renamed, another one takes its name, or the working directory changes. Other paths are as here. An
+  // open database reaches its files through one. After its Lock of a file in `directory`, no file of the directory is
+  // changed while the name leads to another file or to none: IOError. Null, the default: there is no such thing, and the
+  // caller uses this file system. Files and locks of the returned object may outlive it. docs/decisions/0064-directory.md.
+  virtual Result<std::unique_ptr<FileSystem>> Bind(const std::string& directory);
 };
 
 // A monotonic clock; times are in nanoseconds. THREADS: any.
@@ -193,7 +199,8 @@ struct Env {
 };
 
 // POSIX files, the steady clock, getrandom, and a thread pool: two threads for urgent work, `max(3, cores)`
-// at low priority. All databases of the process share it. It is never destroyed.
+// at low priority, fewer if the process may not start so many. All databases of the process share it. It is never
+// destroyed. If there is no thread at all, DB::Open tries to start them, and returns Busy if that fails.
 MERGEDB_EXPORT Env DefaultEnv();
 
 }  // namespace mergedb

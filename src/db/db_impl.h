@@ -92,6 +92,8 @@ class DbImpl final : public DB {
   // The current SuperVersion, for interfaces that report on it in their own terms (LevelDB's properties).
   read::SuperVersionPtr CurrentSuperVersion() const { return reader_.Current(); }
   TransactionHost& transactions() { return transactions_; }
+  // Reaches the files of the database's directory (FileSystem::Bind). Lives as long as the database.
+  FileSystem* files() const { return store_->options.env.file_system; }
 
   // The same operations in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;

@@ -142,7 +142,8 @@ void Events::Delivery::Call(Event& event) {
 Events::Events(const Options& options, const std::string& directory) : clock_(options.env.clock) {
   if (options.listener != nullptr) {
     delivery_ = std::make_shared<Delivery>(options);
-    env::StartThread([delivery = delivery_] { delivery->Run(); });
+    status_ = env::TryStartThread([delivery = delivery_] { delivery->Run(); });
+    if (!status_.ok()) delivery_ = nullptr;
   }
   if (options.log_bytes_max > 0 && options.mode != OpenMode::kReadOnly)
     log_ = std::make_unique<EventLog>(options.env, directory, options.log_bytes_max);

@@ -43,6 +43,8 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
+  // Busy if the thread of the listener could not be started: no event is delivered.
+  const Status& status() const { return status_; }
   Clock* clock() const { return clock_; }
   // False: there is no listener and no LOG, and Emit does nothing.
   bool is_wanted() const { return delivery_ != nullptr || log_ != nullptr; }
@@ -74,6 +76,7 @@ class Events {
   void Deliver(EventKind kind, EventFields fields);
 
   Clock* const clock_;
+  Status status_;                         // constant after construction
   std::shared_ptr<Delivery> delivery_;    // null: no listener
   std::unique_ptr<EventLog> log_;         // null: no LOG
   std::atomic<bool> has_changed_{false};  // an event other than open and close was logged

@@ -13,6 +13,7 @@
 #include "db/import.h"
 #include "db/orphans.h"
 #include "db/recovered_tree.h"
+#include "env/executor.h"
 #include "format/file_name.h"
 #include "read/next_step.h"
 
@@ -107,12 +108,15 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
                                                    const Supplies& supplies) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
-  FileSystem* const files = checked.env.file_system;
   const bool is_read_only = checked.mode == OpenMode::kReadOnly;
   const bool may_create = checked.mode == OpenMode::kCreateIfMissing || checked.mode == OpenMode::kMustNotExist;
 
-  RETURN_IF_ERROR(PrepareDirectory(files, path, may_create));
-  auto store = std::make_shared<Store>(checked, path, supplies);
+  if (!is_read_only) RETURN_IF_ERROR(env::CheckThreads(checked.env.executor).WithContext(path));
+  RETURN_IF_ERROR(PrepareDirectory(checked.env.file_system, path, may_create));
+  ASSIGN_OR_RETURN(auto bound, BindDirectory(&checked, path));
+  FileSystem* const files = checked.env.file_system;
+  auto store = std::make_shared<Store>(checked, path, supplies, std::move(bound));
+  RETURN_IF_ERROR(store->events.status().WithContext(path));
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
   std::unique_ptr<FileLock> file_lock;
@@ -225,11 +229,13 @@ void DbImpl::StartBackground() noexcept {
 Status DbImpl::Destroy(const Options& options, const std::string& path) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
-  FileSystem* const files = checked.env.file_system;
   const std::string current = format::FilePath(path, format::FileKind::kCurrent);
-  if (auto bytes = files->SizeOf(current); !bytes) {
+  if (auto bytes = checked.env.file_system->SizeOf(current); !bytes) {
     return bytes.error().IsNotFound() ? Status::NotFound(path + ": no database") : bytes.error();
   }
+  // WHY: if another directory takes the name meanwhile, Destroy removes nothing in it.
+  ASSIGN_OR_RETURN(const auto bound, BindDirectory(&checked, path));
+  FileSystem* const files = checked.env.file_system;
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
   ASSIGN_OR_RETURN(const bool is_foreign_removed, RemoveForeign(files, path));

@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "env/file_limit.h"
 #include "kv/program_operators.h"
 
 namespace mergedb::db {
@@ -29,6 +30,7 @@ constexpr size_t kSmallWalBufferBytesMax = size_t{64} << 20;
 constexpr size_t kMemtableShare = 4;
 constexpr size_t kUnwrittenBytesMax = size_t{8} << 20;
 constexpr size_t kSegmentBytesMin = size_t{1} << 20;
+constexpr size_t kLimitedSegmentBytesMin = size_t{64} << 10;  // if the process may not write larger files
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
 constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
 constexpr size_t kBlockBytesMin = 256;
@@ -94,6 +96,12 @@ Status CheckOptions(Options* options) {
   return {};
 }
 
+Result<std::unique_ptr<FileSystem>> BindDirectory(Options* checked, const std::string& path) {
+  ASSIGN_OR_RETURN(auto bound, checked->env.file_system->Bind(path));
+  if (bound != nullptr) checked->env.file_system = bound.get();
+  return bound;
+}
+
 MemoryPlan PlanMemory(const Options& options) {
   MemoryPlan plan;
   const size_t unflushed = 2 * options.write_buffer_bytes;
@@ -101,10 +109,15 @@ MemoryPlan PlanMemory(const Options& options) {
   const size_t rounded = std::bit_ceil(unflushed);
   const size_t small = std::min(kSmallWalBufferFactor * rounded, kSmallWalBufferBytesMax);
   plan.wal_buffer_bytes = std::clamp(std::max(rounded, small), kWalBufferBytesMin, kWalBufferBytesMax);
+  // WHY not the whole limit for a segment: it has a head.
+  const uint64_t file_bytes_max = std::min<uint64_t>(env::FileBytesMax(), kMemoryBytesMax);
+  plan.wal_buffer_bytes = std::min(plan.wal_buffer_bytes, std::max(kWalBufferBytesMin, std::bit_floor(file_bytes_max)));
   plan.unwritten_bytes_max = std::min(kUnwrittenBytesMax, plan.wal_buffer_bytes / 4);
   plan.memtable_bytes = unflushed / kMemtableShare;
   plan.block_cache_bytes = options.memory_bytes - unflushed;
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
+  plan.segment_bytes =
+      std::min(plan.segment_bytes, std::max(kLimitedSegmentBytesMin, std::bit_floor(file_bytes_max / 2)));
   plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
   // The WAL goes to segments when seven eighths of the buffer are in use. Beyond the memtables' bytes, they and the
   // segments but one may hold it.

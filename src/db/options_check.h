@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
 
 #include "mergedb/options.h"
-#include "mergedb/status.h"
+#include "mergedb/result.h"
 
 namespace mergedb::db {
 
@@ -31,6 +33,9 @@ struct MemoryPlan {
 
 // Replaces null and 0 by defaults and checks the other fields.
 Status CheckOptions(Options* options);
+// Makes `checked` reach files through FileSystem::Bind of the directory `path`. The caller keeps the result as long as
+// `checked` is used. Null: the file system does not bind, and `checked` is unchanged.
+Result<std::unique_ptr<FileSystem>> BindDirectory(Options* checked, const std::string& path);
 MemoryPlan PlanMemory(const Options& options);  // REQUIRES: CheckOptions was OK
 
 }  // namespace mergedb::db

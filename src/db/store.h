@@ -49,8 +49,11 @@ struct Supplies {
 
 // THREADS: constant after construction; the members synchronize themselves.
 struct Store {
-  Store(const Options& checked, std::string path, const Supplies& given = {})
-      : supplies(given),
+  // `bound`: the file system of `checked`, if it is of this database alone (BindDirectory).
+  Store(const Options& checked, std::string path, const Supplies& given = {},
+        std::unique_ptr<FileSystem> bound = nullptr)
+      : bound_files(std::move(bound)),
+        supplies(given),
         options(checked),
         directory(std::move(path)),
         memory(PlanMemory(checked)),
@@ -136,6 +139,7 @@ struct Store {
     key_map_now.store(owned_key_map.get(), std::memory_order_release);
   }
 
+  const std::unique_ptr<FileSystem> bound_files;  // first: it outlives all that uses it; may be null
   std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};
   std::unique_ptr<read::ReadObserver> read_observer;  // set before there is an iterator; null if read-only

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/sync.h"
 #include "env/clock.h"
+#include "env/descriptors.h"
 #include "env/executor.h"
 #include "env/posix_file_system.h"
 #include "env/posix_status.h"
@@ -42,6 +43,7 @@ FileSystem::~FileSystem() = default;
 Status FileSystem::Link(const std::string& source, const std::string&) {
   return Status::NotSupported(source + ": this file system has no hard links");
 }
+Result<std::unique_ptr<FileSystem>> FileSystem::Bind(const std::string&) { return std::unique_ptr<FileSystem>(); }
 Clock::~Clock() = default;
 Executor::~Executor() = default;
 Logger::~Logger() = default;
@@ -51,7 +53,7 @@ namespace {
 constexpr int kUrgentThreads = 2;  // the WAL writer and a flush
 
 bool ReadUrandom(void* out, size_t bytes) {
-  const int fd = env::RetryOnSignal([] { return open("/dev/urandom", O_RDONLY | O_CLOEXEC); });
+  const int fd = env::OpenMakingRoom([] { return open("/dev/urandom", O_RDONLY | O_CLOEXEC); });
   if (fd < 0) return false;
   const ssize_t count = env::RetryOnSignal([&] { return read(fd, out, bytes); });
   close(fd);

@@ -1,7 +1,9 @@
 #include "env/descriptors.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <limits>
 #include <utility>
@@ -73,6 +75,20 @@ void CloseIdleFiles() {
     base::Lock lock(offer->mutex);
     if (offer->close) offer->close();
   }
+}
+
+int AboveStandardStreams(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const auto copy = [fd] { return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); };
+  int above = copy();
+  if (above < 0 && IsOutOfDescriptors(errno)) {
+    CloseIdleFiles();
+    above = copy();
+  }
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return above;
 }
 
 uint64_t DescriptorsMax() {

@@ -5,6 +5,8 @@
 // WHY one list for the process: the limit is per process. A flush of one database finds a descriptor even if
 // the tables of another database hold them all. If a program's own file system runs out of descriptors, it
 // returns Busy; the call is not repeated.
+// WHY no descriptor below 3: in a process without standard streams, a message that some code prints to descriptor 1 or 2
+// would go into the file.
 // THREADS: any thread calls any function, under any lock except those that a `close` function takes.
 #pragma once
 
@@ -40,13 +42,17 @@ void CloseIdleFiles();
 
 inline bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
 
-// `call` returns a descriptor, or -1 and errno.
+// Returns `fd`, or if it is a descriptor of a standard stream (below 3) a copy above them, and closes `fd`. -1 and errno
+// if there is none left, and if `fd` is -1. The copy is closed by an exec.
+int AboveStandardStreams(int fd);
+
+// `call` returns a descriptor, or -1 and errno. So does this function; the descriptor is above the standard streams.
 template <typename Call>
 int OpenMakingRoom(Call&& call) {
   const int fd = RetryOnSignal(call);
-  if (fd >= 0 || !IsOutOfDescriptors(errno)) return fd;
+  if (fd >= 0 || !IsOutOfDescriptors(errno)) return AboveStandardStreams(fd);
   CloseIdleFiles();
-  return RetryOnSignal(call);
+  return AboveStandardStreams(RetryOnSignal(call));
 }
 
 }  // namespace mergedb::env

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -39,33 +38,54 @@ void LowerPriority() {
 
 }  // namespace
 
-// WHY urgent threads first: if the process may have only few threads, the pool works with fewer low-priority ones.
-ThreadPool::ThreadPool(int low_priority_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
-  threads_.reserve(static_cast<size_t>(low_priority_threads + urgent_threads));
-  try {
-    for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&high_priority_); });
-    for (; low_priority_threads_ < low_priority_threads; ++low_priority_threads_) {
-      threads_.emplace_back([this] {
-        LowerPriority();
-        Serve(&low_priority_);
-      });
-    }
-  } catch (const std::system_error&) {
-    if (low_priority_threads_ > 0) return;
-    Stop();
-    throw std::bad_alloc();
-  }
+Status CannotStartThread(int error) {
+  return Status::Busy(
+      "cannot start a thread: " + std::generic_category().message(error) +
+      "; the process or its user has too many threads (RLIMIT_NPROC, pids.max) or too little memory for "
+      "a stack (RLIMIT_AS)");
 }
 
-ThreadPool::~ThreadPool() { Stop(); }
+Status CheckThreads(Executor* executor) {
+  auto* const pool = dynamic_cast<ThreadPool*>(executor);
+  return pool == nullptr ? Status() : pool->Start();
+}
 
-void ThreadPool::Stop() {
+ThreadPool::ThreadPool(int low_priority_threads, int urgent_threads)
+    : low_priority_threads_wanted_(low_priority_threads), urgent_threads_wanted_(urgent_threads) {
+  (void)Start();  // a later call tells
+}
+
+// WHY one low-priority thread first: it alone can do all work. Then urgent threads, since writers wait for them.
+Status ThreadPool::Start() {
+  base::Lock lock(start_mutex_);
+  threads_.reserve(static_cast<size_t>(low_priority_threads_wanted_ + urgent_threads_wanted_));
+  int error = 0;
+  try {
+    if (low_priority_threads_wanted_ > 0 && low_priority_threads_ == 0)
+      StartOneOf(low_priority_threads_, &low_priority_);
+    while (urgent_threads_ < urgent_threads_wanted_) StartOneOf(urgent_threads_, &high_priority_);
+    while (low_priority_threads_ < low_priority_threads_wanted_) StartOneOf(low_priority_threads_, &low_priority_);
+  } catch (const std::system_error& failure) { error = failure.code().value(); }
+  const bool has_thread = low_priority_threads_wanted_ > 0 ? low_priority_threads_ > 0 : urgent_threads_ > 0;
+  return has_thread ? Status() : CannotStartThread(error);
+}
+
+void ThreadPool::StartOneOf(std::atomic<int>& count, WorkQueue* queue) {
+  threads_.emplace_back([this, queue] {
+    if (queue == &low_priority_) LowerPriority();
+    Serve(queue);
+  });
+  ++count;
+}
+
+ThreadPool::~ThreadPool() {
   {
     base::Lock lock(mutex_);
     is_closing_ = true;
   }
   low_priority_.work_waits.NotifyAll();
   high_priority_.work_waits.NotifyAll();
+  base::Lock lock(start_mutex_);
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -78,7 +98,7 @@ void ThreadPool::Schedule(std::function<void()> work) {
 }
 
 void ThreadPool::ScheduleUrgent(std::function<void()> work) {
-  if (!has_urgent_) return Schedule(std::move(work));
+  if (urgent_threads_ == 0 && low_priority_threads_wanted_ > 0) return Schedule(std::move(work));
   {
     base::Lock lock(mutex_);
     high_priority_.queue.push_back(std::move(work));

@@ -14,6 +14,7 @@
 // delayed work that is not due yet, then joins the threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -24,20 +25,25 @@
 
 #include "base/sync.h"
 #include "mergedb/env.h"
+#include "mergedb/status.h"
 
 namespace mergedb::env {
 
 class ThreadPool final : public Executor {
  public:
-  // Without urgent threads, urgent work goes to the low-priority ones. If the process may not have so many threads,
-  // there are fewer low-priority ones. If it may not have one low-priority thread, the constructor throws std::bad_alloc.
+  // Without urgent threads, urgent work goes to the low-priority ones. If the process may not start so many threads,
+  // there are fewer, or none: see Start.
   explicit ThreadPool(int low_priority_threads, int urgent_threads = 0);
   ~ThreadPool() override;
+
+  // Starts the threads that are still missing. Busy if work that is scheduled would not run, because there is no thread
+  // for it.
+  Status Start();
 
   void Schedule(std::function<void()> work) override;
   void ScheduleUrgent(std::function<void()> work) override;
   void ScheduleAfter(uint64_t nanos, std::function<void()> work) override;
-  int Parallelism() const override { return low_priority_threads_; }
+  int Parallelism() const override { return low_priority_threads_.load(std::memory_order_relaxed); }
   bool RunOne() override { return false; }
 
  private:
@@ -48,16 +54,24 @@ class ThreadPool final : public Executor {
   };
   void Serve(WorkQueue* queue);
   void WaitForWork(WorkQueue* queue, base::Lock& lock);
-  void Stop();
+  void StartOneOf(std::atomic<int>& count, WorkQueue* queue);
 
-  int low_priority_threads_ = 0;  // constant after construction
+  const int low_priority_threads_wanted_;
+  const int urgent_threads_wanted_;
+  std::atomic<int> low_priority_threads_{0};  // they only grow
+  std::atomic<int> urgent_threads_{0};
+  base::Mutex start_mutex_;  // before mutex_
+  std::vector<std::thread> threads_ GUARDED_BY(start_mutex_);
   base::Mutex mutex_;
   WorkQueue low_priority_ GUARDED_BY(mutex_);
   WorkQueue high_priority_ GUARDED_BY(mutex_);
   std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for low_priority_, by due time
   bool is_closing_ GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;  // constant after construction
-  bool has_urgent_ = false;           // constant after construction
 };
+
+// OK unless `executor` is a ThreadPool that has no thread and cannot start one (ThreadPool::Start).
+Status CheckThreads(Executor* executor);
+// "cannot start a thread: ...": Busy, with the limits that may be the cause.
+Status CannotStartThread(int error);
 
 }  // namespace mergedb::env

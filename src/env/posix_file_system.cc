@@ -11,7 +11,9 @@
 
 #include "base/assert.h"
 #include "env/descriptors.h"
+#include "env/file_limit.h"
 #include "env/free_memory.h"
+#include "env/posix_directory.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
 #include "env/posix_status.h"
@@ -31,8 +33,8 @@ bool IsAligned(uint64_t offset, uint64_t bytes, const char* memory) {
 
 class PosixFile final : public File {
  public:
-  PosixFile(std::string path, int fd, const FileOptions& options)
-      : path_(std::move(path)), options_(options), fd_(fd) {}
+  PosixFile(std::string path, std::shared_ptr<PosixDirectory> directory, int fd, const FileOptions& options)
+      : path_(std::move(path)), directory_(std::move(directory)), options_(options), fd_(fd) {}
   ~PosixFile() override {
     if (fd_ >= 0) close(fd_);
   }
@@ -53,8 +55,18 @@ class PosixFile final : public File {
   Status Deallocate(uint64_t offset, uint64_t bytes) override;
 
  private:
+  Status CheckLock() const { return directory_ == nullptr ? Status() : directory_->CheckLock(); }
+  // WHY an error here: the system would kill the process.
+  Status BeyondLimit(std::string_view what) const {
+    return PosixStatus(EFBIG, path_, what)
+        .WithContext("the limit of this process on the size of a file (RLIMIT_FSIZE, `ulimit -f`) is " +
+                     std::to_string(bytes_max_) + " bytes");
+  }
+
   const std::string path_;
+  const std::shared_ptr<PosixDirectory> directory_;  // null: opened by its whole path
   const FileOptions options_;
+  const uint64_t bytes_max_ = FileBytesMax();  // WHY of the open: a system call for each write would cost a tenth of it
   int fd_;
 };
 
@@ -78,6 +90,10 @@ Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) 
 Status PosixFile::WriteAt(uint64_t offset, std::string_view bytes) {
   DCHECK(!options_.direct || IsAligned(offset, bytes.size(), bytes.data()), "direct write is not aligned");
   if (!Fits(offset, bytes.size())) return PosixStatus(EFBIG, path_, "pwrite", bytes.size(), offset);
+  if (directory_ != nullptr) RETURN_IF_ERROR(directory_->CheckLockNowAndThen());
+  if (offset + bytes.size() > bytes_max_) {
+    return BeyondLimit("pwrite " + std::to_string(bytes.size()) + " bytes at " + std::to_string(offset));
+  }
   size_t done = 0;
   for (int idle = 0; done < bytes.size();) {
     const ssize_t count = RetryOnSignal(
@@ -92,11 +108,17 @@ Status PosixFile::WriteAt(uint64_t offset, std::string_view bytes) {
 
 Status PosixFile::Truncate(uint64_t bytes) {
   if (!Fits(0, bytes)) return PosixStatus(EFBIG, path_, "ftruncate");
+  RETURN_IF_ERROR(CheckLock());
+  if (bytes > bytes_max_) {  // to make a file shorter is allowed
+    ASSIGN_OR_RETURN(const uint64_t now, Size());
+    if (bytes > now) return BeyondLimit("ftruncate to " + std::to_string(bytes) + " bytes");
+  }
   if (RetryOnSignal([&] { return ftruncate(fd_, static_cast<off_t>(bytes)); }) == 0) return {};
   return PosixStatus(errno, path_, "ftruncate to " + std::to_string(bytes) + " bytes");
 }
 
 Status PosixFile::Sync() {
+  RETURN_IF_ERROR(CheckLock());
   if (RetryOnSignal([&] { return fdatasync(fd_); }) == 0) return {};
   return PosixStatus(errno, path_, "fdatasync");
 }
@@ -130,6 +152,7 @@ Result<std::unique_ptr<Mapping>> PosixFile::Map(size_t bytes) {
 // WHY not posix_fallocate: without support of the file system it reads and writes every block.
 Status PosixFile::Allocate(uint64_t offset, uint64_t bytes) {
   if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "fallocate", bytes, offset);
+  RETURN_IF_ERROR(CheckLock());
 #ifdef FALLOC_FL_PUNCH_HOLE
   const auto allocate = [&] { return fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)); };
   if (RetryOnSignal(allocate) == 0) return {};
@@ -140,6 +163,7 @@ Status PosixFile::Allocate(uint64_t offset, uint64_t bytes) {
 
 Status PosixFile::Deallocate(uint64_t offset, uint64_t bytes) {
   if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "punch a hole", bytes, offset);
+  RETURN_IF_ERROR(CheckLock());
 #ifdef FALLOC_FL_PUNCH_HOLE
   constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   const auto punch = [&] { return fallocate(fd_, kMode, static_cast<off_t>(offset), static_cast<off_t>(bytes)); };
@@ -168,8 +192,18 @@ void TurnDirect(int fd) {
 #endif
 }
 
+// Where a path leads: `name`, from the directory `fd` on.
+struct Place {
+  int fd = AT_FDCWD;
+  const char* name = nullptr;
+};
+
+// All files, or the files below one directory, which a descriptor holds, and all others.
 class PosixFileSystemImpl final : public FileSystem {
  public:
+  explicit PosixFileSystemImpl(std::shared_ptr<PosixDirectory> directory = nullptr)
+      : directory_(std::move(directory)) {}
+
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
   Status Remove(const std::string& path) override;
   Status Rename(const std::string& source, const std::string& target) override;
@@ -180,18 +214,57 @@ class PosixFileSystemImpl final : public FileSystem {
   Status SyncDirectory(const std::string& directory) override;
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
-  Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override { return LockFile(path); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   uint64_t FreeMemoryBytes() override { return env::FreeMemoryBytes(); }
+  Result<std::unique_ptr<FileSystem>> Bind(const std::string& directory) override;
+
+ private:
+  Place Resolve(const std::string& path) const;
+  Result<int> OpenDirectory(const std::string& directory, const char* what) const;
+  // Before a change of what is at `place`.
+  Status CheckLock(const Place& place) const { return place.fd == AT_FDCWD ? Status() : directory_->CheckLock(); }
+
+  const std::shared_ptr<PosixDirectory> directory_;  // null: all files by their paths
 };
 
+// True if a component of the path is "..".
+bool LeadsUp(std::string_view path) {
+  for (size_t begin = 0; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    if (path.substr(begin, end - begin) == "..") return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+Place PosixFileSystemImpl::Resolve(const std::string& path) const {
+  const Place whole{.name = path.c_str()};
+  if (directory_ == nullptr || !path.starts_with(directory_->path())) return whole;
+  size_t begin = directory_->path().size();
+  if (begin == path.size()) return {.fd = directory_->fd(), .name = "."};
+  if (path[begin] != '/' && path[begin - 1] != '/') return whole;  // "db2" is not below "db"
+  while (begin < path.size() && path[begin] == '/') ++begin;
+  const char* const name = path.c_str() + begin;
+  if (LeadsUp(name)) return whole;
+  return {.fd = directory_->fd(), .name = *name == '\0' ? "." : name};
+}
+
+Result<std::unique_ptr<FileSystem>> PosixFileSystemImpl::Bind(const std::string& directory) {
+  const Place place = Resolve(directory);
+  ASSIGN_OR_RETURN(auto held, PosixDirectory::Open(directory, place.fd, place.name));
+  return std::unique_ptr<FileSystem>(std::make_unique<PosixFileSystemImpl>(std::move(held)));
+}
+
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
+  const Place place = Resolve(path);
+  if (options.access != Access::kRead) RETURN_IF_ERROR(CheckLock(place));
   // O_NONBLOCK has no effect on a regular file. It keeps the open of a FIFO from waiting for the other end.
   const int flags = OpenFlags(options.access) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  const int fd = OpenMakingRoom([&] { return open(path.c_str(), flags, 0600); });
+  const int fd = OpenMakingRoom([&] { return openat(place.fd, place.name, flags, 0600); });
   if (fd < 0) return PosixStatus(errno, path, "open");
   std::unique_ptr<PosixFile> file;
   try {
-    file = std::make_unique<PosixFile>(path, fd, options);
+    file = std::make_unique<PosixFile>(path, place.fd == AT_FDCWD ? nullptr : directory_, fd, options);
   } catch (...) {  // out of memory
     close(fd);
     throw;
@@ -208,27 +281,46 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
 }
 
 Status PosixFileSystemImpl::Remove(const std::string& path) {
-  return unlink(path.c_str()) == 0 ? Status() : PosixStatus(errno, path, "unlink");
+  const Place place = Resolve(path);
+  RETURN_IF_ERROR(CheckLock(place));
+  return unlinkat(place.fd, place.name, 0) == 0 ? Status() : PosixStatus(errno, path, "unlink");
 }
 
 Status PosixFileSystemImpl::Rename(const std::string& source, const std::string& target) {
-  if (rename(source.c_str(), target.c_str()) == 0) return {};
+  const Place from = Resolve(source);
+  const Place to = Resolve(target);
+  RETURN_IF_ERROR(CheckLock(from));
+  RETURN_IF_ERROR(CheckLock(to));
+  if (renameat(from.fd, from.name, to.fd, to.name) == 0) return {};
   return PosixStatus(errno, source, "rename to " + target);
 }
 
 Status PosixFileSystemImpl::Link(const std::string& source, const std::string& target) {
-  if (link(source.c_str(), target.c_str()) == 0) return {};
+  const Place from = Resolve(source);
+  const Place to = Resolve(target);
+  RETURN_IF_ERROR(CheckLock(from));
+  RETURN_IF_ERROR(CheckLock(to));
+  if (linkat(from.fd, from.name, to.fd, to.name, 0) == 0) return {};
   return PosixStatus(errno, source, "link as " + target);
 }
 
+// WHY the directory is opened again even if it is held: each listing needs a position of its own.
+Result<int> PosixFileSystemImpl::OpenDirectory(const std::string& directory, const char* what) const {
+  const Place place = Resolve(directory);
+  const int fd = OpenMakingRoom([&] { return openat(place.fd, place.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd < 0) return PosixStatus(errno, directory, what);
+  return fd;
+}
+
 Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& directory) {
-  DIR* opened = opendir(directory.c_str());
-  if (opened == nullptr && IsOutOfDescriptors(errno)) {
-    CloseIdleFiles();
-    opened = opendir(directory.c_str());
+  ASSIGN_OR_RETURN(const int fd, OpenDirectory(directory, "open to list"));
+  DIR* const opened = fdopendir(fd);
+  if (opened == nullptr) {
+    const int error = errno;
+    close(fd);
+    return PosixStatus(error, directory, "fdopendir");
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened, closedir);
-  if (stream == nullptr) return PosixStatus(errno, directory, "opendir");
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
@@ -242,39 +334,55 @@ Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& di
 }
 
 Status PosixFileSystemImpl::CreateDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0) return {};
+  const Place place = Resolve(path);
+  RETURN_IF_ERROR(CheckLock(place));
+  if (mkdirat(place.fd, place.name, 0700) == 0) return {};
   if (errno != EEXIST) return PosixStatus(errno, path, "mkdir");
   struct stat found {};
-  if (stat(path.c_str(), &found) != 0) return PosixStatus(errno, path, "stat");
+  if (fstatat(place.fd, place.name, &found, 0) != 0) return PosixStatus(errno, path, "stat");
   return S_ISDIR(found.st_mode) ? Status() : PosixStatus(EEXIST, path, "mkdir");
 }
 
+// The held directory itself is removed by its path. Its lock is released or removed by then.
 Status PosixFileSystemImpl::RemoveDirectory(const std::string& path) {
-  return rmdir(path.c_str()) == 0 ? Status() : PosixStatus(errno, path, "rmdir");
+  Place place = Resolve(path);
+  if (place.name == std::string_view(".")) place = {.name = path.c_str()};
+  RETURN_IF_ERROR(CheckLock(place));
+  return unlinkat(place.fd, place.name, AT_REMOVEDIR) == 0 ? Status() : PosixStatus(errno, path, "rmdir");
 }
 
 Status PosixFileSystemImpl::SyncDirectory(const std::string& directory) {
-  const int fd = OpenMakingRoom([&] { return open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (fd < 0) return PosixStatus(errno, directory, "open to sync");
+  const Place place = Resolve(directory);
+  RETURN_IF_ERROR(CheckLock(place));
+  const bool is_held = place.name == std::string_view(".") && place.fd != AT_FDCWD;
+  int fd = place.fd;
+  if (!is_held) { ASSIGN_OR_RETURN(fd, OpenDirectory(directory, "open to sync")); }
   const int returned = RetryOnSignal([&] { return fsync(fd); });
   const int error = errno;
-  close(fd);
+  if (!is_held) close(fd);
   // EINVAL: the file system has no such call (some network file systems). Its names are as durable as it makes them.
   return returned == 0 || error == EINVAL ? Status() : PosixStatus(error, directory, "fsync of the directory");
 }
 
 Result<uint64_t> PosixFileSystemImpl::SizeOf(const std::string& path) {
+  const Place place = Resolve(path);
   struct stat found {};
-  if (lstat(path.c_str(), &found) != 0) return PosixStatus(errno, path, "stat");
+  if (fstatat(place.fd, place.name, &found, AT_SYMLINK_NOFOLLOW) != 0) return PosixStatus(errno, path, "stat");
   if (!S_ISREG(found.st_mode)) return Status::InvalidArgument(path + ": stat: not a regular file");
   return static_cast<uint64_t>(found.st_size);
 }
 
 Result<bool> PosixFileSystemImpl::IsDirectory(const std::string& path) {
+  const Place place = Resolve(path);
   struct stat found {};
-  if (stat(path.c_str(), &found) == 0) return S_ISDIR(found.st_mode);
+  if (fstatat(place.fd, place.name, &found, 0) == 0) return S_ISDIR(found.st_mode);
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return PosixStatus(errno, path, "stat");
+}
+
+Result<std::unique_ptr<FileLock>> PosixFileSystemImpl::Lock(const std::string& path) {
+  const Place place = Resolve(path);
+  return LockFile({.path = path, .directory = place.fd == AT_FDCWD ? nullptr : directory_, .name = place.name});
 }
 
 }  // namespace

@@ -73,23 +73,26 @@ int LockDescriptor(int fd) {
 
 class PosixLock final : public FileLock {
  public:
-  explicit PosixLock(Place place) : place_(std::move(place)) {}
+  PosixLock(LockRequest request, Place place) : request_(std::move(request)), place_(std::move(place)) {}
   ~PosixLock() override {
+    if (is_noted_) request_.directory->NoteUnlocked();
     if (fd_ >= 0) close(fd_);
     if (is_registered_) Registry::Get().Drop(place_, this);
   }
   // False if the process holds the place already. WHY a separate step: if memory runs out before the caller
   // has the lock, the destructor releases the place, and the directory can be opened again.
   [[nodiscard]] bool Register() { return is_registered_ = Registry::Get().Add(place_, this); }
-  Status Acquire(const std::string& path);
+  Status Acquire();
   void CloseDescriptor() {
     if (fd_ >= 0) close(fd_);
     fd_ = -1;
   }
 
  private:
+  const LockRequest request_;
   const Place place_;
   bool is_registered_ = false;
+  bool is_noted_ = false;
   int fd_ = -1;
 };
 
@@ -98,17 +101,19 @@ void Registry::ForgetAll() {
   places_.clear();
 }
 
-bool SameFile(int fd, const std::string& path) {
-  struct stat opened {};
+int At(const LockRequest& request) { return request.directory == nullptr ? AT_FDCWD : request.directory->fd(); }
+
+bool SameFile(const struct stat& opened, const LockRequest& request) {
   struct stat named {};
-  return fstat(fd, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
+  return fstatat(At(request), request.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-Status PosixLock::Acquire(const std::string& path) {
+Status PosixLock::Acquire() {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const std::string& path = request_.path;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    fd_ = OpenMakingRoom([&] { return open(path.c_str(), kFlags, 0600); });
+    fd_ = OpenMakingRoom([&] { return openat(At(request_), request_.name.c_str(), kFlags, 0600); });
     if (fd_ < 0) return PosixStatus(errno, path, "open to lock");
     struct stat file {};
     if (fstat(fd_, &file) != 0) return PosixStatus(errno, path, "fstat");
@@ -119,28 +124,34 @@ Status PosixLock::Acquire(const std::string& path) {
       }
       return PosixStatus(errno, path, "lock");
     }
-    if (SameFile(fd_, path)) return {};
+    if (SameFile(file, request_)) {
+      const bool is_direct = request_.directory != nullptr && request_.name.find('/') == std::string::npos;
+      is_noted_ = is_direct && request_.directory->NoteLocked(request_.name, file.st_dev, file.st_ino);
+      return {};
+    }
     close(fd_);
     fd_ = -1;
   }
   return Status::Busy(path + ": lock: the file was removed after each attempt to lock it");
 }
 
-Result<Place> PlaceOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+Result<Place> PlaceOf(const LockRequest& request) {
+  const size_t slash = request.name.find_last_of('/');
+  const std::string parent = slash == std::string::npos ? "." : request.name.substr(0, slash + 1);
   struct stat found {};
-  if (stat(directory.c_str(), &found) != 0) return PosixStatus(errno, directory, "stat");
-  return Place{found.st_dev, found.st_ino, slash == std::string::npos ? path : path.substr(slash + 1)};
+  if (fstatat(At(request), parent.c_str(), &found, 0) != 0) {
+    return PosixStatus(errno, request.path, "stat of the directory");
+  }
+  return Place{found.st_dev, found.st_ino, slash == std::string::npos ? request.name : request.name.substr(slash + 1)};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) {
-  ASSIGN_OR_RETURN(Place place, PlaceOf(path));
-  auto lock = std::make_unique<PosixLock>(std::move(place));
-  if (!lock->Register()) return Status::Busy(path + ": lock: held by this process");
-  RETURN_IF_ERROR(lock->Acquire(path));
+Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request) {
+  ASSIGN_OR_RETURN(Place place, PlaceOf(request));
+  auto lock = std::make_unique<PosixLock>(request, std::move(place));
+  if (!lock->Register()) return Status::Busy(request.path + ": lock: held by this process");
+  RETURN_IF_ERROR(lock->Acquire());
   return std::unique_ptr<FileLock>(std::move(lock));
 }
 

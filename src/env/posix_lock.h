@@ -13,10 +13,17 @@
 #include <memory>
 #include <string>
 
+#include "env/posix_directory.h"
 #include "mergedb/env.h"
 
 namespace mergedb::env {
 
-Result<std::unique_ptr<FileLock>> LockFile(const std::string& path);
+struct LockRequest {
+  std::string path;                                     // for messages
+  std::shared_ptr<PosixDirectory> directory = nullptr;  // null: `name` starts at the working directory
+  std::string name;                                     // relative to `directory`
+};
+// A locked file directly in `directory` is noted there (PosixDirectory::NoteLocked) until the unlock.
+Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request);
 
 }  // namespace mergedb::env

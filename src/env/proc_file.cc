@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "env/descriptors.h"
 #include "env/posix_status.h"
 
 namespace mergedb::env {
 
 std::string ReadProcFile(const std::string& path) {
-  const int fd = RetryOnSignal([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  const int fd = AboveStandardStreams(RetryOnSignal([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (fd < 0) return "";
   char bytes[4096];
   const ssize_t count = RetryOnSignal([&] { return read(fd, bytes, sizeof bytes); });

@@ -90,9 +90,10 @@ Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std:
 Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
-  FileSystem* const files = checked.env.file_system;
-  ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
+  ASSIGN_OR_RETURN(const bool is_directory, checked.env.file_system->IsDirectory(path));
   if (!is_directory) return Status::NotFound(path + ": no such directory");
+  ASSIGN_OR_RETURN(const auto bound, db::BindDirectory(&checked, path));
+  FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(leveldb_import::RefuseRocksDb(files, path));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // before Lock, which would create LOCK in a foreign directory
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, true));

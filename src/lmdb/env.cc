@@ -58,7 +58,8 @@ int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
   const Options options{.mode = OpenMode::kMustExist,
                         .memory_bytes = kMemoryBytesMin,
                         .compression = OptionsOf(env).compression,
-                        .mapped_read_bytes_max = UINT64_MAX};
+                        .mapped_read_bytes_max = UINT64_MAX,
+                        .env = {.file_system = env->db->files()}};
   auto copy = db::DbImpl::Open(options, target, {.keeps_keys_whole = true});
   if (!copy) return CodeOf(copy.error());
   if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
@@ -76,8 +77,7 @@ Status WriteAll(int fd, std::string_view bytes) {
   return {};
 }
 
-void RemoveAll(const std::string& directory) {
-  FileSystem* const files = DefaultEnv().file_system;
+void RemoveAll(FileSystem* files, const std::string& directory) {
   if (const auto names = files->List(directory); names) {
     for (const std::string& name : *names) (void)files->Remove(format::JoinPath(directory, name));
   }
@@ -91,9 +91,9 @@ int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
   const std::string place =
       format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
   LMDB_RETURN_IF_ERROR(CopyTo(env, place, is_compact));
-  const Status status =
-      WriteArchive(DefaultEnv().file_system, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
-  RemoveAll(place);
+  FileSystem* const files = env->db->files();
+  const Status status = WriteArchive(files, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
+  RemoveAll(files, place);
   return CodeOf(status);
 }
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "env/descriptors.h"
 #include "env/file_reads.h"
 #include "format/file_name.h"
 #include "lmdb/archive.h"
@@ -61,7 +62,7 @@ int CodeOfPlace(const Status& status) { return status.IsNotFound() ? ENOENT : Co
 
 // Makes a new file with the mode that the program passed. The database's own files do not use that mode.
 int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  const int fd = env::OpenMakingRoom([&] { return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode); });
   if (fd < 0) return errno == EEXIST ? 0 : errno;
   const ssize_t written = text.empty() ? 0 : ::write(fd, text.data(), text.size());
   const int code = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? EIO : errno;
@@ -147,9 +148,12 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
   }
   // WHY before open: closing any descriptor of a file releases all locks of this process on the file.
   const bool is_mark = IsMark(data);
-  env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
+  const auto open_for = [&](int access) {
+    return env::OpenMakingRoom([&] { return open(data.c_str(), access | O_NOFOLLOW | O_CLOEXEC); });
+  };
+  env->fd = open_for(is_read_only ? O_RDONLY : O_RDWR);
   // The file may be another user's, and its mode read-only for this one.
-  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (env->fd < 0 && !is_read_only) env->fd = open_for(O_RDONLY);
   return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
 }
 

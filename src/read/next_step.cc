@@ -27,11 +27,13 @@ Status WithNextStep(Status status, std::string_view directory) {
 
 Status OfWrite(Status status, std::string_view directory) {
   if (!status.IsNotFound()) return WithNextStep(std::move(status), directory);
+  const std::string name(directory);
   return Extended(
       status, Code::kIOError,
-      "; the directory " + std::string(directory) +
-          " or a file in it was renamed or removed while the database is open; restore its name, or close the "
-          "database and open it under the new name");
+      "; a file in the directory " + name +
+          ", or the directory, was renamed or removed while the database is open; restore its name, or close the "
+          "database and run `mergedb verify " +
+          name + "` to see what is missing");
 }
 
 }  // namespace mergedb::read

@@ -149,6 +149,7 @@ Repairer::Repairer(const Options& checked, const std::string& path, Inspection i
 
 Status Repairer::Run() {
   if (report_.damages.empty()) return {};
+  RETURN_IF_ERROR(store_->events.status());
   RETURN_IF_ERROR(Begin());
   RETURN_IF_ERROR(SaveTables());
   RETURN_IF_ERROR(SaveLog());
@@ -513,9 +514,10 @@ namespace mergedb {
 Result<RepairReport> Repair(const Options& options, const std::string& path, const RepairOptions& repair) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
-  FileSystem* const files = checked.env.file_system;
   // before the lock, which would create LOCK in a foreign directory
-  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
+  RETURN_IF_ERROR(repair::CheckIsDatabase(checked.env.file_system, path));
+  ASSIGN_OR_RETURN(const auto bound, db::BindDirectory(&checked, path));
+  FileSystem* const files = checked.env.file_system;
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, !repair.dry_run));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));

@@ -30,8 +30,9 @@ std::string ToText(const Damage& damage) {
 Result<VerifyReport> Verify(const Options& options, const std::string& path, const Progress& progress) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
+  RETURN_IF_ERROR(repair::CheckIsDatabase(checked.env.file_system, path));
+  ASSIGN_OR_RETURN(const auto bound, db::BindDirectory(&checked, path));
   FileSystem* const files = checked.env.file_system;
-  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, false));
   // Tables with names of another database would look missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));

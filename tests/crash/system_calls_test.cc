@@ -39,22 +39,21 @@ enum class Call : int {
   kClose,
   kFstat,
   kStat,
-  kLstat,
-  kUnlink,
-  kRename,
-  kOpendir,
+  kFstatat,
+  kUnlinkat,
+  kRenameat,
+  kFdopendir,
   kReaddir,
-  kMkdir,
-  kRmdir,
+  kMkdirat,
   kMmap,
   kMadvise,
   kFcntl,
   kFstatfs,
   kCount,
 };
-constexpr const char* kCallNames[] = {"open",  "pread", "pwrite", "fdatasync", "fsync",  "ftruncate", "close",
-                                      "fstat", "stat",  "lstat",  "unlink",    "rename", "opendir",   "readdir",
-                                      "mkdir", "rmdir", "mmap",   "madvise",   "fcntl",  "fstatfs"};
+constexpr const char* kCallNames[] = {"open",    "pread", "pwrite",  "fdatasync", "fsync",    "ftruncate", "close",
+                                      "fstat",   "stat",  "fstatat", "unlinkat",  "renameat", "fdopendir", "readdir",
+                                      "mkdirat", "mmap",  "madvise", "fcntl",     "fstatfs"};
 
 struct Plan {
   std::atomic<bool> is_armed{false};
@@ -98,6 +97,14 @@ int open(const char* path, int flags, ...) {
   va_end(arguments);
   return Fails(Call::kOpen) ? -1 : real(path, flags, mode);
 }
+int openat(int directory, const char* path, int flags, ...) {
+  REAL(openat);
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return Fails(Call::kOpen) ? -1 : real(directory, path, flags, mode);
+}
 ssize_t pread(int fd, void* out, size_t bytes, off_t offset) {
   REAL(pread);
   if (!Fails(Call::kPread)) return real(fd, out, bytes, offset);
@@ -133,33 +140,29 @@ int stat(const char* path, struct stat* out) noexcept {
   REAL(stat);
   return Fails(Call::kStat) ? -1 : real(path, out);
 }
-int lstat(const char* path, struct stat* out) noexcept {
-  REAL(lstat);
-  return Fails(Call::kLstat) ? -1 : real(path, out);
+int fstatat(int directory, const char* path, struct stat* out, int flags) noexcept {
+  REAL(fstatat);
+  return Fails(Call::kFstatat) ? -1 : real(directory, path, out, flags);
 }
-int unlink(const char* path) noexcept {
-  REAL(unlink);
-  return Fails(Call::kUnlink) ? -1 : real(path);
+int unlinkat(int directory, const char* path, int flags) noexcept {
+  REAL(unlinkat);
+  return Fails(Call::kUnlinkat) ? -1 : real(directory, path, flags);
 }
-int rename(const char* source, const char* target) noexcept {
-  REAL(rename);
-  return Fails(Call::kRename) ? -1 : real(source, target);
+int renameat(int from, const char* source, int to, const char* target) noexcept {
+  REAL(renameat);
+  return Fails(Call::kRenameat) ? -1 : real(from, source, to, target);
 }
-DIR* opendir(const char* path) {
-  REAL(opendir);
-  return Fails(Call::kOpendir) ? nullptr : real(path);
+DIR* fdopendir(int fd) {
+  REAL(fdopendir);
+  return Fails(Call::kFdopendir) ? nullptr : real(fd);
 }
 struct dirent* readdir(DIR* stream) {
   REAL(readdir);
   return Fails(Call::kReaddir) ? nullptr : real(stream);
 }
-int mkdir(const char* path, mode_t mode) noexcept {
-  REAL(mkdir);
-  return Fails(Call::kMkdir) ? -1 : real(path, mode);
-}
-int rmdir(const char* path) noexcept {
-  REAL(rmdir);
-  return Fails(Call::kRmdir) ? -1 : real(path);
+int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  REAL(mkdirat);
+  return Fails(Call::kMkdirat) ? -1 : real(directory, path, mode);
 }
 void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   REAL(mmap);

@@ -1,6 +1,6 @@
 // Goal: an error says what happened and what to do next, and only keys and databases are NotFound. A read or
 // a write of an open database whose files or directory are gone returns IOError; Corruption names the
-// commands that help, once. Method: a directory that is renamed under an open database; every kind of file
+// commands that help, once. Method: files and a directory that are renamed under an open database; every kind of file
 // call returns NotFound, under every call of the database.
 #include "read/next_step.h"
 
@@ -16,6 +16,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
+#include "testing/watched_file_system.h"
 
 namespace mergedb::testing {
 namespace {
@@ -189,12 +190,16 @@ TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
   }
 }
 
+// With a file system of the program, which opens each file by its path (FileSystem::Bind). Real files of the default one
+// do not mind: tests/db/directory_test.cc.
 TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
   for (const bool is_mapped : {true, false}) {
     SCOPED_TRACE(is_mapped ? "mapped" : "not mapped");
     const TempDirectory directory;
+    WatchedFileSystem by_path(DefaultEnv().file_system, {});
     const std::string path = directory / "db", elsewhere = directory / "elsewhere";
     Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = 65536, .use_mapped_wal_buffer = is_mapped};
+    options.env.file_system = &by_path;
     {
       ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path));
       Fill(*db);
@@ -205,7 +210,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     for (int i = 0; i < 100'000 && failed.ok(); ++i)
       failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
     EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"),
-                                                       HasSubstr("open it under the new name"))));
+                                                       HasSubstr("`mergedb verify " + path + "`"))));
     NeverNotFound calls(*db);
     calls.TryAll();
     EXPECT_TRUE(calls.has_failed());
@@ -236,7 +241,12 @@ TEST(NextStep, AnIteratorInCEndsWhereItsKeysEnd) {
   ASSERT_EQ(mergedb_close(db, &error), MERGEDB_OK);
   ASSERT_EQ(mergedb_open(path.c_str(), &options, &db, &error), MERGEDB_OK);
   ASSERT_EQ(mergedb_flush(db, &error), MERGEDB_OK);
-  std::filesystem::rename(path, directory / "elsewhere");
+  std::filesystem::create_directory(directory / "elsewhere");
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".tbl")
+      std::filesystem::rename(entry.path(), directory / ("elsewhere/" + entry.path().filename().string()));
+  }
+  ASSERT_FALSE(std::filesystem::is_empty(directory / "elsewhere"));
   mergedb_iterator it = 0;
   const mergedb_code created = mergedb_iterator_create(db, nullptr, &it, &error);
   EXPECT_NE(created, MERGEDB_NOT_FOUND);

@@ -1,6 +1,6 @@
 // Goal: the real file system keeps the contract of env.h, also in the difficult cases. Method: a temporary
 // directory, and each difficult case made real: a FIFO, a symlink, a full descriptor table, a second process.
-// This program's own lstat, linked in front of the C library's, removes a file just before it is examined.
+// This program's own fstatat, linked in front of the C library's, removes a file just before it is examined.
 #include "env/posix_file_system.h"
 
 #include <dlfcn.h>
@@ -20,22 +20,23 @@
 #include <vector>
 
 #include "env/descriptors.h"
+#include "env/posix_directory.h"
 #include "gtest/gtest.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
 namespace {
-int g_removals = 0;  // the next calls of lstat that find the file removed
+int g_removals = 0;  // the next examinations of a file itself (not of what a link leads to) that find it removed
 }  // namespace
 
-extern "C" int lstat(const char* path, struct stat* out) noexcept {
-  static const auto real = reinterpret_cast<decltype(::lstat)*>(dlsym(RTLD_NEXT, "lstat"));
-  if (g_removals > 0) {
+extern "C" int fstatat(int directory, const char* path, struct stat* out, int flags) noexcept {
+  static const auto real = reinterpret_cast<decltype(::fstatat)*>(dlsym(RTLD_NEXT, "fstatat"));
+  if (g_removals > 0 && (flags & AT_SYMLINK_NOFOLLOW) != 0) {
     --g_removals;
-    unlink(path);
+    unlinkat(directory, path, 0);
   }
-  return real(path, out);
+  return real(directory, path, out, flags);
 }
 
 namespace mergedb::env {
@@ -309,6 +310,154 @@ TEST_F(PosixFileSystemTest, LockIsOnTheFileOfItsNameOrBusy) {
               StatusIs(Code::kBusy, HasSubstr(path + ": lock: the file was removed after each attempt to lock it")));
   EXPECT_EQ(g_removals, 0);
   EXPECT_OK(fs_.Lock(path));
+}
+
+// ---- a bound directory ----
+
+class BoundDirectoryTest : public PosixFileSystemTest {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(fs_.CreateDirectory(path_));
+    ASSERT_OK_AND_ASSIGN(bound_, fs_.Bind(path_));
+    ASSERT_NE(bound_, nullptr);
+  }
+  std::string In(const std::string& name) const { return path_ + "/" + name; }
+  Status Write(const std::string& path, std::string_view bytes) {
+    ASSIGN_OR_RETURN(const auto file, bound_->Open(path, {.access = Access::kCreate}));
+    return file->WriteAt(0, bytes);
+  }
+
+  const std::string path_ = directory_ / "db";
+  const std::string moved_ = directory_ / "moved";
+  std::unique_ptr<FileSystem> bound_;
+};
+
+TEST_F(BoundDirectoryTest, EachCallStaysInTheDirectoryThatWasRenamed) {
+  ASSERT_OK(Write(In("a"), "old"));
+  ASSERT_EQ(rename(path_.c_str(), moved_.c_str()), 0);
+  ASSERT_OK(fs_.CreateDirectory(path_));
+
+  EXPECT_OK(bound_->Open(In("a"), {}));
+  EXPECT_THAT(bound_->SizeOf(In("a")), IsOkAndHolds(3u));
+  EXPECT_THAT(bound_->IsDirectory(path_), IsOkAndHolds(true));
+  EXPECT_THAT(bound_->List(path_), IsOkAndHolds(UnorderedElementsAre("a")));
+  EXPECT_THAT(bound_->List(path_ + "/"), IsOkAndHolds(UnorderedElementsAre("a")));
+  EXPECT_OK(bound_->Rename(In("a"), In("b")));
+  EXPECT_OK(bound_->Link(In("b"), In("c")));
+  EXPECT_OK(bound_->CreateDirectory(In("lost")));
+  EXPECT_OK(Write(In("lost/d"), "lost"));
+  EXPECT_THAT(bound_->List(In("lost")), IsOkAndHolds(UnorderedElementsAre("d")));
+  EXPECT_THAT(bound_->IsDirectory(In("lost")), IsOkAndHolds(true));
+  EXPECT_OK(bound_->SyncDirectory(In("lost")));
+  EXPECT_OK(bound_->Rename(In("lost/d"), In("e")));
+  EXPECT_OK(bound_->RemoveDirectory(In("lost")));
+  EXPECT_OK(bound_->Remove(In("b")));
+  EXPECT_OK(bound_->SyncDirectory(path_));
+  ASSERT_OK_AND_ASSIGN(auto lock, bound_->Lock(In("LOCK")));
+
+  EXPECT_THAT(fs_.List(moved_), IsOkAndHolds(UnorderedElementsAre("c", "e", "LOCK")));
+  EXPECT_THAT(fs_.List(path_), IsOkAndHolds(UnorderedElementsAre()));
+  EXPECT_THAT(fs_.Lock(moved_ + "/LOCK"), StatusIs(Code::kBusy));
+  EXPECT_OK(fs_.Lock(path_ + "/LOCK")) << "the lock of another directory";
+}
+
+TEST_F(BoundDirectoryTest, OtherPathsLeadWhereTheyAlwaysDo) {
+  ASSERT_OK(fs_.CreateDirectory(path_ + "2"));
+  ASSERT_OK(Write(path_ + "2/a", "beside"));
+  ASSERT_OK(Write(In("../up"), "up"));
+  ASSERT_OK(Write(In("a..b"), "a name"));
+  ASSERT_OK(Write(In("/twice"), "two slashes"));
+  EXPECT_OK(bound_->Rename(In("twice"), path_ + "2/twice"));
+  EXPECT_OK(bound_->Link(In("a..b"), directory_ / "linked"));
+  EXPECT_THAT(bound_->List(directory_.path()), IsOkAndHolds(UnorderedElementsAre("db", "db2", "up", "linked")));
+  EXPECT_THAT(fs_.List(path_ + "2"), IsOkAndHolds(UnorderedElementsAre("a", "twice")));
+  EXPECT_THAT(fs_.List(path_), IsOkAndHolds(UnorderedElementsAre("a..b")));
+  EXPECT_THAT(bound_->RemoveDirectory(path_), StatusIs(Code::kIOError)) << "not empty";
+  EXPECT_OK(bound_->Remove(In("a..b")));
+  EXPECT_OK(bound_->RemoveDirectory(path_));
+  EXPECT_THAT(fs_.Bind(path_), StatusIs(Code::kNotFound));
+  EXPECT_THAT(fs_.Bind(path_ + "2/a"), StatusIs(Code::kIOError)) << "not a directory";
+}
+
+// Each way to change a file ends when another file has the name of the lock, and so it stays.
+TEST_F(BoundDirectoryTest, ALockThatIsNoLongerThereEndsAllChanges) {
+  const auto changes = [&](File& file) {
+    return std::vector<Status>{bound_->Open(In("b"), {.access = Access::kCreate}).status(),
+                               bound_->Open(In("a"), {.access = Access::kReadWrite}).status(),
+                               bound_->Open(In("a"), {.access = Access::kReuse}).status(),
+                               bound_->Remove(In("a")),
+                               bound_->Rename(In("a"), In("b")),
+                               bound_->Rename(directory_ / "outside", In("b")),
+                               bound_->Link(In("a"), In("b")),
+                               bound_->CreateDirectory(In("lost")),
+                               bound_->RemoveDirectory(In("sub")),
+                               bound_->SyncDirectory(path_),
+                               file.WriteAt(0, "new"),
+                               file.Truncate(1),
+                               file.Sync(),
+                               file.Allocate(0, kDirectIoAlign),
+                               file.Deallocate(0, kDirectIoAlign)};
+  };
+  for (const bool is_replaced : {false, true}) {
+    SCOPED_TRACE(is_replaced ? "replaced" : "removed");
+    ASSERT_OK_AND_ASSIGN(bound_, fs_.Bind(path_));
+    ASSERT_OK_AND_ASSIGN(auto lock, bound_->Lock(In("LOCK")));
+    (void)fs_.Remove(In("a"));
+    ASSERT_OK(Write(In("a"), "old"));
+    ASSERT_OK_AND_ASSIGN(const auto file, bound_->Open(In("a"), {.access = Access::kReadWrite}));
+    ASSERT_OK(bound_->CreateDirectory(In("sub")));
+    ASSERT_OK(file->Sync());
+    ASSERT_OK(fs_.Rename(In("LOCK"), In("LOCK.kept")));
+    if (is_replaced) (void)fs_.Open(In("LOCK"), {.access = Access::kCreate});
+    ASSERT_EQ(usleep(2 * PosixDirectory::kCheckNanos / 1000), 0);
+    for (const Status& each : changes(*file)) {
+      EXPECT_THAT(each, StatusIs(Code::kIOError, HasSubstr(In("LOCK") + ": removed or replaced")));
+    }
+    EXPECT_EQ(Read(*file, 0, 3), "old") << "reads go on";
+    ASSERT_OK(fs_.Rename(In("LOCK.kept"), In("LOCK")));
+    for (const Status& each : changes(*file)) EXPECT_THAT(each, StatusIs(Code::kIOError)) << "it was away";
+    lock.reset();
+    EXPECT_OK(fs_.Lock(In("LOCK")));
+  }
+}
+
+TEST_F(BoundDirectoryTest, ChangesEndWithTheLock) {
+  ASSERT_OK_AND_ASSIGN(auto lock, bound_->Lock(In("LOCK")));
+  ASSERT_OK(Write(In("a"), "old"));
+  ASSERT_OK_AND_ASSIGN(const auto file, bound_->Open(In("a"), {.access = Access::kReadWrite}));
+  lock.reset();
+  EXPECT_THAT(file->WriteAt(0, "new"), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(bound_->Remove(In("a")), StatusIs(Code::kShuttingDown));
+  EXPECT_OK(bound_->Open(In("a"), {}));
+}
+
+TEST_F(PosixFileSystemTest, NoFileGetsADescriptorOfAStandardStream) {
+  Create("a");
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int stream : {0, 1, 2}) close(stream);
+    std::vector<std::unique_ptr<File>> files;
+    for (const char* name : {"b", "c", "d"}) {
+      auto file = fs_.Open(directory_ / name, {.access = Access::kCreate});
+      if (!file) _exit(2);
+      files.push_back(std::move(*file));
+    }
+    const auto bound = fs_.Bind(directory_.path());
+    const auto lock = fs_.Lock(directory_ / "LOCK");
+    if (!bound || !lock || !fs_.List(directory_.path()) || !fs_.SyncDirectory(directory_.path()).ok()) _exit(3);
+    for (const int stream : {0, 1, 2}) {
+      if (fcntl(stream, F_GETFD) != -1) _exit(4);
+    }
+    for (int fd = 3; fd < 16; ++fd) {
+      const int flags = fcntl(fd, F_GETFD);
+      struct stat found {};
+      if (flags >= 0 && fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && (flags & FD_CLOEXEC) == 0) _exit(5);
+    }
+    _exit(files.size() == 3 ? 0 : 1);
+  }
+  int outcome = 0;
+  ASSERT_EQ(waitpid(child, &outcome, 0), child);
+  EXPECT_EQ(outcome, 0);
 }
 
 // ---- mappings ----

@@ -260,6 +260,57 @@ TEST_F(Place, ALinkIsNotFollowed) {
   EXPECT_EQ(Read(home_ / "mine"), "mine");
 }
 
+// An environment stays in its directory, also if the program gave a relative path and calls chdir, as daemons do. A copy to
+// a descriptor makes files in that directory.
+TEST_F(Place, ARenamedEnvironmentGoesOn) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(home_.path());
+  std::filesystem::create_directory("env");
+  MDB_env* env = nullptr;
+  ASSERT_EQ(mdb_env_create(&env), 0);
+  ASSERT_EQ(mdb_env_open(env, "./env", 0, 0640), 0);
+  std::filesystem::rename("env", "moved");
+  std::filesystem::create_directory("env");
+  std::filesystem::create_directory("elsewhere");
+  std::filesystem::current_path("elsewhere");
+  for (int batch = 0; batch < 20; ++batch) {
+    MDB_txn* txn = nullptr;
+    MDB_dbi dbi = 0;
+    ASSERT_EQ(mdb_txn_begin(env, nullptr, 0, &txn), 0);
+    ASSERT_EQ(mdb_dbi_open(txn, nullptr, 0, &dbi), 0);
+    for (int i = 0; i < 100; ++i) {
+      std::string key = std::to_string(batch * 100 + i), value(1000, 'v');
+      MDB_val k = {key.size(), key.data()}, v = {value.size(), value.data()};
+      ASSERT_EQ(mdb_put(txn, dbi, &k, &v, 0), 0);
+    }
+    ASSERT_EQ(mdb_txn_commit(txn), 0);
+  }
+  for (const unsigned flags : {0u, unsigned{MDB_CP_COMPACT}}) {
+    const std::string copy = home_ / "copy" + std::to_string(flags);
+    const int fd = open(copy.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    EXPECT_EQ(mdb_env_copyfd2(env, fd, flags), 0);
+    close(fd);
+    EXPECT_TRUE(IsArchive(Files(), copy));
+  }
+  EXPECT_EQ(mdb_env_sync(env, 1), 0);
+  mdb_env_close(env);
+  EXPECT_TRUE(std::filesystem::is_empty(home_ / "env"));
+  EXPECT_TRUE(std::filesystem::is_empty(home_ / "elsewhere"));
+  std::filesystem::current_path(before);
+
+  ASSERT_EQ(mdb_env_create(&env), 0);
+  ASSERT_EQ(mdb_env_open(env, (home_ / "moved").c_str(), 0, 0640), 0);
+  MDB_txn* txn = nullptr;
+  ASSERT_EQ(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn), 0);
+  MDB_dbi dbi = 0;
+  ASSERT_EQ(mdb_dbi_open(txn, nullptr, 0, &dbi), 0);
+  MDB_stat stat = {};
+  EXPECT_EQ(mdb_stat(txn, dbi, &stat), 0);
+  EXPECT_EQ(stat.ms_entries, 2000u);
+  mdb_txn_abort(txn);
+  mdb_env_close(env);
+}
+
 // Programs poll the time of data.mdb. It is set at most once a second.
 TEST_F(Place, ACommitSetsTheTimeOfDataOncePerSecond) {
   std::filesystem::create_directory(path_);
