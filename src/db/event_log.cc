@@ -1,6 +1,7 @@
 #include "db/event_log.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "env/file_reads.h"
@@ -38,9 +39,12 @@ void EventLog::Write() {
   while (!waiting_.empty()) {
     std::string lines = std::exchange(waiting_, {});
     const uint64_t lost = std::exchange(lines_lost_, 0);
+    bool is_written = false;
     lock.Unlock();
-    if (lost > 0) lines += "{\"event\":\"log_lines_lost\",\"lines\":" + std::to_string(lost) + "}\n";
-    const bool is_written = WriteLines(lines).ok();
+    try {
+      if (lost > 0) lines += "{\"event\":\"log_lines_lost\",\"lines\":" + std::to_string(lost) + "}\n";
+      is_written = WriteLines(lines).ok();
+    } catch (const std::bad_alloc&) { file_ = nullptr; }
     lock.Relock();
     not_before_nanos_ = 0;
     if (is_written) continue;
@@ -49,6 +53,7 @@ void EventLog::Write() {
     break;
   }
   is_writing_ = false;
+  write_ended_.NotifyAll();
 }
 
 Status EventLog::Remove(FileSystem* files, const std::string& directory) {
@@ -78,14 +83,16 @@ Status EventLog::WriteLines(const std::string& lines) {
   return status;
 }
 
-// A LOG that does not begin as a JSON line is another program's, such as LevelDB's, and becomes LOG.old.
+// A LOG that does not begin as a JSON line is another program's, such as LevelDB's, and becomes LOG.old. So does a LOG with
+// a second name: that of a copy of the database by hard links, which must not change.
 Status EventLog::OpenFile() {
-  auto file = files_->Open(PathOf(kName), {.access = Access::kReadWrite});
+  auto file = files_->Open(PathOf(kName), {.access = Access::kReuse});
   if (!file && file.error().IsNotFound()) {
     end_ = 0;
     ASSIGN_OR_RETURN(file_, files_->Open(PathOf(kName), {.access = Access::kCreate}));
     return {};
   }
+  if (!file && file.error().IsInvalidArgument()) return Rotate();
   if (!file) return file.error();
   ASSIGN_OR_RETURN(end_, (*file)->Size());
   if (torn_from_ && end_ > *torn_from_) {
@@ -115,11 +122,14 @@ Status EventLog::Rotate() {
   return {};
 }
 
+// WHY the wait: a reader may be inside Write, since an iterator's slow call may end at any time. It must not write to LOG
+// when the next process has the lock of the directory.
 void EventLog::Stop() {
   Write();
   base::Lock lock(mutex_);
-  if (!is_writing_) file_ = nullptr;
   is_started_ = false;
+  while (is_writing_) write_ended_.Wait(lock);
+  file_ = nullptr;
 }
 
 }  // namespace mergedb::db

@@ -44,7 +44,7 @@ class EventLog {
   void Add(std::string_view line);
   // Returns at once if another thread writes, which also writes the lines of this call. REQUIRES: no lock is held.
   void Write();
-  // After the last Write: closes the file.
+  // Writes what waits, waits for a thread inside Write, and closes the file. No later call writes.
   void Stop();
 
  private:
@@ -61,11 +61,12 @@ class EventLog {
   base::Mutex mutex_;
   bool is_started_ GUARDED_BY(mutex_) = false;
   bool is_writing_ GUARDED_BY(mutex_) = false;
+  base::CondVar write_ended_;
   std::string waiting_ GUARDED_BY(mutex_);
   uint64_t lines_lost_ GUARDED_BY(mutex_) = 0;
   uint64_t not_before_nanos_ GUARDED_BY(mutex_) = 0;  // after an error
 
-  // Of the thread that writes.
+  // Of the thread that writes; of Stop, if none writes.
   std::unique_ptr<File> file_;
   uint64_t end_ = 0;                   // of the file's whole lines
   std::optional<uint64_t> torn_from_;  // where a write failed

@@ -14,8 +14,11 @@ namespace {
 constexpr uint64_t kUnchangedBeforePause = 10;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
-  auto file = files->Open(path, {.access = Access::kReadWrite});
-  if (file || !file.error().IsNotFound()) return file;
+  auto file = files->Open(path, {.access = Access::kReuse});
+  if (file) return file;
+  const bool has_two_names = file.error().IsInvalidArgument();
+  if (!has_two_names && !file.error().IsNotFound()) return file;
+  if (has_two_names) RETURN_IF_ERROR(files->Remove(path));  // the other name is that of a copy by hard links
   return files->Open(path, {.access = Access::kCreate});
 }
 

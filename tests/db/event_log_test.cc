@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -17,6 +19,8 @@
 #include "testing/manual_clock.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
+#include "testing/waiting_thread.h"
+#include "testing/watched_file_system.h"
 
 namespace mergedb::testing {
 namespace {
@@ -105,6 +109,55 @@ TEST_F(EventLogTest, MovesAForeignLogAside) {
   log->Write();
   EXPECT_EQ(Text(), "{1}\n");
   EXPECT_THAT(ReadAll(files_, "/d/LOG.old"), HasSubstr("Recovering"));
+}
+
+// A copy of the database by hard links has this LOG, too.
+TEST_F(EventLogTest, ALogWithASecondNameIsNotWritten) {
+  WriteFile(files_, "/d/LOG", "{1}\n");
+  ASSERT_OK(files_.Link("/d/LOG", "/d/the copy's"));
+  const auto log = NewLog();
+  log->Add("{2}");
+  log->Write();
+  EXPECT_EQ(Text(), "{2}\n");
+  EXPECT_EQ(ReadAll(files_, "/d/LOG.old"), "{1}\n");
+  EXPECT_EQ(ReadAll(files_, "/d/the copy's"), "{1}\n");
+}
+
+// An iterator's slow call may write while the database is closed. Afterwards another process has the directory.
+TEST_F(EventLogTest, StopWaitsForTheThreadThatWrites) {
+  std::latch entered{1}, goes_on{1};
+  std::atomic<bool> is_written{false};
+  WatchedFileSystem watched(&files_, {.before = [&](const FileCall& call, size_t*) -> Status {
+                                        if (call.op != FileOp::kWrite) return {};
+                                        entered.count_down();
+                                        goes_on.wait();
+                                        return {};
+                                      },
+                                      .after =
+                                          [&](const FileCall& call, const Status&) {
+                                            if (call.op == FileOp::kWrite) is_written = true;
+                                          }});
+  Env env;
+  env.file_system = &watched;
+  env.clock = &clock_;
+  db::EventLog log(env, "/d", 1 << 20);
+  log.Start();
+  log.Add("{1}");
+  std::thread writer([&] { log.Write(); });
+  entered.wait();
+  bool was_written = false;
+  {
+    const WaitingThread stopper([&] {
+      log.Stop();
+      was_written = is_written;
+    });
+    goes_on.count_down();
+  }
+  writer.join();
+  EXPECT_TRUE(was_written);
+  log.Add("{2}");
+  log.Write();
+  EXPECT_EQ(Text(), "{1}\n");
 }
 
 TEST_F(EventLogTest, StaysBelowItsBound) {

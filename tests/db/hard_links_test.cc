@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -40,6 +42,15 @@ Pairs Read(Options options, const std::string& path) {
   return All(**db);
 }
 
+std::map<std::string, std::string> FilesOf(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return files;
+}
+
 // The first life leaves tables, blob files, used WAL segments and recycled ones.
 Pairs FirstLife(const Options& options, const std::string& path) {
   const auto db = DB::Open(options, path);
@@ -72,6 +83,7 @@ class HardLinks : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> 
 TEST_P(HardLinks, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   SimulatedEnv sim;
   Options options = sim.SmallOptions();
+  options.log_bytes_max = uint64_t{1} << 20;
   options.use_mapped_wal_buffer = is_mapped_before();
   const Pairs before = FirstLife(options, kDatabase);
   ASSERT_OK(sim.files->CreateDirectory(kCopy));
@@ -96,15 +108,43 @@ INSTANTIATE_TEST_SUITE_P(Modes, HardLinks, ::testing::Combine(::testing::Bool(),
                                   (std::get<2>(test.param) ? "Copy" : "Original");
                          });
 
+// A process that was killed left LIVE, the copy has it, and the next open cannot remove it.
+TEST(HardLinksOfLive, ACopyOfTheStateIsNotWritten) {
+  for (const bool can_remove : {true, false}) {
+    SimulatedEnv first;
+    ASSERT_OK_AND_ASSIGN(const auto killed, DB::Open(first.SmallOptions(), kDatabase));
+    first.PassTime(2);
+    SimulatedEnv sim(SimulatedEnv::Options{}, first.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+    const std::string live = std::string(kDatabase) + "/LIVE", copy = std::string(kCopy) + "/LIVE";
+    ASSERT_OK(sim.files->CreateDirectory(kCopy));
+    ASSERT_OK(sim.files->Link(live, copy));
+    const std::string before = *sim.files->ReadWhole(copy);
+    if (!can_remove) {
+      sim.files->AddFault(
+          {.op = FileOp::kRemove, .path_contains = "LIVE", .sticky = true, .status = Status::IOError("injected")});
+    }
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(sim.SmallOptions(), kDatabase));
+    ASSERT_OK(db->Put({}, "k", "v"));
+    sim.PassTime(2);
+    EXPECT_TRUE(*sim.files->ReadWhole(copy) == before);
+    EXPECT_EQ(*sim.files->ReadWhole(live) == before, !can_remove);
+  }
+}
+
 TEST(HardLinksOfRealFiles, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   for (const bool is_mapped : {true, false}) {
     const TempDirectory home;
-    const Options options{
-        .memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_wal_buffer = is_mapped};
+    const Options options{.memory_bytes = size_t{1} << 20,
+                          .write_buffer_bytes = size_t{64} << 10,
+                          .use_mapped_wal_buffer = is_mapped,
+                          .log_bytes_max = uint64_t{1} << 20};
     const Pairs before = FirstLife(options, home / "db");
     std::filesystem::copy(home / "db", home / "copy",
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::create_hard_links);
+    const auto files_before = FilesOf(home / "copy");
+    EXPECT_TRUE(files_before.contains("LOG"));
     SecondLife(options, home / "db");
+    EXPECT_TRUE(FilesOf(home / "copy") == files_before);
     EXPECT_EQ(Read(options, home / "copy"), before);
     const Pairs after = Read(options, home / "db");
     SecondLife(options, home / "copy");
