@@ -29,7 +29,9 @@ class WriteDelay {
       owed_ = 0;
       return;
     }
-    owed_ += rate_now * bytes / 1024;
+    uint64_t nanos = 0;                                                       // times 1024
+    if (__builtin_mul_overflow(rate_now, bytes, &nanos)) nanos = UINT64_MAX;  // months: more than any pause
+    owed_ += nanos / 1024;
     if (owed_ < kNapNanos) return;
     const uint64_t nap = std::min(owed_, pause_nanos_max_);
     clock_->SleepNanos(nap);

@@ -36,6 +36,19 @@ TEST(WriteDelay, PausesNoLongerThanTheLimit) {
   EXPECT_EQ(clock.slept_nanos(), 10'000'000u);
 }
 
+// Symptom: the product of rate and bytes passed 64 bits, and the pause was short.
+TEST(WriteDelay, PausesAsLongForTheLargestBatchAtTheSlowestRate) {
+  testing::ManualClock clock;
+  constexpr uint64_t kHour = uint64_t{3600} * 1'000'000'000;
+  WriteDelay write_delay(&clock, kHour);
+  write_delay.SetRate(kHour);
+  for (const size_t bytes : {size_t{1024}, size_t{5} << 20, size_t{5'124'096}, size_t{2} << 30}) {
+    const uint64_t before = clock.slept_nanos();
+    write_delay.Enter(bytes);
+    EXPECT_EQ(clock.slept_nanos() - before, kHour) << bytes;
+  }
+}
+
 TEST(WriteDelay, ForgetsItsDelayWhenNoBytesArePending) {
   testing::ManualClock clock;
   WriteDelay write_delay(&clock, 10'000'000);
