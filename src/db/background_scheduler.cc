@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/out_of_memory.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -43,8 +45,10 @@ void BackgroundScheduler::RunFlush() noexcept {
   base::Lock lock(mutex_);
   if (!is_stopping_) {
     lock.Unlock();
-    host_.RunFlush();
-    host_.AfterWork();
+    base::OrStop([this] {
+      host_.RunFlush();
+      host_.AfterWork();
+    });
     lock.Relock();
   }
   is_flushing_ = false;
@@ -69,8 +73,10 @@ void BackgroundScheduler::RunTask() noexcept {
   if (has_task) {
     ScheduleLocked();
     lock.Unlock();
-    task();
-    host_.AfterWork();
+    base::OrStop([&] {
+      task();
+      host_.AfterWork();
+    });
     task = nullptr;  // Destroy the task and its job before `--workers_`: once the count is 0, Stop() may have returned.
     lock.Relock();
   }

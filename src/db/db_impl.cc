@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/out_of_memory.h"
 #include "base/schedule_point.h"
 #include "db/integrity.h"
 #include "db/traced_iterator.h"
@@ -274,8 +275,10 @@ Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
 
 Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
-  RETURN_IF_ERROR(writers_.BeginFlush());
-  return background_->WaitForFlush();
+  return base::OrStop([this]() -> Status {
+    RETURN_IF_ERROR(writers_.BeginFlush());
+    return background_->WaitForFlush();
+  });
 }
 
 Status DbImpl::SyncWal() noexcept {

@@ -1,6 +1,8 @@
 #include "db/write_host.h"
 
 #include <algorithm>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "format/batch.h"
@@ -86,7 +88,8 @@ Status WriteHost::MakeMemtableRoom(const write::Room& room) {
   if (!is_full && !(background_->switch_is_wanted() && IsWorthSwitching())) [[likely]]
     return {};
   RETURN_IF_ERROR(WaitForImmutableSlot());
-  MakeMemtableRoomAnyway(room);
+  ASSIGN_OR_RETURN(auto next, TakeMemtable(&room));
+  SwitchTo(std::move(next), room);
   return {};
 }
 
@@ -98,10 +101,15 @@ bool WriteHost::IsWorthSwitching() {
          tree_.version_set.immutable_count() + 2 < store_.memory.memtables_max;
 }
 
+// Without memory the process stops.
 void WriteHost::MakeMemtableRoomAnyway(const write::Room& room) {
-  SwitchMemtable(FitsOneMemtable(room) ? TakeStandby()
-                                       : write::MemoryPool::NewLargeMemtable(
-                                             store_.order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
+  auto next = TakeMemtable(&room);
+  if (!next) throw std::bad_alloc();
+  SwitchTo(std::move(*next), room);
+}
+
+void WriteHost::SwitchTo(std::shared_ptr<memtable::Memtable> next, const write::Room& room) {
+  SwitchMemtable(std::move(next));
   // If this fails, operands leave no folded values.
   (void)active_->Reserve(room.records, room.bytes);
 }
@@ -131,7 +139,8 @@ void WriteHost::SwitchMemtable(std::shared_ptr<memtable::Memtable> next) {
 Status WriteHost::SwitchMemtableIfUsed() {
   if (active_->empty()) return {};
   RETURN_IF_ERROR(WaitForImmutableSlot());
-  SwitchMemtable(TakeStandby());
+  ASSIGN_OR_RETURN(auto next, TakeMemtable(nullptr));
+  SwitchMemtable(std::move(next));
   return {};
 }
 
@@ -153,7 +162,8 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
     if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
     if (!active_->empty()) {
       const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
-      if (is_worth_it || frees_space) SwitchMemtable(TakeStandby());
+      if (!is_worth_it && !frees_space) return;
+      if (auto next = TakeMemtable(nullptr)) SwitchMemtable(std::move(*next));
       return;
     }
   }
@@ -179,12 +189,23 @@ void WriteHost::EndPieces() {
   tree_.version_set.CountLargeBatch();
 }
 
-std::shared_ptr<memtable::Memtable> WriteHost::TakeStandby() {
-  {
+// WHY a status: nothing is changed yet, so a process without memory need not stop here.
+Result<std::shared_ptr<memtable::Memtable>> WriteHost::TakeMemtable(const write::Room* room) {
+  const bool is_large = room != nullptr && !FitsOneMemtable(*room);
+  if (!is_large) {
     base::Lock lock(mutex_);
     if (standby_ != nullptr) return std::move(standby_);
   }
-  return store_.memtables->NewMemtable(store_.order);
+  const size_t bytes = is_large ? memtable::Memtable::BytesNeeded(room->bytes, 0) : store_.memory.memtable_bytes;
+  try {
+    return is_large ? write::MemoryPool::NewLargeMemtable(store_.order, bytes)
+                    : store_.memtables->NewMemtable(store_.order);
+  } catch (const std::bad_alloc&) {
+    return Status::Busy(
+        store_.directory + ": no memory for a memtable of " + std::to_string(bytes) +
+        " bytes; lower Options::memory_bytes and write_buffer_bytes, or raise the limit of memory of the "
+        "process (RLIMIT_AS, memory.max)");
+  }
 }
 
 void WriteHost::MakeStandby() {
@@ -192,7 +213,10 @@ void WriteHost::MakeStandby() {
     base::Lock lock(mutex_);
     if (standby_ != nullptr || tree_.version_set.immutable_count() + 2 > store_.memory.memtables_max) return;
   }
-  auto memtable = store_.memtables->NewMemtable(store_.order);
+  std::shared_ptr<memtable::Memtable> memtable;
+  try {
+    memtable = store_.memtables->NewMemtable(store_.order);
+  } catch (const std::bad_alloc&) { return; }  // the writer that needs it tells
   base::Lock lock(mutex_);
   if (standby_ == nullptr) standby_ = std::move(memtable);
 }

@@ -114,7 +114,9 @@ class WriteHost final : private write::Host {
   bool IsWorthSwitching();
   Status WaitForImmutableSlot();
   void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);
-  std::shared_ptr<memtable::Memtable> TakeStandby();
+  void SwitchTo(std::shared_ptr<memtable::Memtable> next, const write::Room& room);
+  // A memtable with room for `room`, or any for null. Busy if there is no memory for it.
+  Result<std::shared_ptr<memtable::Memtable>> TakeMemtable(const write::Room* room);
   Status Resume();
   Status FlushAll();
 

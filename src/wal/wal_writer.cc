@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/out_of_memory.h"
 
 namespace mergedb::wal {
 
@@ -400,7 +401,7 @@ void WalWriter::Run() noexcept {
     is_held_ = true;
     ++running_;
   }
-  RunHeld();
+  base::OrStop([this] { RunHeld(); });
   Unhold();
   const bool goes_on = !trouble() && buffer_->is_mapped() && (NeedsWrite() || sync_goal_ > durable());
   base::Lock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/out_of_memory.h"
 #include "base/perf.h"
 #include "base/schedule_point.h"
 #include "format/batch.h"
@@ -58,7 +59,7 @@ void Count(std::atomic<uint64_t>* counter, uint64_t more) {
 Status WriterQueue::Commit(const Change& change) noexcept {
   Waiter waiter{.change = &change, .owner = change.owner};
   if (TryEnterAlone()) [[likely]] {
-    Lead(waiter);
+    base::OrStop([&] { Lead(waiter); });
     ExitAlone(change.durability);
     return std::move(waiter.status);
   }
@@ -69,7 +70,7 @@ Status WriterQueue::Commit(const Change& change) noexcept {
   if (PerfContext* const perf = base::thread_perf) [[unlikely]]
     perf->queue_wait_nanos += waited;
   if (waiter.is_done) return std::move(waiter.status);
-  Lead(waiter);
+  base::OrStop([&] { Lead(waiter); });
   Leave(*waiter.group_last);
   return std::move(waiter.status);
 }
