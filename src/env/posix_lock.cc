@@ -48,6 +48,10 @@ class Registry {
     base::Lock guard(mutex_);
     return places_.emplace(place, lock).second;
   }
+  bool Has(const Place& place) {
+    base::Lock guard(mutex_);
+    return places_.contains(place);
+  }
   void Drop(const Place& place, const PosixLock* lock) {
     base::Lock guard(mutex_);
     if (const auto it = places_.find(place); it != places_.end() && it->second == lock) places_.erase(it);
@@ -153,6 +157,11 @@ Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request) {
   if (!lock->Register()) return Status::Busy(request.path + ": lock: held by this process");
   RETURN_IF_ERROR(lock->Acquire());
   return std::unique_ptr<FileLock>(std::move(lock));
+}
+
+bool IsLockedByThisProcess(const std::string& path) {
+  const auto place = PlaceOf(path);
+  return place && Registry::Get().Has(*place);
 }
 
 }  // namespace mergedb::env

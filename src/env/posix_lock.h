@@ -26,4 +26,7 @@ struct LockRequest {
 // A locked file directly in `directory` is noted there (PosixDirectory::NoteLocked) until the unlock.
 Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request);
 
+// True if this process holds the lock, or is about to take it: to wait for it makes no sense. THREADS: any.
+bool IsLockedByThisProcess(const std::string& path);
+
 }  // namespace mergedb::env

@@ -15,6 +15,7 @@ int CheckCursor(MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
   if (!cursor->slot->is_open) return EINVAL;
+  LMDB_RETURN_IF_ERROR(CheckOrder(*cursor->slot));
   if (cursor->cursor == nullptr) [[unlikely]]
     cursor->cursor = cursor->txn->transaction().NewCursor(cursor->slot->keyspace);
   return 0;

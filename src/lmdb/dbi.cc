@@ -175,6 +175,7 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
       return 0;
     }
     MDB_env* const env = txn->env;
+    LMDB_RETURN_IF_ERROR(CheckOrder(env->slots[kMainDbi]));  // the name is a key of the main database
     const std::string key = name;
     if (key.empty() || key.size() > kKeyBytesMax) return MDB_BAD_VALSIZE;
     if (const MDB_dbi open = FindSlot(env, key); open != kFreeDbi) return *dbi = open, 0;
@@ -194,6 +195,7 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
     slot.count = {};
     slot.changed_from = 0;
     slot.count_credit = 0;
+    slot.is_refused = false;
     slot.is_open = true;
     env->slots_used = std::max(env->slots_used.load(), free + 1);
     *dbi = free;
@@ -229,7 +231,7 @@ void mdb_dbi_close(MDB_env* env, MDB_dbi dbi) {
 int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
   return Guard([&]() -> int {
     if (del != 0 && del != 1) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
+    LMDB_RETURN_IF_ERROR(CheckHandleWritable(txn, dbi));  // an order says nothing about a drop
     Status status;
     if (dbi == kMainDbi) {
       status = ClearMain(txn);
@@ -248,9 +250,14 @@ int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
   });
 }
 
-int mdb_set_compare(MDB_txn*, MDB_dbi, MDB_cmp_func*) { return MDB_INCOMPATIBLE; }
-int mdb_set_dupsort(MDB_txn*, MDB_dbi, MDB_cmp_func*) { return MDB_INCOMPATIBLE; }
+int mdb_set_compare(MDB_txn* txn, MDB_dbi dbi, MDB_cmp_func*) {
+  if (txn == nullptr || txn->env == nullptr || !IsOpenDbi(txn, dbi)) return EINVAL;
+  txn->env->slots[dbi].is_refused = true;
+  return MDB_INCOMPATIBLE;
+}
+int mdb_set_dupsort(MDB_txn* txn, MDB_dbi dbi, MDB_cmp_func* cmp) { return mdb_set_compare(txn, dbi, cmp); }
 
+// LMDB stores the function, and the context, and never uses them.
 int mdb_set_relfunc(MDB_txn* txn, MDB_dbi dbi, MDB_rel_func*) {
   return txn == nullptr || txn->env == nullptr || !IsOpenDbi(txn, dbi) ? EINVAL : 0;
 }

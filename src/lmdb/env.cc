@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "env/posix_lock.h"
 #include "format/file_name.h"
 #include "lmdb/archive.h"
 #include "lmdb/handles.h"
@@ -33,9 +34,36 @@ Options OptionsOf(const MDB_env* env) {
           .mapped_read_bytes_max = UINT64_MAX};
 }
 
+constexpr uint64_t kNanosPerMilli = 1'000'000;
+constexpr uint64_t kOpenWaitNanosMax = 5'000 * kNanosPerMilli;
+constexpr uint64_t kOpenPauseNanosFirst = kNanosPerMilli;
+constexpr uint64_t kOpenPauseNanosMax = 8 * kNanosPerMilli;
+
+// Opens the database. If another process has it open for writing, waits until that one closes it, at most
+// kOpenWaitNanosMax: LMDB's users let several processes open one environment and write in turn. A process that
+// has the database open itself would wait for itself, so it gets Busy at once.
+//
+// WHY only the first of the queue tries: a process that closes and opens again in a loop would mostly be faster than
+// those that wait, and one of many that wait could lose each time.
+Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
+  const std::string lock = format::FilePath(env->directory, format::FileKind::kLock);
+  OpenQueue queue(env);
+  uint64_t waited = 0;
+  for (uint64_t pause = kOpenPauseNanosFirst;; pause = std::min(2 * pause, kOpenPauseNanosMax)) {
+    const bool is_last = waited >= kOpenWaitNanosMax || env::IsLockedByThisProcess(lock);
+    if (queue.IsFirst() || is_last) {
+      auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.keeps_keys_whole = true});
+      if (db || !db.error().IsBusy() || is_last) return db;
+    }
+    ++env->open_pauses;
+    DefaultEnv().clock->SleepNanos(pause);
+    waited += pause;
+  }
+}
+
 int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   LMDB_RETURN_IF_ERROR(PreparePlace(env, path));
-  auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.keeps_keys_whole = true});
+  auto db = OpenDatabase(env);
   if (!db) return db.error().IsNotFound() ? ENOENT : CodeOf(db.error());
   env->db = std::move(*db);
   LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));

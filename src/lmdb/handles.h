@@ -48,6 +48,9 @@ struct Count {
 // A database that has a handle. Slots never move, so reads and writes of data use them without a lock.
 struct Slot {
   std::atomic<bool> is_open{false};
+  // The program set a comparator for it, which was refused. Calls fail, because programs do not read that code, and
+  // would take the bytewise order for theirs.
+  std::atomic<bool> is_refused{false};
   std::string name;  // empty: the main database
   unsigned flags = 0;
   Keyspace keyspace;
@@ -145,6 +148,7 @@ struct MDB_env {
   std::atomic<bool> has_names{false};  // named databases may exist
   std::unique_ptr<mergedb::db::DbImpl> db;
   int fd = -1;
+  std::atomic<uint64_t> open_pauses{0};  // times that mdb_env_open found the database open elsewhere, and slept
 
   mergedb::base::Mutex mutex;
   std::vector<MDB_txn*> roots GUARDED_BY(mutex);    // transactions that are open or reset
@@ -229,14 +233,22 @@ inline bool IsOpenDbi(const MDB_txn* txn, MDB_dbi dbi) {
 }
 // As CheckTxn; also checks that the handle is open. As in LMDB, a bad handle is reported before a bad
 // transaction, and for a reader that was reset every handle is bad.
-inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+inline int CheckHandle(const MDB_txn* txn, MDB_dbi dbi) {
   if (txn == nullptr) return EINVAL;
   if (txn->env == nullptr || txn->env->generation != ProcessGeneration()) return MDB_BAD_TXN;
   if (txn->state == TxnState::kReset || !IsOpenDbi(txn, dbi)) return EINVAL;
   return CheckTxn(txn);
 }
-int CheckWritable(const MDB_txn* txn, MDB_dbi dbi);  // as CheckDbi; EACCES for a reader
-void EndAll(MDB_env* env);                           // for mdb_env_close
+// MDB_INCOMPATIBLE if a comparator was refused for this handle.
+inline int CheckOrder(const Slot& slot) { return slot.is_refused ? MDB_INCOMPATIBLE : 0; }
+// As CheckHandle and CheckOrder.
+inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  const int code = CheckHandle(txn, dbi);
+  return code != 0 ? code : CheckOrder(txn->env->slots[dbi]);
+}
+int CheckHandleWritable(const MDB_txn* txn, MDB_dbi dbi);  // as CheckHandle; EACCES for a reader
+int CheckWritable(const MDB_txn* txn, MDB_dbi dbi);        // as CheckDbi; EACCES for a reader
+void EndAll(MDB_env* env);                                 // for mdb_env_close
 // A commit changes the newest id and the counts as well as the data. Readers see the data, and the next writer
 // begins, before Transaction::Commit returns in the committing thread. So the first transaction whose snapshot
 // includes the data publishes the id and the counts when it begins. If no transaction does, the committing
@@ -304,6 +316,22 @@ int WriteFailed(MDB_txn* txn, const Status& status);
 // Makes `env->directory` from `path` and checks its contents: refuses LMDB's own files, and unpacks an archive
 // of mdb_env_copyfd.
 int PreparePlace(MDB_env* env, const char* path);
+// The queue of the processes that want to open the database for writing. It is in lock.mdb, as locks on its first bytes:
+// each process holds a lock on one byte, and moves to the byte before when that is free. The kernel removes a process that
+// dies. Without that file, or without locks, everyone is first.
+class OpenQueue {
+ public:
+  explicit OpenQueue(const MDB_env* env);
+  ~OpenQueue();
+  OpenQueue(const OpenQueue&) = delete;
+  OpenQueue& operator=(const OpenQueue&) = delete;
+  bool IsFirst();  // does not wait
+
+ private:
+  static constexpr int kPlaces = 64;
+  int fd_ = -1;
+  int place_ = kPlaces;  // behind all places
+};
 int MarkPlace(MDB_env* env, mdb_mode_t mode);  // makes data.mdb and lock.mdb; call after open
 // Call after a commit: programs look at the time of data.mdb. REQUIRES: env->mutex is held.
 void TouchPlace(MDB_env* env);

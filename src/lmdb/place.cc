@@ -5,7 +5,8 @@
 //              LMDB's own data, for which we return MDB_INVALID. mdb_env_get_fd returns a descriptor of data.mdb:
 //              programs lock it, read its time or sync it. We read from it only which of the three it is, so a
 //              program that writes to it damages nothing: the next open writes the text again.
-//   lock.mdb   empty; for programs that look for it
+//   lock.mdb   empty; for programs that look for it. Processes that wait to open the database for writing queue by
+//              locks on it (OpenQueue).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -136,6 +137,42 @@ int PreparePlace(MDB_env* env, const char* path) {
   const std::string unpacking = data + kUnpackingSuffix;
   if (const Status status = Files()->Rename(data, unpacking); !status.ok()) return CodeOf(status);
   return FinishUnpacking(unpacking, env->directory);
+}
+
+namespace {
+
+// Locks or unlocks one byte. False: another process has locked it.
+bool SetLock(int fd, int at, short type) {
+#ifdef F_OFD_SETLK
+  struct flock byte {};
+  byte.l_type = type;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = at;
+  byte.l_len = 1;
+  return fcntl(fd, F_OFD_SETLK, &byte) == 0 || (errno != EAGAIN && errno != EACCES);
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+OpenQueue::OpenQueue(const MDB_env* env) {
+  if (env->flags & (MDB_RDONLY | MDB_NOLOCK)) return;
+  fd_ = open(format::JoinPath(env->directory, kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+OpenQueue::~OpenQueue() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool OpenQueue::IsFirst() {
+  if (fd_ < 0) return true;
+  for (; place_ > 0; --place_) {
+    if (!SetLock(fd_, place_ - 1, F_WRLCK)) return false;
+    if (place_ < kPlaces) (void)SetLock(fd_, place_, F_UNLCK);
+  }
+  return true;
 }
 
 int MarkPlace(MDB_env* env, mdb_mode_t mode) {

@@ -215,9 +215,14 @@ void Arena::Grow(size_t bytes) {
   free_bytes_ = chunk_bytes_;
 }
 
-int CheckWritable(const MDB_txn* txn, MDB_dbi dbi) {
-  const int code = CheckDbi(txn, dbi);
+int CheckHandleWritable(const MDB_txn* txn, MDB_dbi dbi) {
+  const int code = CheckHandle(txn, dbi);
   return code != EINVAL && txn->is_read_only() ? EACCES : code;
+}
+
+int CheckWritable(const MDB_txn* txn, MDB_dbi dbi) {
+  const int code = CheckHandleWritable(txn, dbi);
+  return code != 0 ? code : CheckOrder(txn->env->slots[dbi]);
 }
 
 void PublishSeen(MDB_env* env, uint64_t sequence, RetainedList* gone) {

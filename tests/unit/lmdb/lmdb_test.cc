@@ -286,8 +286,76 @@ TEST_F(LmdbTest, RefusesDuplicatesAndComparators) {
   for (const unsigned flag : {MDB_DUPSORT, MDB_DUPFIXED, MDB_INTEGERDUP, MDB_REVERSEDUP}) {
     EXPECT_EQ(mdb_dbi_open(txn, "dup", MDB_CREATE | flag, &dbi), MDB_INCOMPATIBLE);
   }
-  EXPECT_EQ(mdb_set_compare(txn, Main(txn), nullptr), MDB_INCOMPATIBLE);
   mdb_txn_abort(txn);
+}
+
+// Programs do not read the code of mdb_set_compare, since LMDB's never fails. With the bytewise order in place of
+// theirs they would not find their keys.
+TEST_F(LmdbTest, AHandleWithARefusedComparatorAnswersNothing) {
+  using Setter = int(MDB_txn*, MDB_dbi, MDB_cmp_func*);
+  MDB_cmp_func* const compare = [](const MDB_val*, const MDB_val*) { return 0; };
+  for (Setter* const set : {&mdb_set_compare, &mdb_set_dupsort}) {
+    MDB_txn* txn = Begin(env_);
+    MDB_dbi named = 0, other = 0;
+    ASSERT_EQ(mdb_dbi_open(txn, "named", MDB_CREATE, &named), 0);
+    ASSERT_EQ(mdb_dbi_open(txn, "other", MDB_CREATE, &other), 0);
+    ASSERT_EQ(Put(txn, named, "key", "value"), 0);
+    ASSERT_EQ(mdb_txn_commit(txn), 0);
+    MDB_txn* const reader = Begin(env_, MDB_RDONLY);
+    MDB_cursor* before = nullptr;
+    ASSERT_EQ(mdb_cursor_open(reader, named, &before), 0);
+    MDB_val k = Val("key"), v;
+    ASSERT_EQ(mdb_cursor_get(before, &k, &v, MDB_FIRST), 0);
+
+    txn = Begin(env_);
+    EXPECT_EQ(set(txn, 77, compare), EINVAL);
+    EXPECT_EQ(set(nullptr, named, compare), EINVAL);
+    EXPECT_EQ(set(txn, named, compare), MDB_INCOMPATIBLE);
+    for (const bool is_later : {false, true}) {
+      if (is_later) txn = Begin(env_);
+      MDB_cursor* cursor = nullptr;
+      MDB_stat stat{};
+      unsigned flags = 0;
+      k = Val("key");
+      v = Val("new");
+      EXPECT_EQ(mdb_get(txn, named, &k, &v), MDB_INCOMPATIBLE);
+      EXPECT_EQ(mdb_put(txn, named, &k, &v, 0), MDB_INCOMPATIBLE);
+      EXPECT_EQ(mdb_del(txn, named, &k, nullptr), MDB_INCOMPATIBLE);
+      EXPECT_EQ(mdb_cursor_open(txn, named, &cursor), MDB_INCOMPATIBLE);
+      EXPECT_EQ(mdb_stat(txn, named, &stat), MDB_INCOMPATIBLE);
+      EXPECT_EQ(mdb_get(reader, named, &k, &v), MDB_INCOMPATIBLE) << "in every transaction";
+      EXPECT_EQ(mdb_dbi_flags(txn, named, &flags), 0);
+      EXPECT_EQ(Put(txn, other, "key", "value"), 0) << "other handles go on";
+      MDB_dbi again = 0;
+      EXPECT_EQ(mdb_dbi_open(txn, "named", 0, &again), 0);
+      EXPECT_EQ(mdb_get(txn, again, &k, &v), MDB_INCOMPATIBLE) << "the same handle";
+      mdb_txn_abort(txn);
+    }
+    for (const auto op : {MDB_NEXT, MDB_FIRST, MDB_GET_CURRENT, MDB_SET_RANGE})
+      EXPECT_EQ(mdb_cursor_get(before, &k, &v, op), MDB_INCOMPATIBLE) << "a cursor from before";
+    mdb_cursor_close(before);
+    mdb_txn_abort(reader);
+
+    mdb_dbi_close(env_, named);
+    txn = Begin(env_);
+    ASSERT_EQ(mdb_dbi_open(txn, "named", 0, &named), 0);
+    EXPECT_EQ(mdb_get(txn, named, &k, &v), 0) << "closed and opened again";
+    EXPECT_EQ(set(txn, named, compare), MDB_INCOMPATIBLE);
+    EXPECT_EQ(mdb_drop(txn, named, 1), 0) << "no order says what a drop removes";
+    ASSERT_EQ(mdb_txn_commit(txn), 0);
+  }
+}
+
+TEST_F(LmdbTest, ARefusedComparatorOfTheMainDatabaseRefusesItsNamesToo) {
+  MDB_txn* const txn = Begin(env_);
+  MDB_dbi dbi = 0;
+  EXPECT_EQ(mdb_set_compare(txn, Main(txn), nullptr), MDB_INCOMPATIBLE);
+  EXPECT_EQ(Put(txn, Main(txn), "key", "value"), MDB_INCOMPATIBLE);
+  EXPECT_EQ(mdb_dbi_open(txn, "named", MDB_CREATE, &dbi), MDB_INCOMPATIBLE);
+  mdb_txn_abort(txn);
+  mdb_env_close(env_);
+  env_ = Open("env");
+  PutAll(env_, "key", "value");
 }
 
 TEST_F(LmdbTest, AFullMapIsMapFullUntilItGrows) {

@@ -4,12 +4,15 @@
 #include "lsmdb.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "testing/seed.h"
@@ -275,6 +278,30 @@ TEST_F(LsmdbTest, TwoEnvironmentsMergeEachByItself) {
   lsmdb_txn_abort(txn);
   std::swap(env_, other);
   lsmdb_env_close(other);
+}
+
+TEST_F(LsmdbTest, ProcessesOpenAndCloseInTurn) {
+  lsmdb_env_close(env_);
+  env_ = nullptr;
+  constexpr int kProcesses = 3, kRounds = 10;
+  std::vector<pid_t> children;
+  for (int child = 0; child < kProcesses; ++child) {
+    children.push_back(fork());
+    ASSERT_GE(children.back(), 0);
+    if (children.back() != 0) continue;
+    int failed = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      failed += lsmdb_env_create(&env_) != 0;
+      failed += lsmdb_env_open(env_, (home_ + "/data.lsmdb").c_str(), MDB_NOSUBDIR | MDB_NOSYNC, 0600) != 0;
+      lsmdb_env_close(env_);
+    }
+    _exit(failed);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 }  // namespace
