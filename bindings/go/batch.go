@@ -3,15 +3,22 @@ package mergedb
 // #include "shim.h"
 import "C"
 
-import "runtime"
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
 
-// Batch is a list of changes that DB.Write applies atomically. Its methods change the default keyspace.
+// Batch is a list of changes that DB.Write applies atomically. Its methods change the default keyspace. It is for one
+// goroutine at a time. A change that meets another goroutine in the batch fails with ErrBusy: Err and DB.Write return it.
 type Batch struct {
 	BatchKeyspace
 	handle  C.mergedb_batch
-	current C.mergedb_keyspace
-	err     error
 	cleanup runtime.Cleanup
+	inside  sync.Mutex         // held during each call; guards what follows
+	current C.mergedb_keyspace // of the next change
+	err     error              // of the first change that failed
+	misused atomic.Bool        // a change met another goroutine, and is lost
 }
 
 // BatchKeyspace adds changes of one keyspace to a batch.
@@ -33,54 +40,66 @@ func NewBatch() *Batch {
 func (b *Batch) In(k Keyspace) BatchKeyspace { return BatchKeyspace{b, k.id} }
 
 // add runs a call unless an earlier change failed.
-func (b *Batch) add(id C.mergedb_keyspace, f func(e *C.mergedb_error) C.mergedb_code) {
+func (b *Batch) add(id C.mergedb_keyspace, f func() error) {
 	defer runtime.KeepAlive(b)
+	if !b.inside.TryLock() {
+		b.misused.Store(true)
+		return
+	}
+	defer b.inside.Unlock()
 	if b.err == nil && b.current != id {
 		b.current = id
 		b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_set_keyspace(b.handle, id, e) })
 	}
 	if b.err == nil {
-		b.err = call(f)
+		b.err = f()
 	}
+}
+
+func (k BatchKeyspace) change(f func(e *C.mergedb_error) C.mergedb_code) {
+	k.batch.add(k.id, func() error { return call(f) })
 }
 
 // Put sets the value of key.
 func (k BatchKeyspace) Put(key, value []byte) {
-	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+	k.change(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_batch_put(k.batch.handle, pointer(key), size(key), pointer(value), size(value), e)
 	})
 }
 
 // Delete deletes key. The key may be absent.
 func (k BatchKeyspace) Delete(key []byte) {
-	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+	k.change(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_batch_delete(k.batch.handle, pointer(key), size(key), e)
 	})
 }
 
 // DeleteRange deletes every key from begin (inclusive) to end (exclusive), also those that earlier changes put.
 func (k BatchKeyspace) DeleteRange(begin, end []byte) {
-	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code {
+	k.change(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_batch_delete_range(k.batch.handle, pointer(begin), size(begin), pointer(end), size(end), e)
 	})
 }
 
 // Merge applies an operand to the value of key.
 func (k BatchKeyspace) Merge(key []byte, operand Operand) {
-	k.batch.add(k.id, func(e *C.mergedb_error) C.mergedb_code { return C.MERGEDB_OK })
-	if k.batch.err == nil {
-		k.batch.err = operand.merge(0, k.batch.handle, 0, 0, 0, key)
-	}
+	k.batch.add(k.id, func() error { return operand.merge(0, k.batch.handle, 0, 0, 0, key) })
 }
 
 // Clear removes all changes, and the error of an earlier change.
 func (b *Batch) Clear() {
 	defer runtime.KeepAlive(b)
+	if !b.inside.TryLock() {
+		b.misused.Store(true)
+		return
+	}
+	defer b.inside.Unlock()
 	b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_clear(b.handle, e) })
 	b.current = 0
+	b.misused.Store(false)
 }
 
-// Len is the number of changes.
+// Len is the number of changes; 0 while another goroutine is in the batch.
 func (b *Batch) Len() int {
 	defer runtime.KeepAlive(b)
 	var count C.uint64_t
@@ -89,18 +108,35 @@ func (b *Batch) Len() int {
 }
 
 // Err is the error of the first change that failed. DB.Write returns it, too.
-func (b *Batch) Err() error { return b.err }
+func (b *Batch) Err() error {
+	if !b.inside.TryLock() {
+		return errInUse
+	}
+	defer b.inside.Unlock()
+	return b.firstError()
+}
 
-// Close releases the memory of the batch.
+// firstError needs the goroutine inside.
+func (b *Batch) firstError() error {
+	if b.misused.Load() {
+		return errInUse
+	}
+	return b.err
+}
+
+// Close releases the memory of the batch. ErrBusy: another goroutine is in a call of it.
 func (b *Batch) Close() error {
-	b.cleanup.Stop()
-	return closeOnce(call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_close(b.handle, e) }))
+	return closeAlone(&b.inside, b.cleanup, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_close(b.handle, e) })
 }
 
 func (b *Batch) write(db C.mergedb_db, durability []Durability) error {
 	defer runtime.KeepAlive(b)
-	if b.err != nil {
-		return b.err
+	if !b.inside.TryLock() {
+		return errInUse
+	}
+	defer b.inside.Unlock()
+	if err := b.firstError(); err != nil {
+		return err
 	}
 	return call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_write(db, durabilityOf(durability), b.handle, e)

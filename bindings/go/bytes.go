@@ -7,7 +7,9 @@ import "C"
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
 	"unsafe"
 )
 
@@ -34,6 +36,19 @@ func cString(text string) (*C.char, error) {
 func closeOnce(err error) error {
 	if errors.Is(err, ErrClosed) {
 		return nil
+	}
+	return err
+}
+
+// closeAlone closes an object that is for one goroutine at a time. If another one is inside, the object stays open.
+func closeAlone(inside *sync.Mutex, cleanup runtime.Cleanup, f func(e *C.mergedb_error) C.mergedb_code) error {
+	if !inside.TryLock() {
+		return errInUse
+	}
+	defer inside.Unlock()
+	err := closeOnce(call(f))
+	if err == nil {
+		cleanup.Stop()
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"encoding/binary"
-	"errors"
 	"iter"
 	"runtime"
 	"unsafe"
@@ -28,10 +27,12 @@ type IteratorOptions struct {
 //		...
 //	}
 //	if err := it.Err(); err != nil { ... }   // the loop ends at an error as it does at the end
+//
+// It is for one goroutine at a time. If two of them meet in it, all later calls but Close fail, and Err is ErrBusy.
 type Iterator struct {
 	handle  C.mergedb_iterator
 	cleanup runtime.Cleanup
-	err     error
+	position
 }
 
 const chunkBytes = 64 << 10
@@ -56,27 +57,35 @@ func (v View) Iterate(options *IteratorOptions) *Iterator {
 	return it
 }
 
-// Close releases the iterator and the files that it keeps.
+// Close releases the iterator and the files that it keeps. ErrBusy: another goroutine is in a call of it.
 func (it *Iterator) Close() error {
-	it.cleanup.Stop()
-	return closeOnce(call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_iterator_close(it.handle, e) }))
+	return closeAlone(it.inside(), it.cleanup, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_iterator_close(it.handle, e) })
 }
 
 // Err is the error of the last move, or of the creation; nil at an end.
-func (it *Iterator) Err() error { return it.err }
+func (it *Iterator) Err() error { return it.lastError() }
 
 func (it *Iterator) move(f func(e *C.mergedb_error) C.mergedb_code) bool {
 	defer runtime.KeepAlive(it)
-	if it.handle == 0 {
+	if it.handle == 0 || !it.enter() {
 		return false
 	}
-	err := call(f)
-	if errors.Is(err, ErrNotFound) {
-		it.err = nil
-		return false
+	defer it.leave()
+	return it.moved(call(f))
+}
+
+// read returns a copy of the bytes that f finds, else nil.
+func (it *Iterator) read(f func(bytes *C.mergedb_slice) C.mergedb_code) []byte {
+	defer runtime.KeepAlive(it)
+	if it.handle == 0 || !it.enter() {
+		return nil
 	}
-	it.err = err
-	return err == nil
+	defer it.leave()
+	var bytes C.mergedb_slice
+	if f(&bytes) != C.MERGEDB_OK {
+		return nil
+	}
+	return copyOf(bytes)
 }
 
 // First moves to the first key. Like every move, it returns whether the iterator stands at a key.
@@ -115,34 +124,22 @@ func (it *Iterator) Prev() bool {
 
 // Key returns a copy of the key at which the iterator stands, else nil.
 func (it *Iterator) Key() []byte {
-	defer runtime.KeepAlive(it)
-	var key C.mergedb_slice
-	if C.mergedb_iterator_entry(it.handle, &key, nil, nil) != C.MERGEDB_OK {
-		return nil
-	}
-	return copyOf(key)
+	return it.read(func(key *C.mergedb_slice) C.mergedb_code { return C.mergedb_iterator_entry(it.handle, key, nil, nil) })
 }
 
 // Value returns a copy of the value at which the iterator stands, else nil.
 func (it *Iterator) Value() []byte {
-	defer runtime.KeepAlive(it)
-	var value C.mergedb_slice
-	if C.mergedb_iterator_entry(it.handle, nil, &value, nil) != C.MERGEDB_OK {
-		return nil
-	}
-	return copyOf(value)
+	return it.read(func(value *C.mergedb_slice) C.mergedb_code {
+		return C.mergedb_iterator_entry(it.handle, nil, value, nil)
+	})
 }
 
 // FailedKey returns the key whose value cannot be read, if that is the error of the last move; else nil.
 func (it *Iterator) FailedKey() []byte {
-	defer runtime.KeepAlive(it)
-	var key C.mergedb_slice
-	if C.mergedb_iterator_failed_key(it.handle, &key, nil) != C.MERGEDB_OK {
-		return nil
-	}
-	return copyOf(key)
+	return it.read(func(key *C.mergedb_slice) C.mergedb_code { return C.mergedb_iterator_failed_key(it.handle, key, nil) })
 }
 
+// copyOf copies memory of C that the next call on its owner frees. So the goroutine is inside of the owner.
 func copyOf(s C.mergedb_slice) []byte {
 	return append(make([]byte, 0, s.size), unsafe.Slice((*byte)(s.data), s.size)...)
 }

@@ -23,6 +23,7 @@ import "C"
 
 import (
 	"context"
+	"runtime"
 	"runtime/cgo"
 	"time"
 	"unsafe"
@@ -232,9 +233,11 @@ func (db *DB) Metrics() ([]Metric, error) {
 
 // CheckpointOptions of Checkpoint. nil: hard links where possible, and the copy is verified.
 type CheckpointOptions struct {
-	Copy       bool                             // copy every byte, so that damage to one file does not affect the other database
-	SkipVerify bool                             // do not read the copy back
-	Progress   func(bytesDone, bytesAll uint64) // called from time to time; it must not call into the database
+	Copy       bool // copy every byte, so that damage to one file does not affect the other database
+	SkipVerify bool // do not read the copy back
+	// Progress is called from time to time, in a goroutine for which Checkpoint waits. It must not call into the database.
+	// If it panics, or ends its goroutine, the copy stops and Checkpoint does the same.
+	Progress func(bytesDone, bytesAll uint64)
 }
 
 // CheckpointReport says what a checkpoint did.
@@ -243,20 +246,60 @@ type CheckpointReport struct {
 }
 
 type checkpointProgress struct {
-	ctx  context.Context
-	show func(bytesDone, bytesAll uint64)
+	ctx   context.Context
+	show  func(bytesDone, bytesAll uint64)
+	ended ending
+}
+
+// ending says how a function of the program ended.
+type ending struct {
+	panicked any  // the value of its panic
+	exited   bool // without a return or a panic: runtime.Goexit, which t.FailNow calls
+}
+
+// again ends the calling goroutine in the same way.
+func (e ending) again() {
+	if e.panicked != nil {
+		panic(e.panicked)
+	}
+	if e.exited {
+		runtime.Goexit()
+	}
+}
+
+// runApart runs f in a goroutine and waits for it. A panic or a runtime.Goexit must not leave C in the middle of a call:
+// its locks and pins would be held forever. A Goexit cannot be recovered, so f has a goroutine of its own.
+func runApart(f func() bool) (result bool, how ending) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		how.exited = true
+		defer func() {
+			if value := recover(); value != nil {
+				result, how = false, ending{panicked: value}
+			}
+		}()
+		result = f()
+		how.exited = false
+	}()
+	<-done
+	return result, how
 }
 
 //export goCheckpointProgress
 func goCheckpointProgress(handle C.uintptr_t, bytesDone, bytesAll C.uint64_t) C.int32_t {
 	progress := cgo.Handle(handle).Value().(*checkpointProgress)
-	if progress.ctx.Err() != nil {
-		return 0
-	}
-	if progress.show != nil {
-		progress.show(uint64(bytesDone), uint64(bytesAll))
-	}
-	return 1
+	goesOn, how := runApart(func() bool {
+		if progress.ctx.Err() != nil {
+			return false
+		}
+		if progress.show != nil {
+			progress.show(uint64(bytesDone), uint64(bytesAll))
+		}
+		return true
+	})
+	progress.ended = how
+	return C.int32_t(toC(goesOn))
 }
 
 // Checkpoint copies the database into the absent or empty directory target, while it is read and written. If ctx ends,
@@ -273,12 +316,14 @@ func (db *DB) Checkpoint(ctx context.Context, target string, options *Checkpoint
 		return CheckpointReport{}, err
 	}
 	defer C.free(unsafe.Pointer(name))
-	progress := cgo.NewHandle(&checkpointProgress{ctx, options.Progress})
-	defer progress.Delete()
+	progress := &checkpointProgress{ctx: ctx, show: options.Progress}
+	handle := cgo.NewHandle(progress)
+	defer handle.Delete()
 	var report C.mergedb_checkpoint_report
 	err = call(func(e *C.mergedb_error) C.mergedb_code {
-		return C.shim_checkpoint(db.db, name, toC(!options.Copy), toC(!options.SkipVerify), C.uintptr_t(progress), &report, e)
+		return C.shim_checkpoint(db.db, name, toC(!options.Copy), toC(!options.SkipVerify), C.uintptr_t(handle), &report, e)
 	})
+	progress.ended.again()
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}

@@ -683,28 +683,6 @@ func TestCloseBesideOtherGoroutines(t *testing.T) {
 	}
 }
 
-func TestTwoGoroutinesInOneIteratorGetBusy(t *testing.T) {
-	db := open(t)
-	fill(t, db, 1000)
-	it := db.Iterate(nil)
-	defer it.Close()
-	handle := it.handle
-	var group sync.WaitGroup
-	for range 4 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			other := &Iterator{handle: handle} // its own err, so that only the engine sees the two goroutines
-			for range 200 {
-				if !other.First() && !errors.Is(other.Err(), ErrBusy) {
-					t.Error(other.Err())
-				}
-			}
-		}()
-	}
-	group.Wait()
-}
-
 func TestGarbageCollectorClosesForgottenObjects(t *testing.T) {
 	db := open(t)
 	fill(t, db, 10)

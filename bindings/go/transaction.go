@@ -9,6 +9,8 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -35,10 +37,55 @@ type TxOptions struct {
 
 // Tx is a transaction: it reads the database as of one moment, together with its own writes, and commits all of them
 // atomically, or none. Its methods use the default keyspace; In chooses another one.
+//
+// It is for one goroutine at a time, together with its cursors: a second one gets ErrBusy.
 type Tx struct {
 	TxKeyspace
 	handle  C.mergedb_transaction
 	cleanup runtime.Cleanup
+	inside  sync.Mutex // held during each call of the transaction and of its cursors
+	lost    *lostCursors
+}
+
+// lostCursors are the open cursors of a transaction that the garbage collector found. The close of a cursor is a call of
+// the transaction, in which a call of the program would be ErrBusy. So the transaction closes them in its next call.
+type lostCursors struct {
+	some    atomic.Bool
+	mutex   sync.Mutex
+	handles []C.mergedb_cursor
+	ended   bool // the transaction is closed
+}
+
+func (l *lostCursors) add(handle C.mergedb_cursor) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.ended {
+		C.mergedb_cursor_close(handle, nil)
+		return
+	}
+	l.handles = append(l.handles, handle)
+	l.some.Store(true)
+}
+
+// close needs the goroutine inside of the transaction.
+func (l *lostCursors) close(ended bool) {
+	if !ended && !l.some.Load() {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, handle := range l.handles {
+		C.mergedb_cursor_close(handle, nil)
+	}
+	l.handles = nil
+	l.some.Store(false)
+	l.ended = l.ended || ended
+}
+
+func (l *lostCursors) closeWith(transaction C.mergedb_transaction, e *C.mergedb_error) C.mergedb_code {
+	code := C.mergedb_transaction_close(transaction, e)
+	l.close(true)
+	return code
 }
 
 // TxKeyspace is a keyspace within a transaction.
@@ -71,7 +118,7 @@ func (db *DB) begin(kind C.int32_t, options *TxOptions, waitMax time.Duration) (
 	if o.Snapshot != nil {
 		snapshot = o.Snapshot.handle
 	}
-	tx := &Tx{}
+	tx := &Tx{lost: &lostCursors{}}
 	tx.TxKeyspace = TxKeyspace{tx: tx}
 	err = call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_begin(db.db, kind, C.int32_t(o.Durability), C.uint64_t(o.BytesMax),
@@ -80,7 +127,8 @@ func (db *DB) begin(kind C.int32_t, options *TxOptions, waitMax time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	tx.cleanup = runtime.AddCleanup(tx, func(h C.mergedb_transaction) { C.mergedb_transaction_close(h, nil) }, tx.handle)
+	lost, handle := tx.lost, tx.handle
+	tx.cleanup = runtime.AddCleanup(tx, func(h C.mergedb_transaction) { lost.closeWith(h, nil) }, handle)
 	return tx, nil
 }
 
@@ -151,38 +199,60 @@ func (db *DB) View(f func(tx *Tx) error) error {
 }
 
 func (tx *Tx) run(f func(tx *Tx) error) error {
-	defer tx.Close() // rolls back if f fails or panics
+	defer tx.end() // rolls back if f fails or panics
 	if err := f(tx); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
+// end closes the transaction after the call of another goroutine, if f left one behind.
+func (tx *Tx) end() {
+	tx.inside.Lock()
+	defer tx.inside.Unlock()
+	if call(tx.closeHandle) == nil {
+		tx.cleanup.Stop()
+	}
+}
+
+func (tx *Tx) closeHandle(e *C.mergedb_error) C.mergedb_code { return tx.lost.closeWith(tx.handle, e) }
+
+// alone runs f if no other goroutine is inside.
+func (tx *Tx) alone(f func() error) error {
+	defer runtime.KeepAlive(tx)
+	if !tx.inside.TryLock() {
+		return errInUse
+	}
+	defer tx.inside.Unlock()
+	tx.lost.close(false)
+	return f()
+}
+
+func (tx *Tx) do(f func(e *C.mergedb_error) C.mergedb_code) error {
+	return tx.alone(func() error { return call(f) })
+}
+
 // Commit commits and ends the transaction, also if it fails. ErrConflict: nothing was written.
 func (tx *Tx) Commit() error {
-	defer runtime.KeepAlive(tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_commit(tx.handle, e) })
+	return tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_commit(tx.handle, e) })
 }
 
 // Rollback ends the transaction without its writes.
 func (tx *Tx) Rollback() error {
-	defer runtime.KeepAlive(tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_rollback(tx.handle, e) })
+	return tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_rollback(tx.handle, e) })
 }
 
-// Close releases the transaction, and rolls back unless it is committed.
-func (tx *Tx) Close() error {
-	tx.cleanup.Stop()
-	return closeOnce(call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_close(tx.handle, e) }))
-}
+// Close releases the transaction, and rolls back unless it is committed. ErrBusy: another goroutine is in a call of it.
+func (tx *Tx) Close() error { return closeAlone(&tx.inside, tx.cleanup, tx.closeHandle) }
 
 // Conflict returns the key and the keyspace that made Commit return ErrConflict; false if they are unknown.
 func (tx *Tx) Conflict() (key []byte, keyspace uint32, found bool) {
-	defer runtime.KeepAlive(tx)
 	var bytes unsafe.Pointer
 	var length C.size_t
 	var id C.mergedb_keyspace
-	if C.mergedb_transaction_conflict(tx.handle, &id, &bytes, &length, nil) != C.MERGEDB_OK {
+	if tx.do(func(e *C.mergedb_error) C.mergedb_code {
+		return C.mergedb_transaction_conflict(tx.handle, &id, &bytes, &length, e)
+	}) != nil {
 		return nil, 0, false
 	}
 	defer C.mergedb_free(bytes)
@@ -191,22 +261,19 @@ func (tx *Tx) Conflict() (key []byte, keyspace uint32, found bool) {
 
 // SetSavepoint adds a savepoint on top of the stack.
 func (tx *Tx) SetSavepoint() error {
-	defer runtime.KeepAlive(tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_set_savepoint(tx.handle, e) })
+	return tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_set_savepoint(tx.handle, e) })
 }
 
 // RollbackToSavepoint undoes every write since the newest savepoint, and removes that savepoint.
 func (tx *Tx) RollbackToSavepoint() error {
-	defer runtime.KeepAlive(tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code {
+	return tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.mergedb_transaction_rollback_to_savepoint(tx.handle, e)
 	})
 }
 
 // ReleaseSavepoint removes the newest savepoint and keeps the writes.
 func (tx *Tx) ReleaseSavepoint() error {
-	defer runtime.KeepAlive(tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_release_savepoint(tx.handle, e) })
+	return tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_release_savepoint(tx.handle, e) })
 }
 
 // In is the transaction for another keyspace.
@@ -214,10 +281,9 @@ func (tx *Tx) In(k Keyspace) TxKeyspace { return TxKeyspace{tx, k.id} }
 
 // Get returns ErrNotFound if key is absent.
 func (k TxKeyspace) Get(key []byte) ([]byte, error) {
-	defer runtime.KeepAlive(k.tx)
 	var value unsafe.Pointer
 	var length C.size_t
-	err := call(func(e *C.mergedb_error) C.mergedb_code {
+	err := k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_get(k.tx.handle, k.id, pointer(key), size(key), &value, &length, e)
 	})
 	if err != nil {
@@ -229,66 +295,88 @@ func (k TxKeyspace) Get(key []byte) ([]byte, error) {
 
 // Put sets the value of key.
 func (k TxKeyspace) Put(key, value []byte) error {
-	defer runtime.KeepAlive(k.tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code {
+	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_put(k.tx.handle, k.id, pointer(key), size(key), pointer(value), size(value), e)
 	})
 }
 
 // Delete deletes key. The key may be absent.
 func (k TxKeyspace) Delete(key []byte) error {
-	defer runtime.KeepAlive(k.tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code {
+	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_delete(k.tx.handle, k.id, pointer(key), size(key), e)
 	})
 }
 
 // DeleteRange deletes every key from begin (inclusive) to end (exclusive).
 func (k TxKeyspace) DeleteRange(begin, end []byte) error {
-	defer runtime.KeepAlive(k.tx)
-	return call(func(e *C.mergedb_error) C.mergedb_code {
+	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_delete_range(k.tx.handle, k.id, pointer(begin), size(begin), pointer(end), size(end), e)
 	})
 }
 
 // Merge applies an operand to the value of key.
 func (k TxKeyspace) Merge(key []byte, operand Operand) error {
-	defer runtime.KeepAlive(k.tx)
-	return operand.merge(0, 0, k.tx.handle, 0, k.id, key)
+	return k.tx.alone(func() error { return operand.merge(0, 0, k.tx.handle, 0, k.id, key) })
 }
 
 // Cursor moves over the keys that a transaction sees, also over its own writes. The transaction may write under it.
+//
+// It is for one goroutine at a time, together with its transaction. If two of them meet in it, all later calls of the
+// cursor but Close fail, and Err is ErrBusy.
 type Cursor struct {
 	tx      *Tx
 	handle  C.mergedb_cursor
 	cleanup runtime.Cleanup
-	err     error
+	position
 }
 
 // Cursor opens a cursor, which stands at no key. If it cannot be opened, Err has the error.
 func (k TxKeyspace) Cursor() *Cursor {
 	c := &Cursor{tx: k.tx}
-	c.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_open(k.tx.handle, k.id, &c.handle, e) })
+	c.shared = &k.tx.inside
+	c.err = k.tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_open(k.tx.handle, k.id, &c.handle, e) })
 	if c.err == nil {
-		c.cleanup = runtime.AddCleanup(c, func(h C.mergedb_cursor) { C.mergedb_cursor_close(h, nil) }, c.handle)
+		c.cleanup = runtime.AddCleanup(c, k.tx.lost.add, c.handle)
 	}
 	return c
 }
 
 func (c *Cursor) move(to C.int32_t, key []byte) bool {
 	defer runtime.KeepAlive(c)
-	if c.handle == 0 {
+	if c.handle == 0 || !c.enter() {
 		return false
 	}
-	err := call(func(e *C.mergedb_error) C.mergedb_code {
+	defer c.leave()
+	return c.advance(to, key)
+}
+
+// advance needs the goroutine inside.
+func (c *Cursor) advance(to C.int32_t, key []byte) bool {
+	return c.moved(call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_cursor_move(c.handle, to, pointer(key), size(key), e)
-	})
-	if errors.Is(err, ErrNotFound) {
-		c.err = nil
-		return false
+	}))
+}
+
+// entry needs the goroutine inside.
+func (c *Cursor) entry() (key, value []byte, found bool) {
+	var k, v C.mergedb_slice
+	if C.mergedb_cursor_entry(c.handle, &k, &v, nil) != C.MERGEDB_OK {
+		return nil, nil, false
 	}
-	c.err = err
-	return err == nil
+	return copyOf(k), copyOf(v), true
+}
+
+// step moves and returns copies of the entry that it reached.
+func (c *Cursor) step(to C.int32_t) (key, value []byte, found bool) {
+	defer runtime.KeepAlive(c)
+	if c.handle == 0 || !c.enter() {
+		return nil, nil, false
+	}
+	defer c.leave()
+	if !c.advance(to, nil) {
+		return nil, nil, false
+	}
+	return c.entry()
 }
 
 // First moves to the first key. Like every move, it returns whether the cursor reached a key.
@@ -318,17 +406,18 @@ func (c *Cursor) Current() bool { return c.move(C.MERGEDB_TO_CURRENT, nil) }
 // Entry returns copies of the key and the value at which the cursor stands, else nil.
 func (c *Cursor) Entry() (key, value []byte) {
 	defer runtime.KeepAlive(c)
-	var k, v C.mergedb_slice
-	if C.mergedb_cursor_entry(c.handle, &k, &v, nil) != C.MERGEDB_OK {
+	if c.handle == 0 || !c.enter() {
 		return nil, nil
 	}
-	return copyOf(k), copyOf(v)
+	defer c.leave()
+	key, value, _ = c.entry()
+	return key, value
 }
 
 // Put sets the value of the key at which the cursor stands.
 func (c *Cursor) Put(value []byte) error {
 	defer runtime.KeepAlive(c)
-	return call(func(e *C.mergedb_error) C.mergedb_code {
+	return c.tx.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_cursor_put(c.handle, pointer(value), size(value), e)
 	})
 }
@@ -336,22 +425,23 @@ func (c *Cursor) Put(value []byte) error {
 // Delete deletes the key at which the cursor stands. Next then goes to the key after it.
 func (c *Cursor) Delete() error {
 	defer runtime.KeepAlive(c)
-	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_delete(c.handle, e) })
+	return c.tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_delete(c.handle, e) })
 }
 
 // All is all entries, forwards. The loop may write to the transaction. Read Err after the loop.
 func (c *Cursor) All() iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		for ok := c.First(); ok && yield(c.Entry()); ok = c.Next() {
+		to := C.int32_t(C.MERGEDB_TO_FIRST)
+		for key, value, found := c.step(to); found && yield(key, value); key, value, found = c.step(to) {
+			to = C.MERGEDB_TO_NEXT
 		}
 	}
 }
 
 // Err is the error of the last move, or of the creation; nil at an end.
-func (c *Cursor) Err() error { return c.err }
+func (c *Cursor) Err() error { return c.lastError() }
 
-// Close releases the cursor. A cursor may be closed after its transaction.
+// Close releases the cursor. A cursor may be closed after its transaction. ErrBusy: another goroutine is in a call of it.
 func (c *Cursor) Close() error {
-	c.cleanup.Stop()
-	return closeOnce(call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_close(c.handle, e) }))
+	return closeAlone(c.inside(), c.cleanup, func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_close(c.handle, e) })
 }
