@@ -17,6 +17,7 @@ type Batch struct {
 	cleanup runtime.Cleanup
 	inside  sync.Mutex         // held during each call; guards what follows
 	current C.mergedb_keyspace // of the next change
+	db      C.mergedb_db       // of the keyspaces that In named; 0: none
 	err     error              // of the first change that failed
 	misused atomic.Bool        // a change met another goroutine, and is lost
 }
@@ -24,10 +25,11 @@ type Batch struct {
 // BatchKeyspace adds changes of one keyspace to a batch.
 type BatchKeyspace struct {
 	batch *Batch
-	id    C.mergedb_keyspace
+	named bool // by In; else the default keyspace of whatever database the batch is written to
+	in    Keyspace
 }
 
-// NewBatch makes an empty batch, which belongs to no database.
+// NewBatch makes an empty batch. It belongs to no database until In names a keyspace of one.
 func NewBatch() *Batch {
 	b := &Batch{}
 	b.BatchKeyspace = BatchKeyspace{batch: b}
@@ -36,18 +38,27 @@ func NewBatch() *Batch {
 	return b
 }
 
-// In is the batch for another keyspace.
-func (b *Batch) In(k Keyspace) BatchKeyspace { return BatchKeyspace{b, k.id} }
+// In is the batch for a keyspace. All keyspaces of a batch must be of one database: a change of another one fails with
+// ErrInvalidArgument, as does DB.Write of another database.
+func (b *Batch) In(k Keyspace) BatchKeyspace { return BatchKeyspace{b, true, k} }
 
 // add runs a call unless an earlier change failed.
-func (b *Batch) add(id C.mergedb_keyspace, f func() error) {
+func (k BatchKeyspace) add(f func() error) {
+	b := k.batch
 	defer runtime.KeepAlive(b)
 	if !b.inside.TryLock() {
 		b.misused.Store(true)
 		return
 	}
 	defer b.inside.Unlock()
-	if b.err == nil && b.current != id {
+	if b.err == nil && k.named {
+		if k.in.db == 0 || b.db != 0 && b.db != k.in.db {
+			b.err = errForeignKeyspace
+			return
+		}
+		b.db = k.in.db
+	}
+	if id := k.in.id; b.err == nil && b.current != id {
 		b.current = id
 		b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_set_keyspace(b.handle, id, e) })
 	}
@@ -57,7 +68,7 @@ func (b *Batch) add(id C.mergedb_keyspace, f func() error) {
 }
 
 func (k BatchKeyspace) change(f func(e *C.mergedb_error) C.mergedb_code) {
-	k.batch.add(k.id, func() error { return call(f) })
+	k.add(func() error { return call(f) })
 }
 
 // Put sets the value of key.
@@ -83,7 +94,7 @@ func (k BatchKeyspace) DeleteRange(begin, end []byte) {
 
 // Merge applies an operand to the value of key.
 func (k BatchKeyspace) Merge(key []byte, operand Operand) {
-	k.batch.add(k.id, func() error { return operand.merge(0, k.batch.handle, 0, 0, 0, key) })
+	k.add(func() error { return operand.merge(0, k.batch.handle, 0, 0, 0, key) })
 }
 
 // Clear removes all changes, and the error of an earlier change.
@@ -95,7 +106,7 @@ func (b *Batch) Clear() {
 	}
 	defer b.inside.Unlock()
 	b.err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_batch_clear(b.handle, e) })
-	b.current = 0
+	b.current, b.db = 0, 0
 	b.misused.Store(false)
 }
 
@@ -137,6 +148,9 @@ func (b *Batch) write(db C.mergedb_db, durability []Durability) error {
 	defer b.inside.Unlock()
 	if err := b.firstError(); err != nil {
 		return err
+	}
+	if b.db != 0 && b.db != db {
+		return errForeignKeyspace
 	}
 	return call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_write(db, durabilityOf(durability), b.handle, e)

@@ -10,10 +10,23 @@ import (
 	"unsafe"
 )
 
-// Keyspace is an ordered map of a database (RocksDB: column family). It is a small value that needs no close.
+// Keyspace is an ordered map of a database (RocksDB: column family). It is a small value that needs no close. It knows its
+// open database: where a call of a transaction, a batch or another DB takes a Keyspace, one of another database returns
+// ErrInvalidArgument, and so does one of an earlier Open. Two of them are equal (==) if they are the same keyspace of the
+// same open database. The zero Keyspace belongs to no database: its calls return ErrClosed.
 type Keyspace struct {
-	db C.mergedb_db
+	db C.mergedb_db // its handle, a number that the process never uses for another database
 	id C.mergedb_keyspace
+}
+
+var errForeignKeyspace = &Error{Code: ErrInvalidArgument, Message: "the keyspace is of another database"}
+
+// orNone is k, or the zero Keyspace after an error.
+func (k Keyspace) orNone(err error) (Keyspace, error) {
+	if err != nil {
+		return Keyspace{}, err
+	}
+	return k, nil
 }
 
 // CreateKeyspace creates a keyspace, or returns the existing one if mayExist is true.
@@ -27,7 +40,7 @@ func (db *DB) CreateKeyspace(name string, mayExist bool) (Keyspace, error) {
 	err := call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.mergedb_keyspace_create(db.db, unsafe.Pointer(unsafe.SliceData(bytes)), size(bytes), flag, &k.id, e)
 	})
-	return k, err
+	return k.orNone(err)
 }
 
 // OpenKeyspace returns ErrNotFound if no keyspace has this name.
@@ -37,7 +50,7 @@ func (db *DB) OpenKeyspace(name string) (Keyspace, error) {
 	err := call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.mergedb_keyspace_open(db.db, nil, unsafe.Pointer(unsafe.SliceData(bytes)), size(bytes), &k.id, e)
 	})
-	return k, err
+	return k.orNone(err)
 }
 
 // Keyspaces returns the named keyspaces.
@@ -60,6 +73,9 @@ func (db *DB) Keyspaces() (map[string]Keyspace, error) {
 
 // DropKeyspace removes a keyspace with all of its keys, by one write.
 func (db *DB) DropKeyspace(k Keyspace, durability ...Durability) error {
+	if k.db != db.db {
+		return errForeignKeyspace
+	}
 	return call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_keyspace_change(db.db, 1, durabilityOf(durability), k.id, e)
 	})

@@ -42,6 +42,7 @@ type TxOptions struct {
 type Tx struct {
 	TxKeyspace
 	handle  C.mergedb_transaction
+	db      C.mergedb_db
 	cleanup runtime.Cleanup
 	inside  sync.Mutex // held during each call of the transaction and of its cursors
 	lost    *lostCursors
@@ -90,8 +91,9 @@ func (l *lostCursors) closeWith(transaction C.mergedb_transaction, e *C.mergedb_
 
 // TxKeyspace is a keyspace within a transaction.
 type TxKeyspace struct {
-	tx *Tx
-	id C.mergedb_keyspace
+	tx      *Tx
+	id      C.mergedb_keyspace
+	foreign bool // it is of another database: each call is an error
 }
 
 // Begin begins an optimistic or a read-only transaction. Close it, best by defer. Update begins a single writer.
@@ -118,7 +120,7 @@ func (db *DB) begin(kind C.int32_t, options *TxOptions, waitMax time.Duration) (
 	if o.Snapshot != nil {
 		snapshot = o.Snapshot.handle
 	}
-	tx := &Tx{lost: &lostCursors{}}
+	tx := &Tx{db: db.db, lost: &lostCursors{}}
 	tx.TxKeyspace = TxKeyspace{tx: tx}
 	err = call(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_begin(db.db, kind, C.int32_t(o.Durability), C.uint64_t(o.BytesMax),
@@ -276,14 +278,25 @@ func (tx *Tx) ReleaseSavepoint() error {
 	return tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_transaction_release_savepoint(tx.handle, e) })
 }
 
-// In is the transaction for another keyspace.
-func (tx *Tx) In(k Keyspace) TxKeyspace { return TxKeyspace{tx, k.id} }
+// In is the transaction for another keyspace. If k is of another database, each call returns ErrInvalidArgument.
+func (tx *Tx) In(k Keyspace) TxKeyspace { return TxKeyspace{tx, k.id, k.db != tx.db} }
+
+func (k TxKeyspace) alone(f func() error) error {
+	if k.foreign {
+		return errForeignKeyspace
+	}
+	return k.tx.alone(f)
+}
+
+func (k TxKeyspace) do(f func(e *C.mergedb_error) C.mergedb_code) error {
+	return k.alone(func() error { return call(f) })
+}
 
 // Get returns ErrNotFound if key is absent.
 func (k TxKeyspace) Get(key []byte) ([]byte, error) {
 	var value unsafe.Pointer
 	var length C.size_t
-	err := k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
+	err := k.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_get(k.tx.handle, k.id, pointer(key), size(key), &value, &length, e)
 	})
 	if err != nil {
@@ -295,28 +308,28 @@ func (k TxKeyspace) Get(key []byte) ([]byte, error) {
 
 // Put sets the value of key.
 func (k TxKeyspace) Put(key, value []byte) error {
-	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
+	return k.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_put(k.tx.handle, k.id, pointer(key), size(key), pointer(value), size(value), e)
 	})
 }
 
 // Delete deletes key. The key may be absent.
 func (k TxKeyspace) Delete(key []byte) error {
-	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
+	return k.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_delete(k.tx.handle, k.id, pointer(key), size(key), e)
 	})
 }
 
 // DeleteRange deletes every key from begin (inclusive) to end (exclusive).
 func (k TxKeyspace) DeleteRange(begin, end []byte) error {
-	return k.tx.do(func(e *C.mergedb_error) C.mergedb_code {
+	return k.do(func(e *C.mergedb_error) C.mergedb_code {
 		return C.shim_transaction_delete_range(k.tx.handle, k.id, pointer(begin), size(begin), pointer(end), size(end), e)
 	})
 }
 
 // Merge applies an operand to the value of key.
 func (k TxKeyspace) Merge(key []byte, operand Operand) error {
-	return k.tx.alone(func() error { return operand.merge(0, 0, k.tx.handle, 0, k.id, key) })
+	return k.alone(func() error { return operand.merge(0, 0, k.tx.handle, 0, k.id, key) })
 }
 
 // Cursor moves over the keys that a transaction sees, also over its own writes. The transaction may write under it.
@@ -334,7 +347,7 @@ type Cursor struct {
 func (k TxKeyspace) Cursor() *Cursor {
 	c := &Cursor{tx: k.tx}
 	c.shared = &k.tx.inside
-	c.err = k.tx.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_open(k.tx.handle, k.id, &c.handle, e) })
+	c.err = k.do(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_cursor_open(k.tx.handle, k.id, &c.handle, e) })
 	if c.err == nil {
 		c.cleanup = runtime.AddCleanup(c, k.tx.lost.add, c.handle)
 	}
