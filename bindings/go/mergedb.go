@@ -23,6 +23,7 @@ import "C"
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"runtime/cgo"
 	"time"
@@ -69,7 +70,8 @@ const (
 	LZ4           Compression = C.MERGEDB_COMPRESSION_LZ4
 )
 
-// Options of Open. A field that is zero has its default; include/mergedb/options.h describes each of them.
+// Options of Open. A field that is zero has its default; include/mergedb/options.h describes each of them and its limits.
+// Open refuses a value beyond them with ErrInvalidArgument.
 type Options struct {
 	Mode                     Mode
 	Style                    Style
@@ -80,12 +82,30 @@ type Options struct {
 	BloomBitsPerKey          int // -1: no filters
 	OpenTablesMax            int
 	BlockBytes               uint64
-	BlobValueBytesMin        int64 // -1: no blob files
-	WriteDelayMax            time.Duration
-	WALSyncInterval          time.Duration // -1: no limit in time
+	BlobValueBytesMin        int64         // -1: no blob files
+	WriteDelayMax            time.Duration // at least a microsecond, of which it is cut to a multiple
+	WALSyncInterval          time.Duration // at least a millisecond, of which it is cut to a multiple; -1: no limit in time
 	FinishCompactionsOnClose bool
 	NoMappedWALBuffer        bool
 	MappedReadBytesMax       uint64
+}
+
+// check refuses what the types of C would cut, or would take for 0, which is the default.
+func (o *Options) check() error {
+	refuse := func(name string, value any, expected string) error {
+		return &Error{Code: ErrInvalidArgument, Message: fmt.Sprintf("Options.%s is %v, expected %s", name, value, expected)}
+	}
+	switch {
+	case o.BloomBitsPerKey != int(int32(o.BloomBitsPerKey)):
+		return refuse("BloomBitsPerKey", o.BloomBitsPerKey, "-1 (no filters) to 64")
+	case o.OpenTablesMax != int(int32(o.OpenTablesMax)):
+		return refuse("OpenTablesMax", o.OpenTablesMax, "a number of tables below 2^31")
+	case o.WriteDelayMax < 0 || o.WriteDelayMax > 0 && o.WriteDelayMax < time.Microsecond:
+		return refuse("WriteDelayMax", o.WriteDelayMax, "0 (the default) or at least 1µs")
+	case o.WALSyncInterval < -1 || o.WALSyncInterval > 0 && o.WALSyncInterval < time.Millisecond:
+		return refuse("WALSyncInterval", o.WALSyncInterval, "-1 (no limit), 0 (the default) or at least 1ms")
+	}
+	return nil
 }
 
 // DB is an open database. The methods of Keyspace are those of its default keyspace.
@@ -99,6 +119,9 @@ func Open(path string, options *Options) (*DB, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	c := C.mergedb_options{
 		struct_size:          C.sizeof_mergedb_options,
 		mode:                 C.int32_t(o.Mode),
@@ -111,7 +134,7 @@ func Open(path string, options *Options) (*DB, error) {
 		open_tables_max:      C.int32_t(o.OpenTablesMax),
 		block_bytes:          C.uint64_t(o.BlockBytes),
 		blob_value_bytes_min: C.int64_t(o.BlobValueBytesMin),
-		write_delay_us_max:   C.uint64_t(max(0, o.WriteDelayMax).Microseconds()),
+		write_delay_us_max:   C.uint64_t(o.WriteDelayMax.Microseconds()),
 		wal_sync_interval_ms: C.int64_t(o.WALSyncInterval.Milliseconds()),
 
 		mapped_read_bytes_max: C.uint64_t(o.MappedReadBytesMax),

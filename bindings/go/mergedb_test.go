@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -153,6 +154,69 @@ func TestOpenModesAndErrors(t *testing.T) {
 	wants(t, Destroy(path), ErrNotFound)
 	if Version() == "" {
 		t.Fatal("no version")
+	}
+}
+
+func TestOpenRefusesOptionsAtTheirEdges(t *testing.T) {
+	const wide = 1 << 32 // cut to 32 bits it is 0, the default
+	for _, c := range []struct {
+		name string
+		o    Options
+		good bool
+	}{
+		{"BloomBitsPerKey", Options{BloomBitsPerKey: -1}, true},
+		{"BloomBitsPerKey", Options{BloomBitsPerKey: 64}, true},
+		{"bloom_bits_per_key", Options{BloomBitsPerKey: -2}, false},
+		{"bloom_bits_per_key", Options{BloomBitsPerKey: 65}, false},
+		{"BloomBitsPerKey", Options{BloomBitsPerKey: wide}, false},
+		{"BloomBitsPerKey", Options{BloomBitsPerKey: wide + 10}, false},
+		{"BloomBitsPerKey", Options{BloomBitsPerKey: math.MinInt}, false},
+		{"OpenTablesMax", Options{OpenTablesMax: 16}, true},
+		{"OpenTablesMax", Options{OpenTablesMax: math.MaxInt32}, true},
+		{"open_tables_max", Options{OpenTablesMax: 15}, false},
+		{"open_tables_max", Options{OpenTablesMax: -1}, false},
+		{"OpenTablesMax", Options{OpenTablesMax: wide}, false},
+		{"OpenTablesMax", Options{OpenTablesMax: wide + 100}, false},
+		{"OpenTablesMax", Options{OpenTablesMax: math.MaxInt}, false},
+		{"WALSyncInterval", Options{WALSyncInterval: time.Millisecond}, true},
+		{"WALSyncInterval", Options{WALSyncInterval: time.Hour}, true},
+		{"WALSyncInterval", Options{WALSyncInterval: -1}, true},
+		{"WALSyncInterval", Options{WALSyncInterval: time.Millisecond - 1}, false},
+		{"WALSyncInterval", Options{WALSyncInterval: 1}, false},
+		{"WALSyncInterval", Options{WALSyncInterval: -2}, false},
+		{"WALSyncInterval", Options{WALSyncInterval: -time.Second}, false},
+		{"wal_sync_interval_ms", Options{WALSyncInterval: time.Hour + time.Millisecond}, false},
+		{"wal_sync_interval_ms", Options{WALSyncInterval: math.MaxInt64}, false},
+		{"WriteDelayMax", Options{WriteDelayMax: time.Microsecond}, true},
+		{"WriteDelayMax", Options{WriteDelayMax: time.Hour}, true},
+		{"WriteDelayMax", Options{WriteDelayMax: time.Microsecond - 1}, false},
+		{"WriteDelayMax", Options{WriteDelayMax: -1}, false},
+		{"write_delay_us_max", Options{WriteDelayMax: time.Hour + time.Microsecond}, false},
+		{"BlobValueBytesMin", Options{BlobValueBytesMin: -1}, true},
+		{"BlobValueBytesMin", Options{BlobValueBytesMin: math.MaxInt64}, true},
+		{"blob_value_bytes_min", Options{BlobValueBytesMin: -2}, false},
+		{"BlockBytes", Options{BlockBytes: 256}, true},
+		{"block_bytes", Options{BlockBytes: 255}, false},
+		{"block_bytes", Options{BlockBytes: math.MaxUint64}, false},
+		{"MemoryBytes", Options{MemoryBytes: 8 << 20, WriteBufferBytes: 1 << 20}, true},
+		{"memory_bytes", Options{MemoryBytes: math.MaxUint64}, false},
+		{"write_buffer_bytes", Options{WriteBufferBytes: math.MaxUint64}, false},
+		{"MappedReadBytesMax", Options{MappedReadBytesMax: math.MaxUint64}, true},
+		{"mode", Options{Mode: 4}, false},
+		{"style", Options{Style: -1}, false},
+		{"compression_upper", Options{UpperCompression: 5}, false},
+		{"compression_bottom", Options{BottomCompression: -1}, false},
+	} {
+		db, err := Open(filepath.Join(t.TempDir(), "db"), &c.o)
+		if c.good {
+			if err != nil {
+				t.Errorf("%s: %+v: %v", c.name, c.o, err)
+				continue
+			}
+			must(t, db.Close())
+		} else if !errors.Is(err, ErrInvalidArgument) || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s: %+v: %v", c.name, c.o, err)
+		}
 	}
 }
 
