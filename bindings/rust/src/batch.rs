@@ -1,15 +1,17 @@
 use crate::db::Keyspace;
-use crate::error::{call, Result};
+use crate::error::{call, Error, Result};
 use crate::ffi;
 use crate::merge::Operand;
 
-/// A list of changes that [`Db::write`](crate::Db::write) applies atomically. It belongs to no database.
+/// A list of changes that [`Db::write`](crate::Db::write) applies atomically. It belongs to no database until
+/// [`WriteBatch::keyspace`] names a keyspace of one.
 ///
 /// The methods change the default keyspace; [`WriteBatch::keyspace`] chooses another one.
 #[derive(Debug)]
 pub struct WriteBatch {
     pub(crate) handle: u64,
     current: u32,
+    pub(crate) db: u64, // of the keyspaces that keyspace() named; 0: none
 }
 
 /// A keyspace within a batch.
@@ -17,6 +19,7 @@ pub struct WriteBatch {
 pub struct BatchKeyspace<'b> {
     batch: &'b mut WriteBatch,
     id: u32,
+    db: u64, // 0: of whatever database the batch is written to
 }
 
 impl WriteBatch {
@@ -25,16 +28,17 @@ impl WriteBatch {
         let mut handle = 0;
         // SAFETY: `handle` lives for the call.
         call(|error| unsafe { ffi::mergedb_batch_create(&mut handle, error) })?;
-        Ok(WriteBatch { handle, current: 0 })
+        Ok(WriteBatch { handle, current: 0, db: 0 })
     }
 
-    /// The batch for another keyspace.
+    /// The batch for another keyspace. All keyspaces of a batch must be of one database: a change of another one is
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument), as is a write to another database.
     pub fn keyspace(&mut self, keyspace: Keyspace<'_>) -> BatchKeyspace<'_> {
-        BatchKeyspace { batch: self, id: keyspace.id }
+        BatchKeyspace { batch: self, id: keyspace.id, db: keyspace.db.handle }
     }
 
     fn default_keyspace(&mut self) -> BatchKeyspace<'_> {
-        BatchKeyspace { batch: self, id: 0 }
+        BatchKeyspace { batch: self, id: 0, db: 0 }
     }
 
     /// Sets the value of `key`.
@@ -59,7 +63,7 @@ impl WriteBatch {
 
     /// Removes all changes.
     pub fn clear(&mut self) -> Result<()> {
-        self.current = 0;
+        (self.current, self.db) = (0, 0);
         // SAFETY: the call checks the handle.
         call(|error| unsafe { ffi::mergedb_batch_clear(self.handle, error) })
     }
@@ -87,6 +91,12 @@ impl Drop for WriteBatch {
 
 impl BatchKeyspace<'_> {
     fn enter(&mut self) -> Result<()> {
+        if self.db != 0 {
+            if self.batch.db != 0 && self.batch.db != self.db {
+                return Err(Error::foreign_keyspace());
+            }
+            self.batch.db = self.db;
+        }
         if self.batch.current != self.id {
             // SAFETY: the call checks the handle.
             call(|error| unsafe { ffi::mergedb_batch_set_keyspace(self.batch.handle, self.id, error) })?;

@@ -22,7 +22,8 @@ pub struct Db {
     pub(crate) handle: u64,
 }
 
-/// An ordered map of a database (RocksDB: column family), a small value to copy.
+/// An ordered map of a database (RocksDB: column family), a small value to copy. A call of another database, or of a
+/// transaction or batch of one, refuses it with [`Error::InvalidArgument`].
 #[derive(Clone, Copy, Debug)]
 pub struct Keyspace<'db> {
     pub(crate) db: &'db Db,
@@ -110,9 +111,10 @@ impl Db {
     /// Opens the database with options.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let path = c_path(path.as_ref())?;
+        let options = options.to_c()?;
         let mut handle = 0;
         // SAFETY: the path, the options and the handle live for the call, which copies what it keeps.
-        call(|error| unsafe { ffi::mergedb_open(path.as_ptr(), &options.to_c(), &mut handle, error) })?;
+        call(|error| unsafe { ffi::mergedb_open(path.as_ptr(), &options, &mut handle, error) })?;
         Ok(Db { handle })
     }
 
@@ -199,6 +201,9 @@ impl Db {
 
     /// Removes a keyspace with all of its keys, by one write.
     pub fn drop_keyspace(&self, keyspace: Keyspace<'_>) -> Result<()> {
+        if keyspace.db.handle != self.handle {
+            return Err(Error::foreign_keyspace());
+        }
         let options = writing(keyspace.durability, 0);
         // SAFETY: the options live for the call.
         call(|error| unsafe { ffi::mergedb_keyspace_drop(self.handle, &options, keyspace.id, error) })
@@ -251,6 +256,9 @@ impl Db {
 
     /// Applies a batch atomically. The batch stays unchanged.
     pub fn write(&self, batch: &WriteBatch, durability: Durability) -> Result<()> {
+        if batch.db != 0 && batch.db != self.handle {
+            return Err(Error::foreign_keyspace());
+        }
         let options = writing(durability, 0);
         // SAFETY: the options live for the call.
         call(|error| unsafe { ffi::mergedb_write(self.handle, &options, batch.handle, error) })

@@ -77,6 +77,10 @@ impl Error {
         Error::InvalidArgument(Details { message: message.into(), ..Details::default() })
     }
 
+    pub(crate) fn foreign_keyspace() -> Error {
+        Error::invalid("the keyspace is of another database")
+    }
+
     /// The message, and whether the outcome of a failed write is unknown.
     pub fn details(&self) -> &Details {
         self.parts().1

@@ -1,3 +1,4 @@
+use crate::error::{Error, Result};
 use crate::ffi;
 use std::mem::size_of;
 use std::ptr::null;
@@ -52,7 +53,8 @@ pub enum Compression {
 }
 
 /// The options of [`Db::open_with`](crate::Db::open_with). `None` and 0 are the defaults;
-/// `include/mergedb/options.h` describes each of them.
+/// `include/mergedb/options.h` describes each of them and its limits. A value beyond them is
+/// [`Error::InvalidArgument`](crate::Error::InvalidArgument).
 ///
 /// ```
 /// let options = mergedb::Options {
@@ -82,9 +84,10 @@ pub struct Options {
     pub block_bytes: u64,
     /// Values of this size and larger go to blob files; `Some(0)`: none.
     pub blob_value_bytes_min: Option<u64>,
-    /// The maximum delay of a put while the disk keeps up.
+    /// The maximum delay of a put while the disk keeps up: at least a microsecond, of which it is cut to a multiple.
     pub write_delay_max: Duration,
-    /// An unsynced write is durable at most this long after the call; `Some(ZERO)`: no limit in time.
+    /// An unsynced write is durable at most this long after the call: at least a millisecond, of which it is cut to a
+    /// multiple. `Some(ZERO)`: no limit in time.
     pub wal_sync_interval: Option<Duration>,
     /// Tables and blob files up to this many bytes are mapped and read in place; an I/O error of the disk then kills the
     /// process.
@@ -95,15 +98,28 @@ pub struct Options {
     pub no_mapped_wal_buffer: bool,
 }
 
-fn saturated(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
+/// The nearest number that C has. It means the same: no value, number of tables or time is larger.
+fn saturated<T, F: TryFrom<T>>(n: T, max: F) -> F {
+    F::try_from(n).unwrap_or(max)
+}
+
+/// The duration as a multiple of the unit of C. An error if it is less than one unit, and so would become 0.
+fn units(name: &str, value: Duration, unit: Duration) -> Result<u64> {
+    if value < unit && !value.is_zero() {
+        return Err(Error::invalid(&format!("options.{name} is {value:?}: the minimum is {unit:?}")));
+    }
+    Ok(saturated(value.as_nanos() / unit.as_nanos(), u64::MAX))
 }
 
 impl Options {
-    pub(crate) fn to_c(&self) -> ffi::Options {
+    pub(crate) fn to_c(&self) -> Result<ffi::Options> {
         // In C, 0 is the default of every field, and -1 says none.
-        let or_none = |value: u64| if value == 0 { -1 } else { saturated(value) };
-        ffi::Options {
+        let or_none = |value: u64| if value == 0 { -1 } else { saturated(value, i64::MAX) };
+        let wal_sync_interval_ms = match self.wal_sync_interval {
+            Some(interval) => or_none(units("wal_sync_interval", interval, Duration::from_millis(1))?),
+            None => 0,
+        };
+        Ok(ffi::Options {
             struct_size: size_of::<ffi::Options>(),
             mode: self.mode as i32,
             style: self.style.map_or(0, |style| style as i32),
@@ -112,9 +128,9 @@ impl Options {
             compression_upper: self.upper_compression.map_or(0, |codec| codec as i32),
             compression_bottom: self.bottom_compression.map_or(0, |codec| codec as i32),
             bloom_bits_per_key: self.bloom_bits_per_key.map_or(0, |bits| if bits == 0 { -1 } else { i32::from(bits) }),
-            open_tables_max: i32::try_from(self.open_tables_max).unwrap_or(i32::MAX),
+            open_tables_max: saturated(self.open_tables_max, i32::MAX),
             block_bytes: self.block_bytes,
-            write_delay_us_max: u64::try_from(self.write_delay_max.as_micros()).unwrap_or(u64::MAX),
+            write_delay_us_max: units("write_delay_max", self.write_delay_max, Duration::from_micros(1))?,
             finish_compactions_on_close: i32::from(self.finish_compactions_on_close),
             use_mapped_wal_buffer: if self.no_mapped_wal_buffer { ffi::NO } else { 0 },
             comparator: null(),
@@ -122,16 +138,14 @@ impl Options {
             merge_operators: null(),
             merge_operator_count: 0,
             blob_value_bytes_min: self.blob_value_bytes_min.map_or(0, or_none),
-            wal_sync_interval_ms: self
-                .wal_sync_interval
-                .map_or(0, |interval| or_none(u64::try_from(interval.as_millis()).unwrap_or(u64::MAX))),
+            wal_sync_interval_ms,
             listener: null(),
             log_bytes_max: 0,
             slow_call_us: 0,
             mapped_read_bytes_max: self.mapped_read_bytes_max,
             keep_space_at_rest: 0,
             reserved: 0,
-        }
+        })
     }
 }
 

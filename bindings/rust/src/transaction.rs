@@ -22,6 +22,7 @@ use std::ptr::null_mut;
 #[derive(Debug)]
 pub struct Transaction<'db> {
     handle: u64,
+    db: u64,
     database: PhantomData<&'db Db>,
     one_thread: PhantomData<*const ()>,
 }
@@ -31,6 +32,7 @@ pub struct Transaction<'db> {
 pub struct TransactionKeyspace<'t> {
     handle: u64,
     id: u32,
+    is_foreign: bool, // of another database: each call is an error
     transaction: PhantomData<&'t Transaction<'t>>,
 }
 
@@ -50,16 +52,18 @@ impl<'db> Transaction<'db> {
         let mut handle = 0;
         // SAFETY: everything lives for the call, which copies it.
         call(|error| unsafe { ffi::mergedb_transaction_begin(db.handle, &c, &mut handle, error) })?;
-        Ok(Transaction { handle, database: PhantomData, one_thread: PhantomData })
+        Ok(Transaction { handle, db: db.handle, database: PhantomData, one_thread: PhantomData })
     }
 
-    /// The transaction for another keyspace.
+    /// The transaction for another keyspace. If the keyspace is of another database, each call returns
+    /// [`Error::InvalidArgument`].
     pub fn keyspace(&self, keyspace: Keyspace<'_>) -> TransactionKeyspace<'_> {
-        TransactionKeyspace { handle: self.handle, id: keyspace.id, transaction: PhantomData }
+        let is_foreign = keyspace.db.handle != self.db;
+        TransactionKeyspace { handle: self.handle, id: keyspace.id, is_foreign, transaction: PhantomData }
     }
 
     fn root(&self) -> TransactionKeyspace<'_> {
-        TransactionKeyspace { handle: self.handle, id: 0, transaction: PhantomData }
+        TransactionKeyspace { handle: self.handle, id: 0, is_foreign: false, transaction: PhantomData }
     }
 
     /// The value of `key`, if there is one.
@@ -142,8 +146,16 @@ impl Drop for Transaction<'_> {
 }
 
 impl<'t> TransactionKeyspace<'t> {
+    fn enter(&self) -> Result<()> {
+        if self.is_foreign {
+            return Err(Error::foreign_keyspace());
+        }
+        Ok(())
+    }
+
     /// The value of `key`, if there is one.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.enter()?;
         let (key, mut value, mut size) = (key.as_ref(), null_mut(), 0);
         // SAFETY: everything lives for the call.
         found(call(|error| unsafe {
@@ -163,6 +175,7 @@ impl<'t> TransactionKeyspace<'t> {
 
     /// Sets the value of `key`.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.enter()?;
         let (key, value) = (key.as_ref(), value.as_ref());
         // SAFETY: the slices live for the call, which copies them. So in all writes below.
         call(|error| unsafe {
@@ -180,6 +193,7 @@ impl<'t> TransactionKeyspace<'t> {
 
     /// Deletes `key`, which may be absent.
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.enter()?;
         let key = key.as_ref();
         // SAFETY: see put().
         call(|error| unsafe {
@@ -189,6 +203,7 @@ impl<'t> TransactionKeyspace<'t> {
 
     /// Deletes every key in [begin, end).
     pub fn delete_range(&self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        self.enter()?;
         let (begin, end) = (begin.as_ref(), end.as_ref());
         // SAFETY: see put().
         call(|error| unsafe {
@@ -206,6 +221,7 @@ impl<'t> TransactionKeyspace<'t> {
 
     /// Applies an operand to the value of `key`.
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: &Operand) -> Result<()> {
+        self.enter()?;
         let key = key.as_ref();
         operand.with_c(|operand| {
             // SAFETY: see put(); the operand lives for the call.
@@ -217,6 +233,7 @@ impl<'t> TransactionKeyspace<'t> {
 
     /// A cursor, which stands at no key.
     pub fn cursor(&self) -> Result<Cursor<'t>> {
+        self.enter()?;
         let mut handle = 0;
         // SAFETY: the handle lives for the call.
         call(|error| unsafe { ffi::mergedb_cursor_open(self.handle, self.id, &mut handle, error) })?;

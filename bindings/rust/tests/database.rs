@@ -120,6 +120,60 @@ fn open_takes_options_and_returns_errors() {
 }
 
 #[test]
+fn open_refuses_options_at_their_edges() {
+    let directory = Directory::new();
+    let options = Options::default;
+    let (ms, us, ns) = (Duration::from_millis(1), Duration::from_micros(1), Duration::from_nanos(1));
+    let hour = Duration::from_secs(3600);
+    let interval = |value| Options { wal_sync_interval: Some(value), ..options() };
+    let delay = |value| Options { write_delay_max: value, ..options() };
+    let good = [
+        interval(Duration::ZERO),
+        interval(ms),
+        interval(ms + ns),
+        interval(hour),
+        delay(us),
+        delay(hour),
+        Options { bloom_bits_per_key: Some(0), ..options() },
+        Options { bloom_bits_per_key: Some(64), ..options() },
+        Options { open_tables_max: 16, ..options() },
+        Options { open_tables_max: u32::MAX, ..options() },
+        Options { blob_value_bytes_min: Some(0), ..options() },
+        Options { blob_value_bytes_min: Some(u64::MAX), ..options() },
+        Options { block_bytes: 256, ..options() },
+        Options { mapped_read_bytes_max: u64::MAX, ..options() },
+    ];
+    for (i, options) in good.iter().enumerate() {
+        Db::open_with(directory.0.join(format!("good{i}")), options)
+            .unwrap_or_else(|error| panic!("{options:?}: {error}"))
+            .close()
+            .unwrap();
+    }
+    let bad = [
+        ("wal_sync_interval", interval(ns)),
+        ("wal_sync_interval", interval(ms - ns)),
+        ("wal_sync_interval", interval(hour + ms)),
+        ("wal_sync_interval", interval(Duration::MAX)),
+        ("write_delay", delay(ns)),
+        ("write_delay", delay(us - ns)),
+        ("write_delay", delay(hour + us)),
+        ("write_delay", delay(Duration::MAX)),
+        ("bloom_bits_per_key", Options { bloom_bits_per_key: Some(65), ..options() }),
+        ("open_tables_max", Options { open_tables_max: 15, ..options() }),
+        ("block_bytes", Options { block_bytes: 255, ..options() }),
+        ("block_bytes", Options { block_bytes: u64::MAX, ..options() }),
+        ("memory_bytes", Options { memory_bytes: u64::MAX, ..options() }),
+        ("write_buffer_bytes", Options { write_buffer_bytes: u64::MAX, ..options() }),
+    ];
+    for (name, options) in bad {
+        match Db::open_with(directory.0.join("bad"), &options) {
+            Err(Error::InvalidArgument(details)) => assert!(details.message.contains(name), "{}", details.message),
+            other => panic!("{options:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn iterators_move_both_ways() {
     let directory = Directory::new();
     let db = directory.db();
