@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/cgo"
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -175,8 +176,14 @@ func Destroy(path string) error {
 func Version() string { return C.GoString(C.mergedb_version()) }
 
 // Close makes the WAL durable, stops background work and releases the directory. It waits for calls that are in
-// progress. End all transactions before. A second call does nothing.
-func (db *DB) Close() error { return closeOnce(db.closeHandle()) }
+// progress. End all transactions before. A second call does nothing. ErrBusy: it is called by Progress of a checkpoint of
+// this database, for which it would wait forever; the database stays open.
+func (db *DB) Close() error {
+	if of, found := progressThreads.Load(C.shim_thread()); found && of == db.db {
+		return &Error{Code: ErrBusy, Message: "Progress cannot close the database of its checkpoint; close it after that call"}
+	}
+	return closeOnce(db.closeHandle())
+}
 
 func (db *DB) closeHandle() error {
 	return call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_close(db.db, e) })
@@ -258,8 +265,8 @@ func (db *DB) Metrics() ([]Metric, error) {
 type CheckpointOptions struct {
 	Copy       bool // copy every byte, so that damage to one file does not affect the other database
 	SkipVerify bool // do not read the copy back
-	// Progress is called from time to time, in a goroutine for which Checkpoint waits. It must not call into the database.
-	// If it panics, or ends its goroutine, the copy stops and Checkpoint does the same.
+	// Progress is called from time to time, in a goroutine for which Checkpoint waits. It must not call into the database;
+	// DB.Close is ErrBusy there. If it panics, or ends its goroutine, the copy stops and Checkpoint does the same.
 	Progress func(bytesDone, bytesAll uint64)
 }
 
@@ -269,6 +276,7 @@ type CheckpointReport struct {
 }
 
 type checkpointProgress struct {
+	db    C.mergedb_db
 	ctx   context.Context
 	show  func(bytesDone, bytesAll uint64)
 	ended ending
@@ -288,6 +296,20 @@ func (e ending) again() {
 	if e.exited {
 		runtime.Goexit()
 	}
+}
+
+// progressThreads has the threads that run a Progress, and the databases of their checkpoints. Each goroutine is locked to
+// its thread, so that no other one runs there.
+var progressThreads sync.Map
+
+// inOwnThread runs f with the database registered for its thread.
+func inOwnThread(db C.mergedb_db, f func() bool) bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := C.shim_thread()
+	progressThreads.Store(thread, db)
+	defer progressThreads.Delete(thread)
+	return f()
 }
 
 // runApart runs f in a goroutine and waits for it. A panic or a runtime.Goexit must not leave C in the middle of a call:
@@ -313,13 +335,15 @@ func runApart(f func() bool) (result bool, how ending) {
 func goCheckpointProgress(handle C.uintptr_t, bytesDone, bytesAll C.uint64_t) C.int32_t {
 	progress := cgo.Handle(handle).Value().(*checkpointProgress)
 	goesOn, how := runApart(func() bool {
-		if progress.ctx.Err() != nil {
-			return false
-		}
-		if progress.show != nil {
-			progress.show(uint64(bytesDone), uint64(bytesAll))
-		}
-		return true
+		return inOwnThread(progress.db, func() bool {
+			if progress.ctx.Err() != nil {
+				return false
+			}
+			if progress.show != nil {
+				progress.show(uint64(bytesDone), uint64(bytesAll))
+			}
+			return true
+		})
 	})
 	progress.ended = how
 	return C.int32_t(toC(goesOn))
@@ -339,7 +363,7 @@ func (db *DB) Checkpoint(ctx context.Context, target string, options *Checkpoint
 		return CheckpointReport{}, err
 	}
 	defer C.free(unsafe.Pointer(name))
-	progress := &checkpointProgress{ctx: ctx, show: options.Progress}
+	progress := &checkpointProgress{db: db.db, ctx: ctx, show: options.Progress}
 	handle := cgo.NewHandle(progress)
 	defer handle.Delete()
 	var report C.mergedb_checkpoint_report

@@ -312,6 +312,23 @@ func TestAGoexitInProgressEndsTheCallAndTheCaller(t *testing.T) {
 	}
 }
 
+func TestProgressCannotCloseItsDatabase(t *testing.T) {
+	db, other := open(t), open(t)
+	fill(t, db, 100)
+	calls := 0
+	_, err := db.Checkpoint(context.Background(), filepath.Join(t.TempDir(), "copy"), &CheckpointOptions{Copy: true, Progress: func(_, _ uint64) {
+		calls++
+		wants(t, db.Close(), ErrBusy)
+		must(t, other.Close())
+	}})
+	must(t, err)
+	if calls == 0 {
+		t.Fatal("no call")
+	}
+	must(t, db.Put([]byte("a"), nil)) // it is open
+	must(t, db.Close())
+}
+
 // A context of the program, which fails when Progress asks it.
 type panickingContext struct {
 	context.Context

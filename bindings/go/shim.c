@@ -1,5 +1,6 @@
 #include "shim.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "_cgo_export.h"
@@ -138,6 +139,8 @@ mergedb_code shim_checkpoint(mergedb_db db, const char* target, int may_link, in
   report->struct_size = sizeof *report;
   return mergedb_checkpoint(db, target, &options, report, error);
 }
+
+uintptr_t shim_thread(void) { return (uintptr_t)pthread_self(); }
 
 struct metric_list {
   mergedb_metric* metrics;

@@ -48,6 +48,8 @@ mergedb_code shim_keyspace_change(mergedb_db db, int drops, int32_t durability, 
 /* `progress` is a handle of Go; 0: no calls. */
 mergedb_code shim_checkpoint(mergedb_db db, const char* target, int may_link, int verify, uintptr_t progress,
                              mergedb_checkpoint_report* report, mergedb_error* error);
+/* A number that no other thread of the process has. */
+uintptr_t shim_thread(void);
 /* Stores at most `capacity` metrics, and the number of all in *count. */
 mergedb_code shim_metrics(mergedb_db db, mergedb_metric* metrics, size_t capacity, size_t* count, mergedb_error* error);
 

@@ -294,8 +294,9 @@ MERGEDB_C_EXPORT mergedb_code mergedb_open(const char* path, const mergedb_optio
                                            mergedb_error* error);
 
 /* Makes the WAL durable, stops background work and releases the lock. From the start of this call the handle
- * is bad, whatever the call returns. It waits for calls of other threads that are in progress. Close every
- * open database before the program ends, else only the promise for kill -9 holds. */
+ * is bad, whatever the call returns, except BUSY. It waits for calls of other threads that are in progress. Close every
+ * open database before the program ends, else only the promise for kill -9 holds. BUSY: a callback of this database
+ * (`take` of mergedb_metrics, `progress` of mergedb_checkpoint, ...) called mergedb_close; the database stays open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_close(mergedb_db db, mergedb_error* error);
 
 /* Removes the files of the database, and the directory if it is empty then. Errors: NOT_FOUND (`path` has no
@@ -681,7 +682,7 @@ typedef struct mergedb_metric {
 
 /* Calls `take` for each metric of the database, by the calling thread, in the order of property "mergedb.counters". If
  * `take` returns 0, the call ends with ABORTED. The struct belongs to the library and lives for one call of `take`.
- * `state` is passed on; it may be NULL. `take` must not close the database. docs/METRICS.md lists all metrics. A database
+ * `state` is passed on; it may be NULL. In `take`, mergedb_close of this database returns BUSY. docs/METRICS.md lists all metrics. A database
  * that is open read-only has only those of its files and its own reads. For texts: properties "mergedb.stats.json" and
  * "mergedb.prometheus". */
 MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
@@ -779,7 +780,8 @@ typedef struct mergedb_checkpoint_options {
   int32_t may_link;
   int32_t verify; /* MERGEDB_NO: do not read the copy back before the rename */
   /* Called from time to time, by the calling thread, with the bytes copied and verified so far and the total.
-   * If it returns 0, the call ends with ABORTED. May be NULL. Must not call into mergedb. */
+   * If it returns 0, the call ends with ABORTED. May be NULL. Must not call into mergedb; mergedb_close of this
+   * database returns BUSY. */
   int32_t (*progress)(void* state, uint64_t bytes_done, uint64_t bytes_all);
   void* state;
 } mergedb_checkpoint_options;

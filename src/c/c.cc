@@ -117,6 +117,9 @@ mergedb_code mergedb_open(const char* path, const mergedb_options* options, merg
 
 mergedb_code mergedb_close(mergedb_db db, mergedb_error* error) {
   return Call(error, [&]() -> Outcome {
+    if (CallbackScope::Covers(db)) {
+      return Status::Busy("a callback cannot close the database whose call runs it; close it after that call");
+    }
     std::unique_ptr<Object> object;
     const PinOutcome outcome = HandleTable::Global().Close(db, HandleKind::kDatabase, &object);
     if (outcome != PinOutcome::kPinned) return BadHandle(outcome, HandleKind::kDatabase);
@@ -286,6 +289,7 @@ mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const m
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
     ASSIGN_OR_RETURN(const std::vector<Metric> metrics, database.db().Metrics());
+    const CallbackScope in_callback(db);
     for (const Metric& metric : metrics) {
       // The texts of a Metric are string literals (db/metrics.cc), so a NUL follows each.
       const mergedb_metric given = {.struct_size = sizeof given,
@@ -305,6 +309,7 @@ mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, cons
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
     ASSIGN_OR_RETURN(const std::vector<LatencyHistogram> histograms, database.db().Histograms());
+    const CallbackScope in_callback(db);
     for (const LatencyHistogram& histogram : histograms) {
       std::vector<uint64_t> uppers, counts;
       for (const LatencyHistogram::Bucket& bucket : histogram.buckets) {

@@ -17,6 +17,7 @@ mergedb_code mergedb_checkpoint(mergedb_db db, const char* target, const mergedb
       RETURN_IF_ERROR(CheckRoom(report->struct_size, sizeof(mergedb_checkpoint_report), "mergedb_checkpoint_report"));
     CheckpointOptions decoded;
     RETURN_IF_ERROR(DecodeCheckpointOptions(options, &decoded));
+    const CallbackScope in_callback(db);
     ASSIGN_OR_RETURN(const CheckpointReport made, Checkpoint(database.db(), target, decoded));
     if (report == nullptr) return Status::Ok();
     *report = {.struct_size = report->struct_size,

@@ -37,6 +37,15 @@ Outcome BadHandle(PinOutcome outcome, HandleKind kind) {
   return {MERGEDB_BAD_HANDLE, Status::InvalidArgument("not the handle of an open " + name)};
 }
 
+thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
+
+bool CallbackScope::Covers(mergedb_db db) {
+  for (const CallbackScope* scope = innermost_; scope != nullptr; scope = scope->outer_) {
+    if (scope->db_ == db) return true;
+  }
+  return false;
+}
+
 mergedb_code Report(mergedb_error* error, const Outcome& outcome) noexcept {
   const int32_t code = outcome.code != 0 ? outcome.code : static_cast<int32_t>(outcome.status.code());
   FillError(error, code, outcome.status.outcome_unknown(), outcome.status.message());

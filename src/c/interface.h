@@ -55,6 +55,24 @@ mergedb_code On(uint64_t handle, mergedb_error* error, Body body) noexcept {
   });
 }
 
+// In scope while a call on a database runs a callback of the program, in the calling thread. The call has the database
+// pinned, so a close by this thread would wait for its own caller.
+class CallbackScope {
+ public:
+  explicit CallbackScope(mergedb_db db) : db_(db), outer_(innermost_) { innermost_ = this; }
+  ~CallbackScope() { innermost_ = outer_; }
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+
+  // True if a callback of this database runs in the calling thread.
+  static bool Covers(mergedb_db db);
+
+ private:
+  static thread_local const CallbackScope* innermost_;
+  const mergedb_db db_;
+  const CallbackScope* const outer_;
+};
+
 // Closes a handle of a kind whose destruction cannot fail.
 mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept;
 

@@ -453,6 +453,64 @@ static void lists_metrics(void) {
   EXPECT_OK(mergedb_destroy(path, &error));
 }
 
+struct closing {
+  mergedb_db outer, inner; /* the databases whose calls run the callbacks */
+  int closes;
+};
+
+/* A close would wait for the call that runs the callback. */
+static int32_t cannot_close(struct closing* closing) {
+  mergedb_db both[2] = {closing->outer, closing->inner};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_CODE(mergedb_close(both[i], &error), MERGEDB_BUSY);
+    EXPECT(strstr(error.message, "callback") != NULL);
+    ++closing->closes;
+  }
+  return 1;
+}
+
+static int32_t close_in_progress(void* state, uint64_t done, uint64_t all) {
+  (void)done, (void)all;
+  return cannot_close(state);
+}
+
+static int32_t close_in_histogram(void* state, const mergedb_histogram* histogram) {
+  (void)histogram;
+  cannot_close(state);
+  return 0;
+}
+
+/* Runs a callback of the inner database within one of the outer one. */
+static int32_t close_in_metric(void* state, const mergedb_metric* metric) {
+  (void)metric;
+  struct closing* closing = state;
+  EXPECT_CODE(mergedb_histograms(closing->inner, close_in_histogram, state, &error), MERGEDB_ABORTED);
+  return 0;
+}
+
+static void a_callback_cannot_close_its_database(void) {
+  char copy[600], second[600];
+  snprintf(copy, sizeof copy, "%s.copy", path);
+  snprintf(second, sizeof second, "%s.second", path);
+  mergedb_db db = open_fresh(), other = 0;
+  EXPECT_OK(mergedb_open(second, NULL, &other, &error));
+  EXPECT_OK(put(db, "k", "v"));
+  struct closing closing = {.outer = db, .inner = other};
+  EXPECT_CODE(mergedb_metrics(db, close_in_metric, &closing, &error), MERGEDB_ABORTED);
+  EXPECT(closing.closes == 2);
+  closing.inner = db;
+  mergedb_checkpoint_options options = {
+      .struct_size = sizeof options, .progress = close_in_progress, .state = &closing};
+  EXPECT_OK(mergedb_checkpoint(db, copy, &options, NULL, &error));
+  EXPECT(closing.closes > 2);
+  EXPECT_OK(put(db, "k", "still open"));
+  EXPECT_OK(mergedb_close(other, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_OK(mergedb_destroy(path, &error));
+  EXPECT_OK(mergedb_destroy(second, &error));
+  EXPECT_OK(mergedb_destroy(copy, &error));
+}
+
 static int destroyed_comparators;
 static int reversed(void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
   (void)state;
@@ -1137,6 +1195,7 @@ int main(int argc, char** argv) {
   reads_as_of_a_snapshot();
   verifies_and_repairs();
   lists_metrics();
+  a_callback_cannot_close_its_database();
   tells_events();
   counts_where_time_goes();
   traces_calls();
