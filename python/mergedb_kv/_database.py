@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import atexit
-import os
+import sys
 import types
 import weakref
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, cast
 from collections import abc
 
-from . import _columns, _native
+from . import _columns, _native, _paths
 from ._columns import ArrowEntries, ColumnType
-from ._errors import Error
+from ._errors import Error, InvalidArgumentError
 from ._options import Durability, RepairReport, numbers
-from ._transaction import Transaction, TransactionKind
+from ._transaction import Transaction, TransactionKind, number_of
 from ._types import Bytes, Order, PathLike
 from ._views import ITEMS, KEYS, VALUES, Entries, Iterator
 
@@ -143,7 +143,8 @@ class WriteBatch:
         self._native = _native.Batch()
 
     def _id(self, keyspace: Optional["Keyspace"]) -> int:
-        return (cast(_native.Store, self._store) if keyspace is None else keyspace).keyspace_id
+        store = cast(_native.Store, self._store)
+        return store.keyspace_id if keyspace is None else number_of(store, keyspace)
 
     def put(self, key: Bytes, value: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
         self._native.put(key, value, self._id(keyspace))
@@ -167,7 +168,11 @@ class WriteBatch:
         self._native.merge(key, operand, self._id(keyspace))
 
     def append(self, other: "WriteBatch") -> None:
-        """Adds the changes of another batch after those of this batch."""
+        """Adds the changes of another batch of the same database after those of this batch."""
+        if not isinstance(other, WriteBatch):
+            raise TypeError(f"other must be a WriteBatch, not {type(other).__name__}")
+        if not cast(_native.Store, self._store)._shares_database(cast(_native.Store, other._store)):
+            raise InvalidArgumentError("the batch was made for another open database")
         self._native.append(other._native)
 
     def clear(self) -> None:
@@ -347,7 +352,7 @@ class Snapshot(_Reader):
 
     def keyspace(self, keyspace: Keyspace) -> "Snapshot":
         """The same state of a keyspace. Closing either of the two closes both."""
-        return Snapshot(self, self._snapshot, keyspace.keyspace_id)
+        return Snapshot(self, self._snapshot, number_of(self, keyspace))
 
     def close(self) -> None:
         self._snapshot.close()
@@ -380,11 +385,9 @@ class Database(_Store):
         if comparator is not None and not callable(comparator):
             raise TypeError("comparator must be callable")
         name = b"" if comparator_name is None else comparator_name
-        encoded = os.fsencode(path)
-        if b"\0" in encoded:
-            raise ValueError("the path has a null byte")
-        super().__init__(encoded, numbers(**options), comparator, name)
+        super().__init__(_paths.encode(path), numbers(**options), comparator, name)
         self.path: PathLike = path
+        self._compares_in_python = comparator is not None
         self.durability = durability
         _open_databases.add(self)
 
@@ -420,7 +423,7 @@ class Database(_Store):
         """Removes a keyspace with all of its keys, by one write."""
         if not isinstance(keyspace, Keyspace):
             keyspace = self.open_keyspace(keyspace)
-        self._keyspace_write(True, keyspace.keyspace_id, None)
+        self._keyspace_write(True, number_of(self, keyspace), None)
 
     def transaction(
         self,
@@ -440,7 +443,7 @@ class Database(_Store):
 
     def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
         """Copies the database into the absent or empty directory `target`, while it is read and written."""
-        self._checkpoint(os.fsdecode(target), may_link)
+        self._checkpoint(_paths.encode(target), may_link)
 
     def __enter__(self) -> "Database":
         return self
@@ -456,17 +459,26 @@ Mapping.register(Snapshot)  # pyright: ignore[reportAttributeAccessIssue]
 MutableMapping.register(Database)  # pyright: ignore[reportAttributeAccessIssue]
 MutableMapping.register(Keyspace)  # pyright: ignore[reportAttributeAccessIssue]
 
+#: How often threads change while databases with a comparator are closed at the end of the interpreter.
+_CLOSE_SWITCH_SECONDS = 1e-5
+
 _open_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
     """Closes every open database before the interpreter ends."""
-    for database in list(_open_databases):
+    databases = list(_open_databases)
+    interval = sys.getswitchinterval()
+    if any(database._compares_in_python for database in databases):
+        # WHY: a close waits for a compaction. Beside busy threads each of its comparisons would wait for an interval.
+        sys.setswitchinterval(_CLOSE_SWITCH_SECONDS)
+    for database in databases:
         try:
             database.close()
         except Error:
             pass
+    sys.setswitchinterval(interval)
 
 
 def open(path: PathLike, **options: Any) -> Database:
@@ -482,14 +494,14 @@ def open(path: PathLike, **options: Any) -> Database:
 
 def destroy(path: PathLike) -> None:
     """Removes the files of a database, and the directory if it is empty then. NotFoundError if there is none."""
-    _native.destroy(os.fsencode(path))
+    _native.destroy(_paths.encode(path))
 
 
 def verify(path: PathLike) -> RepairReport:
     """Finds every damage of a database that no process has open, and changes nothing."""
-    return RepairReport(*_native.run_repair(os.fsencode(path), False, False))
+    return RepairReport(*_native.run_repair(_paths.encode(path), False, False))
 
 
 def repair(path: PathLike, *, dry_run: bool = False) -> RepairReport:
     """Repairs a database so that it opens again. Damaged files are moved to `lost` in its directory."""
-    return RepairReport(*_native.run_repair(os.fsencode(path), True, dry_run))
+    return RepairReport(*_native.run_repair(_paths.encode(path), True, dry_run))

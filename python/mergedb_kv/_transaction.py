@@ -30,8 +30,11 @@ class TransactionKind(enum.IntEnum):
     READ_ONLY = 2
 
 
-def _id(keyspace: Optional["Keyspace"]) -> int:
-    return 0 if keyspace is None else keyspace.keyspace_id
+def number_of(owner: Union[_native.Reader, _native.Transaction], keyspace: "Keyspace") -> int:
+    """The number of a keyspace. InvalidArgumentError if the keyspace is of another open database than the owner."""
+    if not isinstance(keyspace, _native.Store):
+        raise TypeError(f"keyspace must be a Keyspace, not {type(keyspace).__name__}")
+    return owner._number_of(keyspace)
 
 
 class Cursor(_native.Cursor):
@@ -65,6 +68,9 @@ class Transaction:
         self._native = _native.Transaction(reader, int(kind), int(durability), bytes_max, wait_us, name)
         self._is_open = True
 
+    def _id(self, keyspace: Optional["Keyspace"]) -> int:
+        return 0 if keyspace is None else number_of(self._native, keyspace)
+
     @property
     def is_open(self) -> bool:
         return self._is_open
@@ -74,7 +80,7 @@ class Transaction:
     @overload
     def get(self, key: Bytes, default: T, *, keyspace: Optional["Keyspace"] = None) -> Union[bytes, T]: ...
     def get(self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional["Keyspace"] = None) -> Union[bytes, T, None]:
-        return cast("Union[bytes, T, None]", self._native.get(key, default, _id(keyspace)))
+        return cast("Union[bytes, T, None]", self._native.get(key, default, self._id(keyspace)))
 
     def __getitem__(self, key: Bytes) -> bytes:
         value = self._native.get(key, _MISSING, 0)
@@ -86,14 +92,14 @@ class Transaction:
         return self._native.get(key, None, 0) is not None
 
     def put(self, key: Bytes, value: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
-        self._native.put(key, value, _id(keyspace))
+        self._native.put(key, value, self._id(keyspace))
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
         self._native.put(key, value)
 
     def delete(self, key: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
         """Deletes the key. It may be absent."""
-        self._native.delete(key, _id(keyspace))
+        self._native.delete(key, self._id(keyspace))
 
     def __delitem__(self, key: Bytes) -> None:
         if key not in self:
@@ -101,15 +107,15 @@ class Transaction:
         self._native.delete(key)
 
     def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
-        self._native.delete_range(start, stop, _id(keyspace))
+        self._native.delete_range(start, stop, self._id(keyspace))
 
     def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional["Keyspace"] = None) -> None:
-        self._native.merge(key, operand, _id(keyspace))
+        self._native.merge(key, operand, self._id(keyspace))
 
     def cursor(self, *, keyspace: Optional["Keyspace"] = None) -> Cursor:
         if not self._is_open:
             raise AbortedError("the transaction has ended")
-        return Cursor(self._native, _id(keyspace))
+        return Cursor(self._native, self._id(keyspace))
 
     def set_savepoint(self) -> None:
         self._native.set_savepoint()

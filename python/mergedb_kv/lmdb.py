@@ -13,7 +13,7 @@ import errno
 import os
 import weakref
 
-from . import _native
+from . import _native, _paths
 
 __version__ = "2.3.0"
 _LMDB_VERSION = (0, 9, 24)
@@ -316,7 +316,7 @@ class Environment(_native.LmdbEnvironment):
         max_spare_txns=1,
         lock=True,
     ):
-        name = os.fsencode(path)
+        name = _paths.encode(path)
         self.readonly = bool(readonly)
         self._path = os.fsdecode(name)
         self._options = {
@@ -379,7 +379,7 @@ class Environment(_native.LmdbEnvironment):
     def copy(self, path, compact=False, txn=None):
         """Makes a copy in a directory that exists."""
         _refuse_txn(txn)
-        self._copy(os.fsencode(path), bool(compact))
+        self._copy(_paths.encode(path), bool(compact))
 
     def copyfd(self, fd, compact=False, txn=None):
         """Writes a copy to a file descriptor, as a tar archive that Environment opens."""
@@ -416,6 +416,7 @@ class Environment(_native.LmdbEnvironment):
             (_DUPFIXED, dupfixed),
         )
         if txn is not None:
+            self._check_same(txn)
             return _Database(txn, key, flags)
         with self.begin(write=not self.readonly) as own:
             return _Database(own, key, flags)

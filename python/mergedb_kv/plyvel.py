@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Union
 
-from . import _native
+from . import _native, _paths
 from ._database import Database, destroy, repair
 from ._errors import BusyError, ClosedError, CorruptionError, Error, NotFoundError, StorageError
 from ._options import Compression, Durability, Mode
-from ._types import Bytes, Order
+from ._types import Bytes, Order, PathLike
 
 __leveldb_version__ = "1.23"
 __version__ = "1.5.1"
 
-Name = Union[str, bytes]
+Name = PathLike
 
 _LEVELDB_WRITE_BUFFER_BYTES = 4 << 20
 _DEFAULT_MEMORY_BYTES = 256 << 20
@@ -35,9 +35,9 @@ class IteratorInvalidError(Error):
 
 
 def _path(name: Name) -> bytes:
-    if not isinstance(name, (str, bytes)):
-        raise TypeError("'name' arg must be a byte string or a unicode string")
-    return os.fsencode(name)
+    if not isinstance(name, (str, bytes, os.PathLike)):
+        raise TypeError("'name' arg must be a byte string, a unicode string or a path")
+    return _paths.encode(name)
 
 
 def _number(name: str, value: Optional[int], low: int, high: int) -> Optional[int]:

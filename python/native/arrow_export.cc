@@ -211,9 +211,9 @@ const char* GetLastError(ArrowArrayStream* stream) {
 
 void ReleaseStream(ArrowArrayStream* stream) {
   stream->release = nullptr;
-  // WHY: without an interpreter there is no GIL, which the end of the iterator requires. The process ends then.
-  if (Py_IsInitialized() == 0) return;
-  const nb::gil_scoped_acquire gil;
+  // WHY: at the end of the interpreter no thread gets the GIL, which the end of the iterator requires. The process ends then.
+  if (mergedb_gil_is_ending() != 0) return;
+  const WithGil gil;
   delete Self(stream);
 }
 

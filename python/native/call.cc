@@ -21,7 +21,7 @@ Input::Input(nb::handle object) {
     size_ = static_cast<size_t>(size);
     return;
   }
-  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  if (mergedb_gil_get_buffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
   has_buffer_ = true;
   data_ = buffer_.buf;
   size_ = static_cast<size_t>(buffer_.len);
@@ -38,10 +38,26 @@ Input::~Input() {
   if (has_buffer_) PyBuffer_Release(&buffer_);
 }
 
+std::string TextOf(std::string_view bytes, const char* what) {
+  if (bytes.find('\0') != std::string_view::npos)
+    throw nb::value_error((std::string("embedded null byte in ") + what).c_str());
+  return std::string(bytes);
+}
+
+std::string TextOf(const nb::bytes& bytes, const char* what) {
+  return TextOf(std::string_view(bytes.c_str(), bytes.size()), what);
+}
+
 nb::object NewBytes(const void* data, size_t size) {
   PyObject* bytes = PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(size));
   if (bytes == nullptr) throw nb::python_error();
   return nb::steal(bytes);
+}
+
+nb::object CallPython(nb::handle callable, const nb::tuple& arguments) {
+  PyObject* const result = mergedb_gil_call(callable.ptr(), arguments.ptr());
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
 }
 
 void SetErrorFactory(nb::object factory) {
@@ -53,7 +69,7 @@ void Raise(int32_t code, const char* message, bool is_outcome_unknown, pid_t own
   const bool is_forked = code == MERGEDB_BAD_HANDLE && owner != 0 && owner != getpid();
   nb::str text = nb::steal<nb::str>(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(strlen(message)), "replace"));
   if (!text.is_valid()) throw nb::python_error();
-  nb::object exception = (*error_factory)(code, text, is_outcome_unknown, is_forked);
+  nb::object exception = CallPython(*error_factory, nb::make_tuple(code, text, is_outcome_unknown, is_forked));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
 }

@@ -13,7 +13,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include "gil.h"
 
 namespace mergedb::python {
 
@@ -40,11 +44,48 @@ class Input {
   bool has_buffer_ = false;
 };
 
-// Every call that may wait, read or write files runs without the GIL.
+// The bytes as text for C. ValueError if they have a null byte, where C would end the text.
+// `what` names them in the message: "a path".
+std::string TextOf(std::string_view bytes, const char* what);
+std::string TextOf(const nb::bytes& bytes, const char* what);
+
+// Every call that may wait, read or write files runs without the GIL. If the interpreter has ended meanwhile, the
+// thread never returns (gil.h).
 template <typename Call>
 auto WithoutGil(Call&& call) {
-  nb::gil_scoped_release release;
+  struct Released {
+    PyThreadState* const state = PyEval_SaveThread();
+    Released() = default;
+    Released(const Released&) = delete;
+    Released& operator=(const Released&) = delete;
+    ~Released() { mergedb_gil_restore(state); }
+  } const released;
   return std::forward<Call>(call)();
+}
+
+// Takes the GIL in a thread of the engine. If the interpreter has ended, the thread never returns (gil.h).
+class WithGil {
+ public:
+  WithGil() = default;
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+  ~WithGil() { PyGILState_Release(state_); }
+
+ private:
+  const PyGILState_STATE state_ = mergedb_gil_ensure();
+};
+
+// Calls a function of Python.
+nb::object CallPython(nb::handle callable, const nb::tuple& arguments);
+
+// Calls function(item) for the items of an iterable object of Python.
+template <typename Function>
+void ForEach(nb::handle iterable, Function&& function) {
+  PyObject* const found = mergedb_gil_iterator(iterable.ptr());
+  if (found == nullptr) throw nb::python_error();
+  const nb::object iterator = nb::steal(found);
+  while (PyObject* const next = mergedb_gil_next(iterator.ptr())) function(nb::object(nb::steal(next)));
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
 }
 
 // A new `bytes` object with a copy of the bytes.

@@ -28,20 +28,22 @@ mergedb_comparator CompareHook::comparator() {
 
 void CompareHook::Drop() {
   if (owners_.fetch_sub(1) != 1) return;
-  nb::gil_scoped_acquire gil;
+  if (mergedb_gil_is_ending() != 0) return;  // the process ends now, and its memory with it
+  const WithGil gil;
   delete this;
 }
 
 int CompareHook::Compare(void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
   auto* hook = static_cast<CompareHook*>(state);
-  nb::gil_scoped_acquire gil;
+  const WithGil gil;
   try {
-    nb::object order = hook->function_(NewBytes(a, a_size), NewBytes(b, b_size));
+    const nb::object order = CallPython(hook->function_, nb::make_tuple(NewBytes(a, a_size), NewBytes(b, b_size)));
     const int64_t number = nb::cast<int64_t>(order);
     return number < 0 ? -1 : number > 0 ? 1 : 0;
   } catch (nb::python_error& error) {
     hook->has_failed_ = true;
-    error.discard_as_unraisable("mergedb_kv: comparator");
+    error.restore();
+    mergedb_gil_write_unraisable(nb::str("mergedb_kv: comparator").ptr());
   } catch (const std::exception&) {  // a result that is no number
     hook->has_failed_ = true;
   }

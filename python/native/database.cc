@@ -227,7 +227,8 @@ class Store : public Reader {
     return names;
   }
 
-  nb::object Property(const std::string& name) const {
+  nb::object Property(const std::string& given) const {
+    const std::string name = TextOf(given, "the name of a property");
     source_.CheckUsable();
     char* text = nullptr;
     mergedb_error error;
@@ -264,7 +265,8 @@ class Store : public Reader {
     return bytes;
   }
 
-  void Checkpoint(const std::string& target, bool may_link) const {
+  void Checkpoint(const nb::bytes& path, bool may_link) const {
+    const std::string target = TextOf(path, "a path");
     mergedb_checkpoint_options options{};
     options.struct_size = sizeof options;
     options.may_link = may_link ? MERGEDB_YES : MERGEDB_NO;
@@ -315,13 +317,16 @@ nb::object RunRepair(const std::string& path, bool repairs, bool dry_run) {
 }  // namespace
 
 OpenDatabase::~OpenDatabase() {
-  if (!is_closed) WithoutGil([&] { return mergedb_close(handle, nullptr); });
+  if (!is_closed && CanWait()) WithoutGil([&] { return mergedb_close(handle, nullptr); });
   if (comparator != nullptr) comparator->Drop();
 }
+
+bool OpenDatabase::CanWait() const { return comparator == nullptr || mergedb_gil_is_ending() == 0; }
 
 void OpenDatabase::Close() {
   if (is_closed) return;
   is_closed = true;
+  if (!CanWait()) return;
   mergedb_error error;
   const mergedb_code code = WithoutGil([&] { return mergedb_close(handle, &error); });
   if (code == MERGEDB_BAD_HANDLE && owner != getpid()) return;  // the parent of this process has it open
@@ -357,6 +362,13 @@ mergedb_read_options Source::ReadOptions(bool verify_checksums, bool fill_cache)
   options.fill_cache = fill_cache ? MERGEDB_DEFAULT : MERGEDB_NO;
   options.keyspace = keyspace;
   return options;
+}
+
+mergedb_keyspace Reader::NumberFor(const OpenDatabase& self, const Reader& keyspace) {
+  if (keyspace.source_.database.get() != &self)
+    Raise(MERGEDB_INVALID_ARGUMENT,
+          "the keyspace is a handle of another open database: open the keyspace by its name in this one");
+  return keyspace.keyspace();
 }
 
 bool Reader::is_closed() const {
@@ -403,7 +415,7 @@ nb::object Reader::GetView(nb::handle key, nb::object fallback) const {
 nb::object Reader::GetMany(nb::handle keys) const {
   std::vector<Input> inputs;
   std::vector<mergedb_slice> slices;
-  for (nb::handle key : keys) slices.push_back(inputs.emplace_back(key).slice());
+  ForEach(keys, [&](const nb::object& key) { slices.push_back(inputs.emplace_back(key).slice()); });
   source_.CheckUsable();
   const size_t count = slices.size();
   std::vector<void*> values(count);
@@ -444,6 +456,10 @@ void BindDatabase(nb::module_& module) {
       .def("get_view", &Reader::GetView, nb::arg("key"), nb::arg("default") = nb::none())
       .def("get_many", &Reader::GetMany, nb::arg("keys"))
       .def_prop_ro("keyspace_id", &Reader::keyspace)
+      .def("_number_of", [](const Reader& self,
+                            const Reader& keyspace) { return Reader::NumberFor(*self.source().database, keyspace); })
+      .def("_shares_database",
+           [](const Reader& self, const Reader& other) { return self.source().database == other.source().database; })
       .def_prop_ro("closed", &Reader::is_closed);
 
   nb::class_<Store, Reader>(module, "Store")
@@ -451,8 +467,8 @@ void BindDatabase(nb::module_& module) {
           "__init__",
           [](Store* self, const nb::bytes& path, const nb::dict& numbers, nb::object comparator,
              const nb::bytes& comparator_name) {
-            auto opened = OpenPath(std::string(path.c_str(), path.size()), numbers, std::move(comparator),
-                                   std::string(comparator_name.c_str(), comparator_name.size()));
+            auto opened = OpenPath(TextOf(path, "a path"), numbers, std::move(comparator),
+                                   TextOf(comparator_name, "comparator_name"));
             new (self) Store(Source{std::move(opened), nullptr, 0});
           },
           nb::arg("path"), nb::arg("numbers"), nb::arg("comparator").none(), nb::arg("comparator_name"))
@@ -487,10 +503,10 @@ void BindDatabase(nb::module_& module) {
       .def_rw("_durability", &Store::default_durability);
 
   module.def("run_repair", [](const nb::bytes& path, bool repairs, bool dry_run) {
-    return RunRepair(std::string(path.c_str(), path.size()), repairs, dry_run);
+    return RunRepair(TextOf(path, "a path"), repairs, dry_run);
   });
   module.def("destroy", [](const nb::bytes& path) {
-    const std::string text(path.c_str(), path.size());
+    const std::string text = TextOf(path, "a path");
     mergedb_error error;
     Check(WithoutGil([&] { return mergedb_destroy(text.c_str(), &error); }), error);
   });

@@ -31,6 +31,8 @@ struct OpenDatabase {
   ~OpenDatabase();
 
   void Close();
+  // False at the end of the interpreter if a thread of the engine may wait for the comparator forever.
+  bool CanWait() const;
   // Throws if the database is closed, or if its comparator has failed.
   void CheckUsable() const;
 };
@@ -74,6 +76,10 @@ class Reader {
   // A memoryview of the value, without a copy of what the engine returned; `fallback` if the key is absent.
   nb::object GetView(nb::handle key, nb::object fallback) const;
   nb::object GetMany(nb::handle keys) const;
+
+  // The number of a keyspace for calls on the database of `self`. InvalidArgument if the handle is of another database,
+  // or of the same directory before a close.
+  static mergedb_keyspace NumberFor(const OpenDatabase& self, const Reader& keyspace);
 
   const Source& source() const { return source_; }
   mergedb_keyspace keyspace() const { return source_.keyspace; }

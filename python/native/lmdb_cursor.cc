@@ -127,14 +127,14 @@ bool Put(const Cursor& self, nb::handle key, nb::handle value, nb::handle dupdat
 nb::object PutMany(const Cursor& self, nb::handle items, nb::handle dupdata, nb::handle overwrite, nb::handle append) {
   const unsigned flags = PutFlags(dupdata, overwrite, append);
   size_t consumed = 0, added = 0;
-  for (nb::handle item : nb::iter(items)) {
+  ForEach(items, [&](const nb::object& item) {
     if (!nb::isinstance<nb::tuple>(item) || nb::len(item) != 2)
       throw nb::type_error("putmulti() takes tuples of a key and a value");
     const nb::object first = nb::borrow<nb::tuple>(item)[0], second = nb::borrow<nb::tuple>(item)[1];
     const Input k(first), v(second);
     added += PutOne(*self.open, k, v, flags);
     ++consumed;
-  }
+  });
   return nb::make_tuple(consumed, added);
 }
 
@@ -195,13 +195,13 @@ nb::object GetMany(const Cursor& self, nb::handle keys, nb::handle with_dupdata,
   if (!values && dupdata) throw nb::type_error("without values, dupdata must be false");
   OpenCursor& cursor = *self.open;
   nb::list found;
-  for (nb::handle key : nb::iter(keys)) {
+  ForEach(keys, [&](const nb::object& key) {
     const Input wanted(key);
-    if (!cursor.Seek(MDB_SET_KEY, wanted)) continue;
+    if (!cursor.Seek(MDB_SET_KEY, wanted)) return;
     if (is_fixed) cursor.Move(MDB_GET_MULTIPLE);
     found.append(values ? ResultPair(*cursor.transaction, cursor.key, cursor.value)
                         : Result(*cursor.transaction, cursor.key));
-  }
+  });
   return found;
 }
 

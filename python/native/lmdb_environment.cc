@@ -102,8 +102,8 @@ nb::list NamesOf(const Environment& self, const Transaction& reader) {
 
 Database OpenNamed(OpenTransaction& transaction, nb::handle name, unsigned flags) {
   const Input bytes(name);
-  const std::string text(static_cast<const char*>(bytes.data()), bytes.size());
-  if (text.find('\0') != std::string::npos) throw nb::value_error("the name of a database has no zero byte");
+  const std::string_view view(static_cast<const char*>(bytes.data()), bytes.size());
+  const std::string text = TextOf(view, "the name of a database");
   Database opened{.environment = transaction.environment, .dbi = 0, .flags = 0};
   Check("mdb_dbi_open", transaction.RunChange("mdb_dbi_open", [&] {
     const int code = mdb_dbi_open(transaction.txn, text.c_str(), flags, &opened.dbi);
@@ -122,7 +122,7 @@ void SetErrorFactory(nb::object factory) {
 void Raise(const char* what, int code) {
   nb::str text = nb::steal<nb::str>(PyUnicode_DecodeFSDefault(what));
   if (!text.is_valid()) throw nb::python_error();
-  nb::object exception = (*error_factory)(text, code);
+  nb::object exception = CallPython(*error_factory, nb::make_tuple(text, code));
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
 }
@@ -165,6 +165,8 @@ void OpenEnvironment::Drain() {
 
 void OpenEnvironment::Close() {
   if (env == nullptr || is_draining) return;
+  // A thread that is parked never ends its call, so a close would wait forever. The process ends now.
+  if (calls > 0 && mergedb_gil_is_ending() != 0) return;
   if (is_forked()) {  // the transactions and the locks are the parent's: they stay as they are
     for (OpenTransaction* transaction : transactions) transaction->Forget();
   } else {
@@ -214,10 +216,14 @@ void BindEnvironment(nb::module_& module) {
       .def("__init__",
            [](Environment* self, const nb::bytes& path, unsigned flags, unsigned mode, size_t map_size,
               unsigned readers_max, unsigned dbs_max, size_t spares_max) {
-             new (self) Environment{OpenPath(std::string(path.c_str(), path.size()), flags, mode, map_size, readers_max,
-                                             dbs_max, spares_max)};
+             new (self)
+                 Environment{OpenPath(TextOf(path, "a path"), flags, mode, map_size, readers_max, dbs_max, spares_max)};
            })
       .def("_check_open", [](const Environment& self, const char* what) { self.open->CheckOpen(what); })
+      .def("_check_same",
+           [](const Environment& self, const Transaction& transaction) {
+             if (transaction.open->environment != self.open) Raise("the transaction belongs to another environment", 0);
+           })
       .def("_names", &NamesOf)
       .def("close", [](const Environment& self) { self.open->Close(); })
       .def("_set_mapsize", [](const Environment& self, size_t bytes) { self.open->SetMapSize(bytes); })
@@ -251,7 +257,7 @@ void BindEnvironment(nb::module_& module) {
           nb::arg("force") = false)
       .def("_copy",
            [](const Environment& self, const nb::bytes& path, bool is_compact) {
-             const std::string text(path.c_str(), path.size());
+             const std::string text = TextOf(path, "a path");
              Run(*self.open, "mdb_env_copy2",
                  [&](MDB_env* env) { return mdb_env_copy2(env, text.c_str(), is_compact ? MDB_CP_COMPACT : 0); });
            })

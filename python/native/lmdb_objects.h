@@ -200,7 +200,8 @@ inline MDB_val ValOf(const Input& input) { return {input.size(), const_cast<void
 
 // As in py-lmdb, any object is a flag.
 inline bool IsTrue(nb::handle object) {
-  const int result = PyObject_IsTrue(object.ptr());
+  if (object.ptr() == Py_True || object.ptr() == Py_False) return object.ptr() == Py_True;
+  const int result = mergedb_gil_is_true(object.ptr());
   if (result < 0) throw nb::python_error();
   return result == 1;
 }

@@ -127,7 +127,8 @@ class Transaction {
     options.bytes_max = bytes_max;
     options.wait_us_max = wait_us_max;
     options.snapshot = reader.source().snapshot == nullptr ? 0 : reader.source().snapshot->handle;
-    options.name = name.c_str();
+    const std::string text = TextOf(name, "the name of a transaction");
+    options.name = text.c_str();
     open_->CheckedCall([&](mergedb_error* error) {
       return mergedb_transaction_begin(open_->database->handle, &options, &open_->handle, error);
     });
@@ -293,7 +294,10 @@ void BindTransactions(nb::module_& module) {
       .def("set_savepoint", &Transaction::Simple<&mergedb_transaction_set_savepoint>)
       .def("rollback_to_savepoint", &Transaction::Simple<&mergedb_transaction_rollback_to_savepoint>)
       .def("release_savepoint", &Transaction::Simple<&mergedb_transaction_release_savepoint>)
-      .def("conflict", &Transaction::Conflict);
+      .def("conflict", &Transaction::Conflict)
+      .def("_number_of", [](const Transaction& self, const Reader& keyspace) {
+        return Reader::NumberFor(*self.open()->database, keyspace);
+      });
 
   nb::class_<Cursor>(module, "Cursor")
       .def(nb::init<const Transaction&, mergedb_keyspace>())

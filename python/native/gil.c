@@ -1,0 +1,89 @@
+#include "gil.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+/* WHY by dlsym: its name depends on the version of Python, and one extension is for several. */
+typedef int (*IsFinalizing)(void);
+static IsFinalizing is_finalizing;
+static pthread_once_t is_found = PTHREAD_ONCE_INIT;
+
+static void Find(void) {
+  void* found = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+  if (found == NULL) found = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+  *(void**)&is_finalizing = found;
+}
+
+int mergedb_gil_is_ending(void) {
+  pthread_once(&is_found, Find);
+  return Py_IsInitialized() == 0 || (is_finalizing != NULL && is_finalizing() != 0);
+}
+
+static void Park(void* unused) {
+  (void)unused;
+  for (;;) pause();
+}
+
+void mergedb_gil_restore(PyThreadState* state) {
+  pthread_cleanup_push(Park, NULL);
+  PyEval_RestoreThread(state);
+  pthread_cleanup_pop(0);
+}
+
+/* WHY the check first: without a state of the thread, PyGILState_Ensure makes one in an interpreter that may be gone.
+ * It is no check for the thread that ends the interpreter: that one may still take the GIL. */
+PyGILState_STATE mergedb_gil_ensure(void) {
+  PyGILState_STATE state;
+  if (mergedb_gil_is_ending() && PyGILState_GetThisThreadState() == NULL) Park(NULL);
+  pthread_cleanup_push(Park, NULL);
+  state = PyGILState_Ensure();
+  pthread_cleanup_pop(0);
+  return state;
+}
+
+PyObject* mergedb_gil_call(PyObject* callable, PyObject* arguments) {
+  PyObject* result;
+  pthread_cleanup_push(Park, NULL);
+  result = PyObject_CallObject(callable, arguments);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
+PyObject* mergedb_gil_iterator(PyObject* object) {
+  PyObject* result;
+  pthread_cleanup_push(Park, NULL);
+  result = PyObject_GetIter(object);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
+PyObject* mergedb_gil_next(PyObject* iterator) {
+  PyObject* result;
+  pthread_cleanup_push(Park, NULL);
+  result = PyIter_Next(iterator);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
+int mergedb_gil_is_true(PyObject* object) {
+  int result;
+  pthread_cleanup_push(Park, NULL);
+  result = PyObject_IsTrue(object);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
+int mergedb_gil_get_buffer(PyObject* object, Py_buffer* buffer, int flags) {
+  int result;
+  pthread_cleanup_push(Park, NULL);
+  result = PyObject_GetBuffer(object, buffer, flags);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
+void mergedb_gil_write_unraisable(PyObject* where) {
+  pthread_cleanup_push(Park, NULL);
+  PyErr_WriteUnraisable(where);
+  pthread_cleanup_pop(0);
+}
