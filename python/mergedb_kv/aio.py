@@ -10,6 +10,11 @@
 Every call runs in a thread. A database has threads for reads and threads for writes, since a write may wait for a
 transaction, and a read waits for no write. A transaction and a call that may last long have a thread of their own.
 
+A task that has a single writer open writes through it: every other write of that task raises BusyError, as in the
+blocking interface. Writes of other tasks wait for the end of the transaction, also those of tasks that the block of the
+transaction makes: awaiting such a task inside the block would wait forever, so the logger "mergedb_kv.aio" warns of a
+write that waits for longer than WARN_SECONDS there.
+
 If a call is cancelled, its thread still ends it: a cancelled write may be written. The attribute `blocking` of
 each object is the object of mergedb_kv, whose calls need no thread and take less time if they do not wait.
 """
@@ -17,7 +22,10 @@ each object is the object of mergedb_kv, whose calls need no thread and take les
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import logging
 import types
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, TypeVar, Union, cast, overload
@@ -41,8 +49,23 @@ T_co = TypeVar("T_co", covariant=True)
 #: The threads for reads, and as many for writes.
 THREADS = 4
 
-#: Where a call runs. One that runs alone has a thread of its own.
-_Pool = Literal["reads", "writes", "alone"]
+#: How long a write waits for the transaction of the task that made its own task before a warning.
+WARN_SECONDS = 5.0
+
+#: Where a call runs. One that runs alone has a thread of its own. A function of the program may write, or last long.
+_Pool = Literal["reads", "writes", "alone", "function"]
+
+#: The newest single writer of this task, or of the task that made it.
+_begun: "contextvars.ContextVar[Optional[weakref.ref[Transaction]]]" = contextvars.ContextVar("_begun", default=None)
+_log = logging.getLogger(__name__)
+
+
+def _warn() -> None:
+    _log.warning(
+        "a write has waited %s s for the transaction of the task that made its task; if that task awaits the write "
+        "inside the block of the transaction, neither ends: write through the transaction, or await after the block",
+        WARN_SECONDS,
+    )
 
 
 def _alone() -> ThreadPoolExecutor:
@@ -88,14 +111,45 @@ class _Threads:
         self.reads = ThreadPoolExecutor(count, "mergedb-aio-read")
         self.writes = ThreadPoolExecutor(count, "mergedb-aio-write")
         self.is_closed = False
+        self.writer: Optional[Transaction] = None  # the newest single writer
 
     async def run(self, pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         self.check_open()
+        if self.writer is not None and pool in ("writes", "function"):
+            return await self._run_beside(self.writer, pool, function, *arguments, **options)
+        return await self._submit(pool, function, *arguments, **options)
+
+    async def _submit(self, pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         used = self.reads if pool == "reads" else self.writes if pool == "writes" else _alone()
         future = used.submit(function, *arguments, **options)
-        if pool == "alone":
+        if pool in ("alone", "function"):
             used.shutdown(wait=False)
         return await asyncio.wrap_future(future)
+
+    async def _run_beside(
+        self, writer: "Transaction", pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """As run, for a call that may write after a single writer began."""
+        if not writer.is_open:
+            self.writer = None
+        elif writer.task is asyncio.current_task():
+            # WHY in that thread: the engine then raises BusyError instead of waiting for the end of the transaction.
+            return await writer.submit(lambda _: function(*arguments, **options))
+        else:
+            begun = _begun.get()
+            if begun is not None and begun() is writer:
+                warning = asyncio.get_running_loop().call_later(WARN_SECONDS, _warn)
+                try:
+                    return await self._submit(pool, function, *arguments, **options)
+                finally:
+                    warning.cancel()
+        return await self._submit(pool, function, *arguments, **options)
+
+    def own_writer(self) -> Optional["Transaction"]:
+        """The open single writer of this task."""
+        writer = self.writer
+        is_own = writer is not None and writer.is_open and writer.task is asyncio.current_task()
+        return writer if is_own else None
 
     def check_open(self) -> None:
         if self.is_closed:
@@ -314,7 +368,7 @@ class _Writable(_Readable):
 
     async def run(self, function: Callable[[Any], T]) -> T:
         """Returns function(self.blocking), called in a thread: many calls for the cost of one change of threads."""
-        return await self._threads.run("alone", function, self.blocking)
+        return await self._threads.run("function", function, self.blocking)
 
 
 class Keyspace(_Writable):
@@ -356,9 +410,16 @@ class Transaction:
     As an asynchronous context manager it commits at the end of the block, and rolls back after an exception.
     """
 
-    def __init__(self, thread: ThreadPoolExecutor, transaction: _blocking.Transaction) -> None:
+    def __init__(
+        self, threads: _Threads, thread: ThreadPoolExecutor, transaction: _blocking.Transaction, kind: TransactionKind
+    ) -> None:
+        self._threads = threads
         self._thread = thread
         self.blocking = transaction
+        self.task = asyncio.current_task()
+        if kind == TransactionKind.SINGLE_WRITER:
+            threads.writer = self
+            _begun.set(weakref.ref(self))
 
     @property
     def is_open(self) -> bool:
@@ -368,6 +429,9 @@ class Transaction:
         """Returns function(self.blocking), called in the thread of the transaction."""
         if not self.is_open:
             return function(self.blocking)  # raises AbortedError, and does not wait
+        return await self.submit(function)
+
+    async def submit(self, function: Callable[[_blocking.Transaction], T]) -> T:
         # WHY a shield: after a cancellation, the calls still run in their order.
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(function, self.blocking)))
 
@@ -395,7 +459,11 @@ class Transaction:
     async def commit(self) -> None:
         """Commits and ends the transaction, also if the call raises."""
         try:
-            await self.run(lambda t: t.commit())
+            writer = self._threads.own_writer()
+            if writer is None or writer is self:
+                await self.run(lambda t: t.commit())
+            else:  # this task would wait for itself: the engine says so, in the thread of its single writer
+                await writer.submit(lambda _: self.blocking.commit())
         finally:
             self._thread.shutdown(wait=False)
 
@@ -470,10 +538,15 @@ class Database(_Writable):
 
         async def make() -> Transaction:
             self._threads.check_open()
-            thread, begun = await _in_new_thread(
-                lambda: self.blocking.transaction(kind, durability=durability, timeout=timeout, name=name)
-            )
-            return Transaction(thread, begun)
+
+            def begin() -> _blocking.Transaction:
+                return self.blocking.transaction(kind, durability=durability, timeout=timeout, name=name)
+
+            writer = self._threads.own_writer()
+            if writer is not None and kind == TransactionKind.SINGLE_WRITER:
+                await writer.submit(lambda _: begin().rollback())  # raises BusyError
+            thread, begun = await _in_new_thread(begin)
+            return Transaction(self._threads, thread, begun, kind)
 
         return _Opening(make)
 

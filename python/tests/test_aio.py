@@ -5,6 +5,7 @@ blocked, a watchdog would end the transaction after a minute, and the test would
 """
 
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -233,6 +234,122 @@ class CallTest(AioCase):
         for opening in (self.db.transaction(), self.db.snapshot(), self.db.iterator()):
             with self.assertRaises(mergedb_kv.ClosedError):
                 await opening
+
+
+class OwnTransactionTest(AioCase):
+    """Calls of a task that has a single writer open. Each would wait for the task itself."""
+
+    async def writes(self):
+        keyspace = await self.db.create_keyspace(b"k", exist_ok=True)
+
+        async def batch():
+            async with self.db.batch() as written:
+                written[b"x"] = b"1"
+
+        async def optimistic():
+            async with self.db.transaction(mergedb_kv.TransactionKind.OPTIMISTIC) as t:
+                await t.put(b"x", b"1")
+
+        calls = {"batch": batch, "optimistic": optimistic, "nested": lambda: self.db.transaction().__aenter__()}
+        for name, store in (("db", self.db), ("keyspace", keyspace)):
+            calls |= {
+                f"{name}.put": lambda store=store: store.put(b"x", b"1"),
+                f"{name}.delete": lambda store=store: store.delete(b"a"),
+                f"{name}.delete_range": lambda store=store: store.delete_range(b"a", b"z"),
+                f"{name}.delete_prefix": lambda store=store: store.delete_prefix(b"a"),
+                f"{name}.merge": lambda store=store: store.merge(b"x", merge.append(b"1")),
+                f"{name}.update": lambda store=store: store.update({b"x": b"1"}),
+                f"{name}.run": lambda store=store: store.run(lambda blocking: blocking.put(b"x", b"1")),
+            }
+        calls["keyspace.clear"] = keyspace.clear
+        calls["db.clear"] = self.db.clear
+        calls["drop_keyspace"] = lambda: self.db.drop_keyspace(keyspace)
+        calls["create_keyspace"] = lambda: self.db.create_keyspace(b"another")
+        return calls
+
+    async def test_a_write_beside_the_own_transaction_is_busy(self):
+        await self.db.put(b"a", b"1")
+        calls = await self.writes()
+        async with self.db.transaction() as transaction:
+            fired = self.watch(transaction.blocking)
+            for name, call in calls.items():
+                with self.subTest(name):
+                    with self.assertRaisesRegex(mergedb_kv.BusyError, "this thread began the transaction"):
+                        await call()
+            # Reads, and everything that waits for no writer, work.
+            self.assertEqual(await self.db.get(b"a"), b"1")
+            self.assertEqual(await self.db.run(lambda blocking: blocking[b"a"]), b"1")
+            self.assertEqual([key async for key in self.db], [b"a"])
+            self.assertEqual(await self.db.keyspaces(), [b"k"])
+            async with self.db.transaction(mergedb_kv.TransactionKind.READ_ONLY) as reader:
+                self.assertEqual(await reader.get(b"a"), b"1")
+            await self.db.flush()
+            await transaction.put(b"b", b"2")
+        self.assertFalse(fired.is_set())
+        self.assertEqual([item async for item in self.db.items()], [(b"a", b"1"), (b"b", b"2")])
+        await self.db.put(b"c", b"3")
+        async with self.db.transaction() as transaction:
+            await transaction.put(b"d", b"4")
+        self.assertEqual(await self.db.count(), 4)
+
+    async def test_a_task_of_the_block_waits_for_its_end(self):
+        async with self.db.transaction() as transaction:
+            fired = self.watch(transaction.blocking)
+            child = asyncio.ensure_future(self.db.put(b"child", b"1"))
+            await self.turns(child)
+            await transaction.put(b"a", b"1")
+        await child
+        self.assertFalse(fired.is_set())
+        self.assertEqual(await self.db.count(), 2)
+
+    async def test_a_task_that_the_block_awaits_is_named_in_a_warning(self):
+        self.addCleanup(setattr, aio, "WARN_SECONDS", aio.WARN_SECONDS)
+        aio.WARN_SECONDS = 0.01
+        warned = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        handler = logging.Handler()
+        handler.emit = lambda record: loop.call_soon(warned.set)
+        logger = logging.getLogger("mergedb_kv.aio")
+        logger.addHandler(handler)
+        logger.propagate = False
+        self.addCleanup(setattr, logger, "propagate", True)
+        self.addCleanup(logger.removeHandler, handler)
+        async with self.db.transaction() as transaction:
+            fired = self.watch(transaction.blocking)
+            child = asyncio.ensure_future(self.db.put(b"child", b"1"))
+            await warned.wait()
+            self.assertFalse(child.done())
+        await child
+        self.assertFalse(fired.is_set())
+
+    async def test_another_task_waits_without_a_warning(self):
+        begun, done = asyncio.Event(), asyncio.Event()
+
+        async def hold():
+            async with self.db.transaction() as transaction:
+                self.fired = self.watch(transaction.blocking)
+                begun.set()
+                await done.wait()
+                await transaction.put(b"a", b"1")
+
+        holder = asyncio.ensure_future(hold())
+        await begun.wait()
+        writes = [asyncio.ensure_future(self.db.put(b"%d" % i, b"1")) for i in range(3 * aio.THREADS)]
+        await self.turns(writes[0])
+        done.set()
+        await asyncio.gather(holder, *writes)
+        self.assertFalse(self.fired.is_set())
+        self.assertEqual(await self.db.count(), 1 + len(writes))
+
+    async def test_a_close_inside_of_the_block(self):
+        with self.assertRaises(mergedb_kv.Error):
+            async with self.db.transaction() as transaction:
+                fired = self.watch(transaction.blocking)
+                await transaction.put(b"a", b"1")
+                await self.db.close()
+        self.assertFalse(fired.is_set())
+        async with aio.open(self.path) as db:
+            self.assertIsNone(await db.get(b"a"))
 
 
 class CancelTest(AioCase):
