@@ -235,7 +235,7 @@ def markdown(summary):
     experiments = dict.fromkeys(row["experiment"] for row in summary["rows"])
     is_full = summary["environment"].get("experiments", "all") == "all"
     return "\n".join([
-        "# A full run\n" if is_full else "# A run of some experiments\n", "Written by `./dev bench` (build/bench/report.md), not by hand.\n",
+        "# A quick run\n" if summary["is_quick"] else "# A full run\n" if is_full else "# A run of some experiments\n", "Written by `./dev bench` (build/bench/report.md), not by hand.\n",
         markdown_table(["environment", ""], summary["environment"].items()), "## What was to be reached\n",
         markdown_table(["what", "against the better of its kind", "at least", "by the clock", "by CPU"], targets), "## All figures\n",
         "Microseconds of wall time an operation, in brackets of CPU of the whole process, then how many times mergedb's time that is (least and most of\n"

@@ -42,9 +42,9 @@ Status CheckSize(FileSystem* file_system, const std::string& path, uint64_t expe
   const auto bytes = file_system->SizeOf(path);
   if (!bytes) {
     if (!bytes.error().IsNotFound() && !bytes.error().IsInvalidArgument()) return bytes.error();
-    *damage += "\n  " + (bytes.error().IsNotFound() ? path + ": missing" : std::string(bytes.error().message()));
+    *damage += "; " + (bytes.error().IsNotFound() ? path + ": missing" : std::string(bytes.error().message()));
   } else if (*bytes != expected) {
-    *damage += "\n  " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(expected);
+    *damage += "; " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(expected);
   }
   return {};
 }
@@ -60,7 +60,7 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const v
     RETURN_IF_ERROR(
         CheckSize(file_system, format::BlobFilePath(directory, each.file->number), each.file->bytes, &damage));
   }
-  return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
+  return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged" + damage);
 }
 
 Status InterruptedRepair(const std::string& directory) {

@@ -127,9 +127,21 @@ bool TakeText(std::string_view* in, std::string* text) {
   return true;
 }
 
+// Names of metrics and texts become lines of programs that read LIVE: letters, digits and underscores only.
+bool TakeName(std::string_view* in, std::string* name) {
+  return TakeText(in, name) && !name->empty() && std::ranges::all_of(*name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+// Units, reasons and boot ids are printable ASCII.
+bool TakeWords(std::string_view* in, std::string* words) {
+  return TakeText(in, words) && std::ranges::all_of(*words, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
 bool Take(std::string_view in, LiveProcess* process) {
   return TakeNumbers(&in, {&process->pid, &process->pid_namespace, &process->start_ticks}) &&
-         TakeText(&in, &process->boot_id);
+         TakeWords(&in, &process->boot_id);
 }
 
 bool Take(std::string_view in, LiveTimes* times) {
@@ -151,7 +163,7 @@ bool TakeBuckets(std::string_view in, std::vector<LiveBucket>* buckets) {
 
 bool Take(std::string_view in, LiveMetric* metric) {
   uint64_t kind = 0;
-  if (!base::TakeVarint64(&in, &kind) || !TakeText(&in, &metric->name) || !TakeText(&in, &metric->unit) ||
+  if (!base::TakeVarint64(&in, &kind) || !TakeName(&in, &metric->name) || !TakeWords(&in, &metric->unit) ||
       !TakeNumbers(&in, {&metric->value, &metric->value_before})) {
     return false;
   }
@@ -160,12 +172,12 @@ bool Take(std::string_view in, LiveMetric* metric) {
 }
 
 bool Take(std::string_view in, LiveCompaction* compaction) {
-  return TakeText(&in, &compaction->reason) &&
+  return TakeWords(&in, &compaction->reason) &&
          TakeNumbers(&in, {&compaction->runs, &compaction->level, &compaction->input_bytes, &compaction->written_bytes,
                            &compaction->age_nanos, &compaction->entries, &compaction->entries_read});
 }
 
-bool Take(std::string_view in, LiveText* text) { return TakeText(&in, &text->name) && TakeText(&in, &text->text); }
+bool Take(std::string_view in, LiveText* text) { return TakeName(&in, &text->name) && TakeText(&in, &text->text); }
 
 bool Take(std::string_view in, LiveHeat* heat) {
   return TakeText(&in, &heat->from) && TakeNumbers(&in, {&heat->reads, &heat->writes});

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "db/event_log.h"
 #include "db/import.h"
 #include "format/batch.h"
 #include "kv/operand.h"
@@ -409,7 +410,8 @@ void Inspector::NoteTheRest() {
   for (const std::string& name : result_.names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) {
-      if (name != format::kLostDirectory) Note(base::Escape(name, 256) + ": not a file of mergedb");
+      if (name != format::kLostDirectory && name != db::EventLog::kName && name != db::EventLog::kOldName)
+        Note(base::Escape(name, 256) + ": not a file of mergedb");
       continue;
     }
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {

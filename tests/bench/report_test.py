@@ -133,6 +133,7 @@ class Report(unittest.TestCase):
             summary = report.summarize(runs, ENGINES, {}, matrix.TARGETS)
             self.assertIn("<html", report_page.page(summary))
             self.assertIn("# A full run", report.markdown(summary))
+            self.assertIn("# A quick run", report.markdown(report.summarize(runs, ENGINES, {}, matrix.TARGETS, is_quick=True)))
             summary["environment"]["experiments"] = "those with counter in their names"
             self.assertIn("# A run of some experiments", report.markdown(summary))
 

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "testing/temp_directory.h"
 
@@ -130,6 +131,27 @@ TEST_F(ServeMetricsTest, ServesThePresentMetrics) {
   EXPECT_THAT(Ask("GET /metrics?x=1 HTTP/1.0\r\n\r\n"),
               HasSubstr("mergedb_sequence{database=\"" + database_ + "\"} 2\n"));
   EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+TEST_F(ServeMetricsTest, AnswersHeadAndTheAbsoluteForm) {
+  StartServer();
+  const std::string got = Ask("GET http://localhost:1/metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(got, StartsWith("HTTP/1.1 200 OK\r\n"));
+  const std::string head = Ask("HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(head, got.substr(0, got.find("\r\n\r\n") + 4)) << "the lines of GET without the body";
+  EXPECT_THAT(Ask("GET http://localhost HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(Ask("GET / HTTP/1.1\r\n\r\n"), EndsWith("the metrics are at /metrics\n"));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+}
+
+// The silent clients have an hour; if one of them had the server for itself, the test would hang.
+TEST_F(ServeMetricsTest, AnswersBesideSilentClients) {
+  StartServer("3600");
+  std::vector<int> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(Connect());
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_EQ(Stop(SIGTERM), 0);
+  for (const int each : silent) EXPECT_EQ(Take(each), "");
 }
 
 TEST_F(ServeMetricsTest, RefusesOtherRequests) {

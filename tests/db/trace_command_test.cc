@@ -81,7 +81,8 @@ TEST_F(TraceCommandTest, AnalysesATrace) {
   EXPECT_EQ(json.at("writes"), 10 + 2 + 1);
   EXPECT_EQ(json.at("operations").at("get").at("calls"), 35);
   EXPECT_EQ(json.at("operations").at("get").at("in_groups"), 2);
-  EXPECT_EQ(json.at("operations").at("get").at("failed"), 6);
+  EXPECT_EQ(json.at("operations").at("get").at("missed"), 6);
+  EXPECT_EQ(json.at("operations").at("get").at("failed"), 0);
   EXPECT_EQ(json.at("operations").at("put").at("calls"), 10);
   EXPECT_EQ(json.at("operations").at("put").at("in_groups"), 1);
   EXPECT_EQ(json.at("operations").at("next").at("steps"), 2);

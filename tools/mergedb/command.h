@@ -222,8 +222,8 @@ void AddSkipErrors(CLI::App* verb, Arguments& arguments);
 std::string TakeBytes(const Arguments& arguments, const std::string& word);
 // A key or value for stdout: hex after --hex, else escaped.
 std::string ShowBytes(const Arguments& arguments, std::string_view bytes);
-// The value in the format of --as; nullopt without --as.
-std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value);
+// The value in the format of --as; nullopt without --as. JSON: indented by `indent`, on one line if it is below 0.
+std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value, int indent);
 // {"key": "..."}; {"key_hex": "..."} after --hex or if the bytes are not UTF-8.
 void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,
               std::string_view bytes);

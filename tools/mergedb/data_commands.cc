@@ -27,7 +27,7 @@ int RunGet(Arguments& arguments) {
   const Status status = db->Get({}, *keyspace, key, &value);
   if (status.IsNotFound()) return Finish(*db, Fail(kNo, "no such key: " + ShowBytes(arguments, key)));
   if (!status.ok()) return Finish(*db, Fail(status));
-  if (const auto shown = ShowAs(arguments, value)) {
+  if (const auto shown = ShowAs(arguments, value, 2)) {
     Print(*shown + "\n");
   } else if (arguments.is_json) {
     nlohmann::ordered_json object;
@@ -98,7 +98,7 @@ void PrintEntry(const Arguments& arguments, std::string_view key, std::string_vi
     return;
   }
   std::string line = ShowBytes(arguments, key);
-  if (!arguments.is_keys_only) line += "\t" + ShowAs(arguments, value).value_or(ShowBytes(arguments, value));
+  if (!arguments.is_keys_only) line += "\t" + ShowAs(arguments, value, -1).value_or(ShowBytes(arguments, value));
   Print(line + "\n");
 }
 

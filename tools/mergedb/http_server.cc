@@ -8,11 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <list>
+#include <mutex>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace mergedb::tool {
@@ -122,6 +127,15 @@ const char* ReasonOf(int code) {
 
 HttpAnswer ErrorAnswer(int code) { return {.code = code, .body = std::string(ReasonOf(code)) + "\n"}; }
 
+// "http://host:port/path?query" (the absolute form of RFC 9112, section 3.2.2) and "/path?query" as "/path".
+std::string_view PathOf(std::string_view target) {
+  if (target.starts_with("http://")) {
+    const size_t slash = target.find('/', 7);
+    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+  }
+  return target.substr(0, target.find('?'));
+}
+
 // The answer to a request, which begins with "METHOD TARGET HTTP/1.x".
 HttpAnswer AnswerTo(std::string_view request, const std::string& path, const std::function<HttpAnswer()>& page) {
   const std::string_view line = request.substr(0, request.find("\r\n"));
@@ -132,17 +146,19 @@ HttpAnswer AnswerTo(std::string_view request, const std::string& path, const std
   const std::string_view version = line.substr(target_end + 1);
   const bool is_valid = (version == "HTTP/1.1" || version == "HTTP/1.0") && target.find(' ') == std::string_view::npos;
   if (!is_valid) return ErrorAnswer(400);
-  if (target.substr(0, target.find('?')) != path) return ErrorAnswer(404);
-  if (line.substr(0, method_end) != "GET") return ErrorAnswer(405);
+  if (PathOf(target) != path) return {.code = 404, .body = "Not Found: the metrics are at " + path + "\n"};
+  const std::string_view method = line.substr(0, method_end);
+  if (method != "GET" && method != "HEAD") return ErrorAnswer(405);
   return page();
 }
 
-std::string Encode(const HttpAnswer& answer) {
+// The answer to HEAD is that to GET without its body.
+std::string Encode(const HttpAnswer& answer, bool is_head) {
   std::string text = "HTTP/1.1 " + std::to_string(answer.code) + " " + ReasonOf(answer.code) +
                      "\r\nContent-Type: " + answer.content_type +
                      "\r\nContent-Length: " + std::to_string(answer.body.size()) + "\r\nConnection: close\r\n";
-  if (answer.code == 405) text += "Allow: GET\r\n";
-  return text + "\r\n" + answer.body;
+  if (answer.code == 405) text += "Allow: GET, HEAD\r\n";
+  return text + "\r\n" + (is_head ? "" : answer.body);
 }
 
 std::string AddressOf(int listener) {
@@ -211,23 +227,80 @@ HttpServer::~HttpServer() {
   if (signals_ >= 0) close(signals_);
 }
 
+namespace {
+
+// Reads one request and answers it.
+void Answer(int descriptor, int signals, const std::string& path, int timeout_seconds,
+            const std::function<HttpAnswer()>& page) {
+  Connection connection(descriptor, signals, timeout_seconds);
+  std::string request;
+  const int code = connection.ReadRequest(&request);
+  if (code == 0) return;
+  const HttpAnswer answer = code == 200 ? AnswerTo(request, path, page) : ErrorAnswer(code);
+  if (connection.Write(Encode(answer, request.starts_with("HEAD ")))) connection.Finish();
+}
+
+// The threads of the connections. The destructor waits for all of them; a signal ends their waits.
+class Threads {
+ public:
+  ~Threads() {
+    for (Each& each : threads_) each.thread.join();
+  }
+  // False if kConnectionsMax threads run.
+  bool HasRoom() {
+    threads_.remove_if([](Each& each) {
+      if (each.is_done) each.thread.join();
+      return each.is_done.load();
+    });
+    return threads_.size() < kConnectionsMax;
+  }
+  // Runs `body` on a new thread, or on this one if none can be started.
+  void Run(const std::function<void()>& body) {
+    Each& each = threads_.emplace_back();
+    try {
+      each.thread = std::thread([&each, body] {
+        body();
+        each.is_done = true;
+      });
+    } catch (const std::system_error&) {
+      threads_.pop_back();
+      body();
+    }
+  }
+
+ private:
+  struct Each {
+    std::thread thread;
+    std::atomic<bool> is_done = false;
+  };
+  std::list<Each> threads_;
+};
+
+}  // namespace
+
 Status HttpServer::Serve(const std::string& path, int timeout_seconds, const std::function<HttpAnswer()>& page) {
+  std::mutex page_mutex;
+  const auto one_page = [&] {
+    const std::lock_guard lock(page_mutex);
+    return page();
+  };
+  Threads threads;
   for (;;) {
-    if (WaitFor(listener_, POLLIN, signals_, nullptr) == Wait::kStopped) return {};
+    const bool has_room = threads.HasRoom();
+    const Time deadline = After(10);
+    const Wait wait = WaitFor(has_room ? listener_ : -1, POLLIN, signals_, has_room ? nullptr : &deadline);
+    if (wait == Wait::kStopped) return {};
+    if (!has_room) continue;
     const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (descriptor < 0) {
       if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) return Failure("cannot accept a connection");
       // The client has gone, or descriptors or memory are used up. WHY a pause: in the second case, the listener stays
       // ready.
-      const Time deadline = After(10);
-      if (WaitFor(-1, 0, signals_, &deadline) == Wait::kStopped) return {};
+      const Time pause = After(10);
+      if (WaitFor(-1, 0, signals_, &pause) == Wait::kStopped) return {};
       continue;
     }
-    Connection connection(descriptor, signals_, timeout_seconds);
-    std::string request;
-    const int code = connection.ReadRequest(&request);
-    if (code == 0) continue;
-    if (connection.Write(Encode(code == 200 ? AnswerTo(request, path, page) : ErrorAnswer(code)))) connection.Finish();
+    threads.Run([=, this, &one_page] { Answer(descriptor, signals_, path, timeout_seconds, one_page); });
   }
 }
 

@@ -1,7 +1,9 @@
-// A small HTTP/1.1 server for one page: one thread, one connection at a time, one request for each connection.
+// A small HTTP/1.1 server for one page: one request for each connection, a thread for each of up to kConnectionsMax
+// connections.
 //
 // A request may have kRequestBytesMax bytes, and its client may take `timeout_seconds` to send it, and as long again to
-// take the answer. So a slow client delays others by that time at most. There is no TLS and no authentication.
+// take the answer. Slow clients delay others only if there are kConnectionsMax of them, and by that time at most. There is
+// no TLS and no authentication.
 //
 // Test, from outside of the program: tests/db/serve_metrics_test.cc.
 #pragma once
@@ -15,6 +17,7 @@
 namespace mergedb::tool {
 
 inline constexpr size_t kRequestBytesMax = 8192;
+inline constexpr size_t kConnectionsMax = 32;
 
 struct HttpAnswer {
   int code = 200;
@@ -33,8 +36,9 @@ class HttpServer {
 
   const std::string& address() const { return address_; }  // with the port that the system chose
 
-  // Answers GET of `path` with page(), another path with 404, and another method with 405. Returns after SIGINT or
-  // SIGTERM; a request that is not answered then gets no answer. Errors: IOError.
+  // Answers GET and HEAD of `path` with page(), another path with 404, and another method with 405. Calls page() on threads
+  // of its own, one call at a time. Returns after SIGINT or SIGTERM; a request that is not answered then gets no answer.
+  // Errors: IOError.
   Status Serve(const std::string& path, int timeout_seconds, const std::function<HttpAnswer()>& page);
 
  private:

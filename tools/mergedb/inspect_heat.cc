@@ -1,9 +1,12 @@
 #include "inspect_heat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
+#include "base/random.h"
+#include "env/latencies.h"
 #include "page_text.h"
 #include "text.h"
 
@@ -11,6 +14,7 @@ namespace mergedb::tool {
 namespace {
 
 constexpr size_t kColumns = 96;
+constexpr double kWidthMin = 0.0005;  // of a part, so that one without data has a finite density
 
 // The calls of one kind in a range of the keys. `first` and `last` are places on the scale.
 struct Part {
@@ -18,7 +22,7 @@ struct Part {
   double first, last;
   uint64_t calls;
 
-  double width() const { return std::max(last - first, 0.0005); }
+  double width() const { return std::max(last - first, kWidthMin); }
 };
 
 struct Kind {
@@ -75,24 +79,75 @@ std::string RangeText(const std::vector<Part>& parts, size_t i) {
   return (i == 0 ? std::string("the first key") : key(parts[i].range->from)) + " to " + to;
 }
 
-// The least data that gets half of the calls, and the hottest range.
+// The smallest share of the data that gets at least half of the calls. `calls` and `widths` are those of the parts.
+double WidthOfHalf(const std::vector<double>& calls, const std::vector<double>& widths) {
+  std::vector<size_t> order(calls.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, std::ranges::greater(), [&](size_t i) { return calls[i] / widths[i]; });
+  const double all = std::accumulate(calls.begin(), calls.end(), 0.0);
+  double sum = 0, width = 0;
+  for (const size_t i : order) {
+    if (sum >= all / 2) break;
+    sum += calls[i];
+    width += widths[i];
+  }
+  return width;
+}
+
+// The WidthOfHalf of `samples` calls that go evenly to all keys, if they are counted in `parts` parts. Half of the borders
+// lie between samples, as those of db/live_heat.cc do, so that the densest places become parts of their own.
+double WidthOfHalfByChance(size_t samples, size_t parts, base::Random* random) {
+  std::vector<double> places(samples);
+  for (double& place : places) place = static_cast<double>(random->Next() >> 11) * 0x1p-53;
+  std::ranges::sort(places);
+  std::vector<double> borders{1.0};
+  for (size_t i = 0; i < parts / 2; ++i) {
+    borders.push_back(places[i * samples / (parts / 2)]);
+    borders.push_back(static_cast<double>(i) / (static_cast<double>(parts) / 2));
+  }
+  std::ranges::sort(borders);
+  std::vector<double> calls, widths;
+  double from = 0;
+  for (const double border : borders) {
+    const auto count = std::ranges::lower_bound(places, border) - std::ranges::lower_bound(places, from);
+    calls.push_back(static_cast<double>(count));
+    widths.push_back(std::max(border - from, kWidthMin));
+    from = border;
+  }
+  return WidthOfHalf(calls, widths);
+}
+
+// Half of the calls go to `width` of the data: true if that is little, and less than chance makes of so few samples.
+bool IsHot(double width, double calls, size_t parts) {
+  constexpr double kLittle = 0.25;
+  constexpr int kDraws = 200;
+  if (width > kLittle || parts < 2) return false;
+  const auto samples = static_cast<size_t>(calls / static_cast<double>(env::Latencies::kSampleInterval));
+  base::Random random(1);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    if (samples == 0 || WidthOfHalfByChance(samples, parts, &random) <= width) return false;
+  }
+  return true;
+}
+
+// The least data that gets half of the calls, and the hottest range: the one with the most calls above its share, in
+// standard deviations.
 std::string InWords(const std::vector<Part>& parts, const Kind& kind) {
   const auto all = static_cast<double>(Sum(parts));
-  std::vector<size_t> order(parts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::sort(order, std::ranges::greater(),
-                    [&](size_t i) { return static_cast<double>(parts[i].calls) / parts[i].width(); });
-  double calls = 0, width = 0;
-  for (const size_t i : order) {
-    if (calls >= all / 2) break;
-    calls += static_cast<double>(parts[i].calls);
-    width += parts[i].width();
+  std::vector<double> calls, widths;
+  for (const Part& part : parts) {
+    calls.push_back(static_cast<double>(part.calls));
+    widths.push_back(part.width());
   }
-  constexpr double kEven = 0.4;  // half of the calls on so much of the data: no range is hot
-  if (width >= kEven) return "They go about evenly to all keys.";
-  return Percent(calls / all) + " of them go to " + Percent(width) + " of the data. The hottest range is " +
-         RangeText(parts, order[0]) + ", with " + Percent(static_cast<double>(parts[order[0]].calls) / all) +
-         " of the " + kind.noun + ".";
+  const double width = WidthOfHalf(calls, widths);
+  if (!IsHot(width, all, parts.size())) return "They go about evenly to all keys.";
+  size_t hottest = 0;
+  const auto surplus = [&](size_t i) { return (calls[i] - all * widths[i]) / std::sqrt(all * widths[i]); };
+  for (size_t i = 1; i < parts.size(); ++i) {
+    if (surplus(i) > surplus(hottest)) hottest = i;
+  }
+  return "Half of them go to " + Percent(width) + " of the data. The hottest range is " + RangeText(parts, hottest) +
+         ", with " + Percent(calls[hottest] / all) + " of the " + kind.noun + ".";
 }
 
 std::string PrintKind(const format::LiveState& state, const KeyScale& scale, const Kind& kind) {

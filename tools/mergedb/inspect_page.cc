@@ -1,6 +1,8 @@
 #include "inspect_page.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 
 #include "db/diagnosis.h"
 #include "inspect_heat.h"
@@ -427,6 +429,52 @@ std::string RunTable(const InspectPage& page) {
 
 }  // namespace
 
+namespace {
+
+// Keys between `lower` and `upper` as numbers: the next bytes after what these two have in common are digits. WHY the smallest
+// and the largest digit of `keys`: keys of decimal digits then count by tens.
+class Digits {
+ public:
+  Digits(std::string_view lower, std::string_view upper, std::span<const std::string_view> keys) {
+    differs_ = static_cast<size_t>(std::ranges::mismatch(lower, upper).in1 - lower.begin());
+    for (const std::string_view key : keys) {
+      for (const char c : key.substr(std::min(differs_, key.size()), kDigits)) {
+        least_ = std::min(least_, static_cast<uint8_t>(c));
+        most_ = std::max(most_, static_cast<uint8_t>(c));
+      }
+    }
+  }
+  double Of(std::string_view key) const {
+    const double base = most_ - least_ + 1.0;
+    double value = 0;
+    for (size_t at = differs_; at < differs_ + kDigits; ++at)
+      value =
+          value * base + (at < key.size() ? std::clamp<int>(static_cast<uint8_t>(key[at]), least_, most_) - least_ : 0);
+    return value;
+  }
+
+ private:
+  static constexpr size_t kDigits = 8;
+  size_t differs_ = 0;
+  uint8_t least_ = 255, most_ = 0;
+};
+
+// Adds the bytes of a table to the intervals between its keys, the last of `keys` excluded: by the distances of the keys, or
+// equally if these are not known.
+void SpreadBytes(double bytes, std::span<const std::string_view> keys, bool is_bytewise, double* intervals) {
+  const size_t count = keys.size() - 1;
+  const Digits digits(keys.front(), keys.back(), keys);
+  const double distance = digits.Of(keys.back()) - digits.Of(keys.front());
+  for (size_t i = 0; i < count; ++i) {
+    const double share = is_bytewise && distance > 0
+                             ? std::max(digits.Of(keys[i + 1]) - digits.Of(keys[i]), 0.0) / distance
+                             : 1.0 / static_cast<double>(count);
+    intervals[i] += bytes * share;
+  }
+}
+
+}  // namespace
+
 KeyScale::KeyScale(const version::Version& version, const kv::Order& order) : order_(order) {
   for (const version::RunPtr& run : version.runs()) {
     for (const version::VirtualTable& table : run->virtual_tables()) {
@@ -438,8 +486,7 @@ KeyScale::KeyScale(const version::Version& version, const kv::Order& order) : or
   const auto same =
       std::ranges::unique(keys_, [&](std::string_view a, std::string_view b) { return order_.SameKey(a, b); });
   keys_.erase(same.begin(), same.end());
-  // The bytes of each interval between two keys: a table gives each of its intervals an equal share.
-  std::vector<double> changes(keys_.size() + 1, 0.0);
+  std::vector<double> intervals(keys_.size(), 0.0);  // the bytes from each key to the next one
   const auto index = [&](std::string_view key) {
     return static_cast<size_t>(
         std::ranges::lower_bound(keys_, key,
@@ -450,17 +497,14 @@ KeyScale::KeyScale(const version::Version& version, const kv::Order& order) : or
     for (const version::VirtualTable& table : run->virtual_tables()) {
       const size_t first = index(table.smallest()), last = index(table.largest());
       if (last <= first) continue;
-      const double each =
-          static_cast<double>(table.file->bytes + table.file->value_bytes()) / static_cast<double>(last - first);
-      changes[first] += each;
-      changes[last] -= each;
+      SpreadBytes(static_cast<double>(table.file->bytes + table.file->value_bytes()),
+                  std::span(keys_).subspan(first, last - first + 1), order_.is_bytewise(), &intervals[first]);
     }
   }
-  double at = 0, now = 0;
-  for (size_t i = 0; i < keys_.size(); ++i) {
+  double at = 0;
+  for (const double bytes : intervals) {
     places_.push_back(at);
-    now += changes[i];
-    at += std::max(now, 0.0) + 1e-9;  // WHY more than 0: keys between tables keep their order
+    at += bytes + 1e-9;  // WHY more than 0: keys between tables keep their order
   }
   const double all = places_.empty() || places_.back() <= 0 ? 1.0 : places_.back();
   for (double& place : places_) place /= all;
@@ -478,28 +522,9 @@ double KeyScale::Within(std::string_view key) const {
   const auto i = static_cast<size_t>(found - keys_.begin());
   if (i == keys_.size()) return 1;
   if (i == 0 || order_.SameKey(*found, key)) return places_[i];
-  // The next bytes after what the two bounds have in common, as digits. WHY the smallest and the largest digit of all
-  // bounds: keys of decimal digits then count by tens.
-  const std::string_view lower = keys_[i - 1], upper = keys_[i];
-  const auto differs = static_cast<size_t>(std::ranges::mismatch(lower, upper).in1 - lower.begin());
-  constexpr size_t kDigits = 8;
-  uint8_t least = 255, most = 0;
-  for (const std::string_view each : keys_) {
-    for (const char c : each.substr(std::min(differs, each.size()), kDigits)) {
-      least = std::min(least, static_cast<uint8_t>(c));
-      most = std::max(most, static_cast<uint8_t>(c));
-    }
-  }
-  const double base = most - least + 1.0;
-  const auto number = [&](std::string_view text) {
-    double value = 0;
-    for (size_t at = differs; at < differs + kDigits; ++at)
-      value =
-          value * base + (at < text.size() ? std::clamp<int>(static_cast<uint8_t>(text[at]), least, most) - least : 0);
-    return value;
-  };
-  const double distance = number(upper) - number(lower);
-  const double share = order_.is_bytewise() && distance > 0 ? (number(key) - number(lower)) / distance : 0.5;
+  const Digits digits(keys_[i - 1], keys_[i], keys_);
+  const double lower = digits.Of(keys_[i - 1]), distance = digits.Of(keys_[i]) - lower;
+  const double share = order_.is_bytewise() && distance > 0 ? (digits.Of(key) - lower) / distance : 0.5;
   return places_[i - 1] + std::clamp(share, 0.0, 1.0) * (places_[i] - places_[i - 1]);
 }
 

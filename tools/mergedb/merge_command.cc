@@ -69,19 +69,38 @@ std::string PrintNumber(const std::optional<Number>& number) {
 
 }  // namespace
 
-std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value) {
+namespace {
+
+constexpr int kShownJsonDepthMax = 512;
+
+// The value as ASCII. `indent` below 0: on one line. WHY a limit of the depth: the library prints by recursion.
+std::string ShowJson(std::string_view value, int indent) {
+  bool is_too_deep = false;
+  const auto count = [&is_too_deep](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    is_too_deep = is_too_deep || depth > kShownJsonDepthMax;
+    return !is_too_deep;
+  };
+  const auto json = nlohmann::json::parse(value, count, false);
+  return is_too_deep || json.is_discarded() ? "?" : json.dump(indent, ' ', true);
+}
+
+}  // namespace
+
+std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value, int indent) {
   if (arguments.as.empty()) return std::nullopt;
   if (arguments.as == "u64") return PrintNumber(merge::ToU64(value));
   if (arguments.as == "i64") return PrintNumber(merge::ToI64(value));
   if (arguments.as == "f64") return PrintNumber(merge::ToF64(value));
-  const auto json = nlohmann::json::parse(value, nullptr, false);
-  return json.is_discarded() ? "?" : json.dump(2);
+  return ShowJson(value, indent);
 }
 
 void AddAs(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--as", arguments.as,
-                   "Print values in this format: u64, i64 or f64 (numbers of 8 bytes), or json (indented); ? if a "
-                   "value has another format")
+  verb->add_option(
+          "--as", arguments.as,
+          "Print values in this format: u64, i64 or f64 (numbers of 8 bytes), or json (as ASCII; `get` indents it; "
+          "numbers "
+          "outside of 64 bits are rounded, and of members with one name the last is printed); ? if a value has "
+          "another format, or JSON of more than 512 levels")
       ->check(CLI::IsMember({"u64", "i64", "f64", "json"}));
 }
 

@@ -120,7 +120,7 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
        "process\n"
        "has the database open for writes, these are the metrics that it publishes, and a request reads one small "
        "file.\n"
-       "Otherwise a request opens the database read-only, which reads its WAL. One request is answered at a time. "
+       "Otherwise a request opens the database read-only, which reads its WAL. Up to 32 clients are served at once. "
        "There is no TLS and no authentication: listen "
        "on\n"
        "a loopback address. SIGINT or SIGTERM ends the server with exit code 0. Port 0: the system chooses one; the "

@@ -229,7 +229,7 @@ nlohmann::ordered_json ToJson(const std::string& directory, const LiveView& view
           {"updated_unix_seconds", static_cast<double>(state.times.updated_unix_micros) / 1e6},
           {"age_seconds", static_cast<double>(view.age_nanos()) / 1e9},
           {"window_seconds", static_cast<double>(state.times.window_nanos) / 1e9},
-          {"error", std::string(state.Text("error"))},
+          {"error", ToLine(state.Text("error"))},
           {"metrics", metrics},
           {"rates_per_second", rates},
           {"latencies", latencies},
@@ -444,7 +444,12 @@ void AddTopCommand(CLI::App& app, Context& context) {
   top->add_flag("--json", arguments.is_json, "Print one JSON object and end");
   top->add_option("--interval", arguments.interval_seconds, "Seconds between two screens; default: 1")
       ->type_name("SECONDS")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check([](const std::string& word) {
+        char* end = nullptr;
+        const double seconds = std::strtod(word.c_str(), &end);
+        // WHY not CLI::Range: it accepts nan.
+        return *end == '\0' && seconds >= 0.1 && seconds <= 3600 ? "" : "\"" + word + "\" is not from 0.1 to 3600";
+      });
 }
 
 }  // namespace mergedb::tool

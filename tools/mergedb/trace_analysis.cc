@@ -93,7 +93,11 @@ void TraceAnalysis::Add(const trace::Operation& op) {
     return;
   }
   OfKind& kind = kinds_[static_cast<size_t>(op.kind)];
-  if (op.code != Code::kOk) ++kind.failed;
+  if (op.code == Code::kNotFound) {
+    ++kind.missed;
+  } else if (op.code != Code::kOk) {
+    ++kind.failed;
+  }
   if (op.in_transaction) ++kind.in_transactions;
   if (op.is_element) {
     ++kind.elements;
@@ -148,6 +152,7 @@ nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const t
     const OfKind& kind = kinds_[i];
     if (kind.calls + kind.elements == 0) continue;
     nlohmann::ordered_json of_kind = {{"calls", kind.calls}, {"in_groups", kind.elements}, {"failed", kind.failed}};
+    if (kind.missed > 0) of_kind["missed"] = kind.missed;
     if (kind.steps > 0) of_kind["steps"] = kind.steps;
     if (kind.in_transactions > 0) of_kind["in_transactions"] = kind.in_transactions;
     if (kind.micros != nullptr) {
@@ -213,14 +218,14 @@ void TraceAnalysis::PrintText(const Arguments& arguments, const trace::Reader& r
   PrintFormatted("reads %.1f %% (%llu gets and seeks), writes %.1f %% (%llu)\n\n",
                  100 * json["read_share"].get<double>(), Shown(reads_), 100 * Share(writes_, reads_ + writes_),
                  Shown(writes_));
-  PrintFormatted("%-14s%12s%12s%12s%12s%10s%10s%10s\n", "operation", "calls", "in groups", "failed", "steps", "p50 us",
-                 "p99 us", "max us");
+  PrintFormatted("%-14s%12s%12s%12s%12s%12s%10s%10s%10s\n", "operation", "calls", "in groups", "missed", "failed",
+                 "steps", "p50 us", "p99 us", "max us");
   for (const auto& [name, kind] : json["operations"].items()) {
-    PrintFormatted("%-14s%12llu%12llu%12llu%12llu%10llu%10llu%10llu\n", name.c_str(),
+    PrintFormatted("%-14s%12llu%12llu%12llu%12llu%12llu%10llu%10llu%10llu\n", name.c_str(),
                    Shown(kind["calls"].get<uint64_t>()), Shown(kind["in_groups"].get<uint64_t>()),
-                   Shown(kind["failed"].get<uint64_t>()), Shown(kind.value("steps", uint64_t{0})),
-                   Shown(kind.value("p50_us", uint64_t{0})), Shown(kind.value("p99_us", uint64_t{0})),
-                   Shown(kind.value("max_us", uint64_t{0})));
+                   Shown(kind.value("missed", uint64_t{0})), Shown(kind["failed"].get<uint64_t>()),
+                   Shown(kind.value("steps", uint64_t{0})), Shown(kind.value("p50_us", uint64_t{0})),
+                   Shown(kind.value("p99_us", uint64_t{0})), Shown(kind.value("max_us", uint64_t{0})));
   }
   const auto in_transactions = [this](OpKind kind) { return Shown(kinds_[static_cast<size_t>(kind)].in_transactions); };
   if (in_transactions(OpKind::kGet) + in_transactions(OpKind::kIterator) + in_transactions(OpKind::kBatch) > 0) {

@@ -55,7 +55,8 @@ class TraceAnalysis {
   struct OfKind {
     uint64_t calls = 0;
     uint64_t elements = 0;  // in batches and multi_gets
-    uint64_t failed = 0;    // a get that finds nothing included
+    uint64_t missed = 0;    // NotFound: gets of absent keys
+    uint64_t failed = 0;    // other errors
     uint64_t in_transactions = 0;
     uint64_t steps = 0;
     std::unique_ptr<base::Histogram> micros;

@@ -46,6 +46,8 @@ class Keys {
     for (size_t rank = 0; rank < order.size(); ++rank) order[rank]->second = rank;
     while (rank_bytes_ < 8 && order.size() > uint64_t{1} << (8 * rank_bytes_)) ++rank_bytes_;
   }
+  bool Has(std::string_view key) const { return key.empty() || ranks_.contains(std::string(key)); }
+  // REQUIRES: Has(key)
   std::string Of(std::string_view key) const {
     if (key.empty()) return {};
     const uint64_t rank = ranks_.find(std::string(key))->second;
@@ -92,13 +94,15 @@ Status ScrubTrace(FileSystem* files, const std::string& source, const std::strin
     return Status();
   };
   for (trace::Operation op; reader->Next(&op);) {
+    if ((HasKey(op) && !keys.Has(op.key)) || (HasEnd(op) && !keys.Has(op.end)))
+      return Status::Busy(source + ": the trace grew while it was read; scrub it after its recording has ended");
     const std::string key = HasKey(op) ? keys.Of(op.key) : "", end = HasEnd(op) ? keys.Of(op.end) : "";
     op.key = key;
     op.end = end;
     op.value = std::nullopt;
     builder.Add(op);
     last_micros = op.start_micros;
-    if (op.is_element) --elements_left;
+    if (op.is_element && elements_left > 0) --elements_left;
     if (trace::IsGroup(op.kind)) elements_left = op.count;
     if (op.kind == OpKind::kLost) lost += op.count;
     if (op.kind != OpKind::kLost && !op.is_element) ++operations;

@@ -138,6 +138,34 @@ class Translated final : public WriteBatch::Handler {
   mergedb::WriteBatch& several_;
 };
 
+// A batch of this thread, whose memory is kept from call to call. A call within a call, such as a write of a program's
+// Comparator to another database, gets one of its own.
+class ThreadBatch {
+ public:
+  ThreadBatch() : batch_(kept_.is_used ? own_ : kept_.batch), is_kept_(!kept_.is_used) { kept_.is_used = true; }
+  ~ThreadBatch() {
+    if (!is_kept_) return;
+    if (batch_.bytes() > kKeptBatchBytes) batch_ = {};
+    kept_.is_used = false;
+  }
+  ThreadBatch(const ThreadBatch&) = delete;
+  ThreadBatch& operator=(const ThreadBatch&) = delete;
+
+  mergedb::WriteBatch& batch() { return batch_; }
+
+ private:
+  struct Kept {
+    mergedb::WriteBatch batch;
+    bool is_used = false;
+  };
+  static thread_local Kept kept_;
+
+  mergedb::WriteBatch own_;
+  mergedb::WriteBatch& batch_;
+  const bool is_kept_;
+};
+thread_local ThreadBatch::Kept ThreadBatch::kept_;
+
 class Database final : public DB {
  public:
   Database(const Comparator* order, std::shared_ptr<Borrowed> borrowed, std::unique_ptr<mergedb::db::DbImpl> core)
@@ -174,11 +202,10 @@ class Database final : public DB {
 Status Database::Write(const WriteOptions& options, WriteBatch* updates) {
   return Guarded([&] {
     if (updates == nullptr) return FromCore(core_->Flush());  // LevelDB begins a new memtable
-    thread_local mergedb::WriteBatch several;
-    Translated translated(&several);
+    ThreadBatch several;
+    Translated translated(&several.batch());
     Status status = updates->Iterate(&translated);
     if (status.ok()) status = FromCore(translated.WriteTo(*core_, ToCore(options)));
-    if (several.bytes() > kKeptBatchBytes) several = {};
     return status;
   });
 }

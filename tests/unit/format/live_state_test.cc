@@ -130,7 +130,25 @@ TEST(LiveState, DamageIsAnError) {
   EXPECT_TRUE(DecodeLiveSlot(SlotOf("", 2)).status().IsNotSupported());
   EXPECT_TRUE(DecodeLiveSlot(SlotOf("\x03\x7f")).status().IsCorruption()) << "a length beyond the payload";
   EXPECT_TRUE(DecodeLiveSlot(SlotOf("\x03\x01\x01"s)).status().IsCorruption()) << "a metric that ends too early";
-  EXPECT_TRUE(DecodeLiveSlot(SlotOf("\x03\x07\x03\0\0\0\0\xff\x7f"s)).status().IsCorruption()) << "too many buckets";
+  EXPECT_TRUE(DecodeLiveSlot(SlotOf("\x03\x08\x03\x01x\0\0\0\xff\x7f"s)).status().IsCorruption()) << "too many buckets";
+}
+
+// Programs print these texts on terminals and as lines of Prometheus.
+TEST(LiveState, HostileTextsAreDamage) {
+  for (const std::string& text :
+       {"\x1b[31mred"s, "x 1\nforged_total 666\n# "s, "\""s, "\x9b"s, "\xe2\x80\xae"s, "\0"s}) {
+    LiveState name = Example(), unit = Example(), reason = Example(), boot = Example(), of_text = Example();
+    name.metrics[0].name = text;
+    unit.metrics[1].unit = text + "\n";
+    reason.compactions[0].reason = text + "\n";
+    boot.process.boot_id = text + "\n";
+    of_text.texts[0].name = text;
+    for (const LiveState* state : {&name, &unit, &reason, &boot, &of_text})
+      EXPECT_TRUE(DecodeLiveSlot(EncodeLiveSlot(*state)).status().IsCorruption()) << text;
+  }
+  LiveState empty = Example();
+  empty.metrics[0].name = "";
+  EXPECT_TRUE(DecodeLiveSlot(EncodeLiveSlot(empty)).status().IsCorruption());
 }
 
 TEST(LiveState, NewerFieldsAreSkipped) {

@@ -202,13 +202,15 @@ TEST_F(InspectionTest, FilesThatNothingNamesAreNotesAndNoDamage) {
   ASSERT_OK(files().WriteWhole(kPath + "/000901.tbl", "x"));
   ASSERT_OK(files().WriteWhole(kPath + "/000902.val", "x"));
   ASSERT_OK(files().WriteWhole(kPath + "/notes\n.txt", "x"));
+  for (const char* log : {"/LOG", "/LOG.old"}) ASSERT_OK(files().WriteWhole(kPath + log, "{}\n"));
   ASSERT_OK(files().CreateDirectory(kPath + "/lost"));
   ASSERT_OK_AND_ASSIGN(Inspection found, Look());
   EXPECT_THAT(Texts(found), IsEmpty());
   EXPECT_THAT(found.report.notes,
               AllOf(Contains("000901.tbl: the MANIFEST does not name it; the next open removes it"),
                     Contains("000902.val: the MANIFEST does not name it; the next open removes it"),
-                    Contains(HasSubstr(".txt: not a file of mergedb")), ::testing::Not(Contains(HasSubstr("lost")))));
+                    Contains(HasSubstr(".txt: not a file of mergedb")), ::testing::Not(Contains(HasSubstr("lost"))),
+                    ::testing::Not(Contains(HasSubstr("LOG")))));
   EXPECT_THAT(found.report.notes, ::testing::Not(Contains(HasSubstr("\n")))) << "names are escaped";
   // With KEEP the next open moves them.
   ASSERT_OK(files().WriteWhole(kPath + "/KEEP", "x"));

@@ -7,13 +7,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "leveldb/env.h"
+#include "leveldb/write_batch.h"
 #include "testing/counters.h"
 #include "testing/temp_directory.h"
 #include "tests/leveldb/leveldb_directory.h"
@@ -119,6 +122,84 @@ TEST_F(DbOpen, ALevelDbDatabaseThatMustNotExistIsNotConverted) {
   ExpectExists(path_);
   EXPECT_TRUE(OpenOnce(path_, false, false).ok());
   EXPECT_FALSE(FilesOf(path_).contains("000002.ldb")) << "converted";
+}
+
+// Calls `hook` before each write and sync of a file.
+class HookedFile final : public WritableFile {
+ public:
+  HookedFile(WritableFile* file, const std::function<void()>* hook) : file_(file), hook_(*hook) {}
+  Status Append(const Slice& data) override {
+    hook_();
+    return file_->Append(data);
+  }
+  Status Close() override { return file_->Close(); }
+  Status Flush() override { return file_->Flush(); }
+  Status Sync() override {
+    hook_();
+    return file_->Sync();
+  }
+
+ private:
+  const std::unique_ptr<WritableFile> file_;
+  const std::function<void()>& hook_;
+};
+
+class HookedEnv final : public EnvWrapper {
+ public:
+  HookedEnv() : EnvWrapper(Env::Default()) {}
+  Status NewWritableFile(const std::string& name, WritableFile** file) override {
+    const Status status = target()->NewWritableFile(name, file);
+    if (status.ok()) *file = new HookedFile(*file, &hook);
+    return status;
+  }
+  Status NewAppendableFile(const std::string& name, WritableFile** file) override {
+    const Status status = target()->NewAppendableFile(name, file);
+    if (status.ok()) *file = new HookedFile(*file, &hook);
+    return status;
+  }
+
+  std::function<void()> hook = [] {};
+};
+
+// A program's Env that writes a batch to another database while a batch is written.
+TEST_F(DbOpen, AWriteWithinAWriteKeepsBothBatches) {
+  HookedEnv env;
+  Options hooked, plain;
+  hooked.create_if_missing = plain.create_if_missing = true;
+  hooked.env = &env;
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(plain, home_ / "other", &opened).ok());
+  const std::unique_ptr<DB> other(opened);
+  ASSERT_TRUE(DB::Open(hooked, path_, &opened).ok());
+  std::unique_ptr<DB> database(opened);
+  static thread_local bool is_writing = false;
+  std::atomic<int> nested = 0;
+  env.hook = [&] {
+    if (!std::exchange(is_writing, false)) return;
+    WriteBatch batch;
+    batch.Put("x", "other");
+    batch.Put("y", "other");
+    EXPECT_TRUE(other->Write({}, &batch).ok());
+    ++nested;
+  };
+  WriteOptions synced;
+  synced.sync = true;
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "2");
+  is_writing = true;
+  EXPECT_TRUE(database->Write(synced, &batch).ok());
+  is_writing = false;
+  EXPECT_EQ(nested, 1);
+  env.hook = [] {};
+  std::string value;
+  for (const auto& [key, wanted] : {std::pair("a", "1"), std::pair("b", "2")}) {
+    EXPECT_TRUE(database->Get({}, key, &value).ok()) << key;
+    EXPECT_EQ(value, wanted);
+  }
+  EXPECT_TRUE(database->Get({}, "x", &value).IsNotFound());
+  for (const char* key : {"x", "y"}) EXPECT_TRUE(other->Get({}, key, &value).ok()) << key;
+  database = nullptr;
 }
 
 }  // namespace
