@@ -160,7 +160,7 @@ Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request) {
 }
 
 bool IsLockedByThisProcess(const std::string& path) {
-  const auto place = PlaceOf(path);
+  const auto place = PlaceOf({.path = path, .name = path});
   return place && Registry::Get().Has(*place);
 }
 

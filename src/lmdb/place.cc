@@ -159,7 +159,8 @@ bool SetLock(int fd, int at, short type) {
 
 OpenQueue::OpenQueue(const MDB_env* env) {
   if (env->flags & (MDB_RDONLY | MDB_NOLOCK)) return;
-  fd_ = open(format::JoinPath(env->directory, kLockName).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const std::string path = format::JoinPath(env->directory, kLockName);
+  fd_ = env::OpenMakingRoom([&] { return open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); });
 }
 
 OpenQueue::~OpenQueue() {
