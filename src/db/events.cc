@@ -1,10 +1,11 @@
 #include "db/events.h"
 
+#include <cstdint>
 #include <ctime>
 #include <deque>
 #include <exception>
-#include <thread>
 
+#include "base/current.h"
 #include "base/json_text.h"
 #include "base/sync.h"
 #include "env/clock.h"
@@ -105,14 +106,14 @@ struct Events::Delivery {
   uint64_t dropped GUARDED_BY(mutex) = 0;
   bool is_stopping GUARDED_BY(mutex) = false;
   bool is_over GUARDED_BY(mutex) = false;
-  std::thread::id thread GUARDED_BY(mutex);
+  size_t thread GUARDED_BY(mutex) = SIZE_MAX;  // base::ThreadNumber(); SIZE_MAX: it has not begun
 
   uint64_t thrown = 0;  // of the listener's thread
 };
 
 void Events::Delivery::Run() {
   base::Lock lock(mutex);
-  thread = std::this_thread::get_id();
+  thread = base::ThreadNumber();
   for (;;) {
     while (queue.empty() && !is_stopping) changed.Wait(lock);
     if (queue.empty()) break;
@@ -209,7 +210,7 @@ void Events::StopListener() {
   base::Lock lock(delivery_->mutex);
   delivery_->is_stopping = true;
   delivery_->changed.NotifyAll();
-  if (delivery_->thread == std::this_thread::get_id()) {
+  if (delivery_->thread == base::ThreadNumber()) {
     delivery_->queue.clear();
     return;
   }

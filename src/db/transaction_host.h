@@ -47,6 +47,7 @@ class TransactionHost {
     return parts_.writers.queue().LockWriters(owner, wait_nanos);
   }
   void UnlockWriters(const void* owner) { parts_.writers.queue().UnlockWriters(owner); }
+  void MoveWriters(const void* owner) { parts_.writers.queue().MoveWriters(owner); }
   // Begin and end of an optimistic transaction. Between the two calls, the writes committed after its
   // snapshot are recorded (write/recent_writes.h).
   void EnterWindow();

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/current.h"
 #include "lmdb/handles.h"
 
 namespace mergedb::lmdb {
@@ -15,7 +16,8 @@ constexpr unsigned kBeginFlags = MDB_RDONLY | MDB_NOSYNC | MDB_NOMETASYNC;
 constexpr size_t kChunkBytesMin = size_t{4} << 10;
 constexpr size_t kChunkBytesMax = size_t{1} << 20;
 
-uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
+// WHY not pthread_self: a thread that has ended may have left a reader, and a new thread may get its pthread_t.
+uint64_t ThisThread() { return base::ThreadNumber(); }
 
 // REQUIRES: env->mutex is held.
 int CheckReaders(MDB_env* env, uint64_t thread) {

@@ -69,6 +69,7 @@ Status TransactionImpl::Start() {
     constexpr uint64_t kWaitUsMax = uint64_t{100} * 365 * 86'400 * 1'000'000;
     const uint64_t wait = options_.wait_us_max > kWaitUsMax ? UINT64_MAX : options_.wait_us_max * 1000;
     RETURN_IF_ERROR(host_.LockWriters(this, wait));
+    thread_ = base::ThreadNumber();
   }
   if (options_.kind == TransactionKind::kOptimistic) host_.EnterWindow();
   is_open_ = true;
@@ -104,6 +105,7 @@ void TransactionImpl::Rollback() {
 
 Status TransactionImpl::Commit() {
   if (!is_open_) return Status::Aborted("the transaction has ended");
+  NoteThread();
   Status status = host_.CheckUsable(options_.kind != TransactionKind::kReadOnly);
   if (status.ok()) status = CommitWrites();
   if (status.IsAborted() && host_.key_map() != key_map_) status = Status::Conflict(kOtherKeyMap);
@@ -146,6 +148,7 @@ Status TransactionImpl::CommitWrites() {
 
 Status TransactionImpl::CheckReadable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
+  NoteThread();
   RETURN_IF_ERROR(host_.CheckUsable(false));
   RETURN_IF_ERROR(KeepKeyMap());
   return host_.keyspaces().CheckMade(keyspace);
@@ -320,6 +323,7 @@ void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes
 
 Status TransactionImpl::CheckWritable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
+  NoteThread();
   if (options_.kind == TransactionKind::kReadOnly) return Status::NotSupported("the transaction is read-only");
   RETURN_IF_ERROR(host_.CheckUsable(true));
   RETURN_IF_ERROR(KeepKeyMap());

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/current.h"
 #include "db/transaction_host.h"
 #include "mergedb/transaction.h"
 #include "txn/cursor_impl.h"
@@ -94,6 +95,13 @@ class TransactionImpl final : public Transaction {
   Status Start();
   Status CheckWritable(Keyspace keyspace);
   Status KeepKeyMap();
+  // A transaction may move to another thread between calls; a write of the thread that it left waits for it then.
+  void NoteThread() {
+    if (options_.kind != TransactionKind::kSingleWriter || thread_ == base::ThreadNumber()) [[likely]]
+      return;
+    thread_ = base::ThreadNumber();
+    host_.MoveWriters(this);
+  }
   std::string_view InTree(Keyspace keyspace, std::string_view key);
   read::Overlay NewOverlay();
   IteratorOptions OptionsOfReads() const;
@@ -125,6 +133,7 @@ class TransactionImpl final : public Transaction {
   bool has_whole_ranges_ = false;        // some range deletes are older than the map and may mask keyspace records
   const TransactionOptions options_;
   bool is_open_ = false;
+  size_t thread_ = write::kNoThread;  // of the last call, if it is a single writer
   std::shared_ptr<const Snapshot> snapshot_;
   kv::Sequence sequence_ = 0;
   std::unique_ptr<db::OpenTransactions::Entry> entry_;

@@ -2,7 +2,8 @@
 // THREADS: under the mutex of the writer queue. The leader of a group sets its members' results without it.
 #pragma once
 
-#include <thread>
+#include <cstddef>
+#include <cstdint>
 
 #include "base/sync.h"
 #include "kv/key.h"
@@ -11,12 +12,14 @@
 
 namespace mergedb::write {
 
+inline constexpr size_t kNoThread = SIZE_MAX;
+
 // OWNERSHIP: the waiting thread.
 struct Waiter {
   const Change* const change = nullptr;  // null: takes the section without writing
   const void* const owner = nullptr;     // of the writers' lock
   const bool wants_lock = false;         // asks for the writers' lock; holds it once it is in the queue
-  const std::thread::id thread = {};     // of a waiter that asks for the lock
+  const size_t thread = kNoThread;       // base::ThreadNumber(), of a waiter that asks for the lock
 
   Waiter* next = nullptr;
   Waiter* group_last = this;        // of a leader: the last member of its group

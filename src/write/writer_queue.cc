@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/current.h"
 #include "base/out_of_memory.h"
 #include "base/perf.h"
 #include "base/schedule_point.h"
@@ -179,7 +180,7 @@ void WriterQueue::Leave(Waiter& last) {
 // ---- The writers' lock -----------------------------------------------------------------------------------
 
 Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
-  Waiter waiter{.owner = owner, .wants_lock = true, .thread = std::this_thread::get_id()};
+  Waiter waiter{.owner = owner, .wants_lock = true, .thread = base::ThreadNumber()};
   {
     base::Lock lock(mutex_);
     if (writers_lock_.is_free()) {
@@ -202,6 +203,11 @@ Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
   if (waiter.is_done) return std::move(waiter.status);
   Leave(waiter);
   return {};
+}
+
+void WriterQueue::MoveWriters(const void* owner) {
+  base::Lock lock(mutex_);
+  writers_lock_.MoveTo(owner, base::ThreadNumber());
 }
 
 void WriterQueue::UnlockWriters(const void* owner) {

@@ -57,10 +57,12 @@ class WriterQueue {
 
   // Takes the writers' lock. When it returns OK, all earlier commits are published; until UnlockWriters only
   // changes of this owner commit. Busy if the lock is not free within `wait_nanos` (UINT64_MAX: no limit), or
-  // if this thread holds it and would wait for itself; a Commit by this thread without the owner is Busy,
+  // if this thread uses the owner and would wait for itself; a Commit by this thread without the owner is Busy,
   // too. ShuttingDown after Stop. THREADS: any thread may unlock.
   Status LockWriters(const void* owner, uint64_t wait_nanos);
   void UnlockWriters(const void* owner);
+  // This thread uses the owner from now on: it is the one that would wait for itself. REQUIRES: the owner holds the lock.
+  void MoveWriters(const void* owner);
   // The database closes: all present and later waiters for the lock get ShuttingDown.
   void Stop();
 

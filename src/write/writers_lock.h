@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/current.h"
 #include "write/waiter.h"
 
 namespace mergedb::write {
@@ -28,14 +29,19 @@ class WritersLock {
   void Release(const void* owner) {
     ASSERT(owner_ == owner, "the caller holds the writers' lock");
     owner_ = nullptr;
-    thread_ = {};
+    thread_ = kNoThread;
+  }
+  // The owner is used by this thread from now on. REQUIRES: the owner holds the lock.
+  void MoveTo(const void* owner, size_t thread) {
+    ASSERT(owner_ == owner, "the caller holds the writers' lock");
+    thread_ = thread;
   }
 
   // The waiter waits, or is done with an error: after Stop, or if this thread would wait for itself.
   void Wait(Waiter& waiter) {
     if (is_stopped_) return End(waiter, Status::ShuttingDown("the database is closing"));
-    if (thread_ == std::this_thread::get_id()) {
-      return End(waiter, Status::Busy("this thread began the transaction that holds the writers' lock: "
+    if (thread_ == base::ThreadNumber()) {
+      return End(waiter, Status::Busy("this thread uses the transaction that holds the writers' lock: "
                                       "write through it, or end it first"));
     }
     waiter.waits_for_lock = true;
@@ -74,7 +80,9 @@ class WritersLock {
   }
 
   const void* owner_ = nullptr;
-  std::thread::id thread_;  // that took the lock
+  // The thread that took the lock or used the owner since; only this thread can end the wait, as far as that is known.
+  // WHY the number: std::thread::id of a thread that has ended is given to a new one.
+  size_t thread_ = kNoThread;
   WaiterList waiters_;
   bool is_stopped_ = false;
 };

@@ -325,6 +325,44 @@ TEST_P(EveryWritingKind, SyncedOnesSurviveThePowerCut) {
 
 // ---- single writers ---------------------------------------------------------------------------------------
 
+// Symptom: a put returns Busy at once, though its thread began nothing. Cause: the system gives the id of a thread that has
+// ended to a new thread.
+TEST_F(Transactions, AWriteWaitsForASingleWriterWhoseThreadHasEnded) {
+  for (int i = 0; i < 10; ++i) {
+    std::unique_ptr<Transaction> transaction;
+    std::thread([&] { transaction = Begin(kSingle); }).join();
+    std::atomic<bool> is_written{false};
+    WaitingThread writer([&] {
+      EXPECT_OK(db_->Put({}, "a", "1"));
+      is_written = true;
+    });
+    EXPECT_FALSE(is_written);
+    ASSERT_OK(transaction->Commit());
+    writer.join();
+    EXPECT_TRUE(is_written);
+  }
+}
+
+// A transaction may move to another thread between calls. The thread that uses it is the one that must not wait for it.
+TEST_F(Transactions, AWriteOfTheThreadThatASingleWriterHasLeftWaits) {
+  std::unique_ptr<Transaction> transaction;
+  std::atomic<bool> is_written{false};
+  WaitingThread first([&] {
+    transaction = Begin(kSingle);
+    std::thread([&] {
+      EXPECT_OK(transaction->Put("a", "1"));
+      EXPECT_THAT(db_->Put({}, "b", "2"), StatusIs(Code::kBusy, HasSubstr("this thread")));
+    }).join();
+    EXPECT_OK(db_->Put({}, "b", "1"));
+    is_written = true;
+  });
+  EXPECT_FALSE(is_written);
+  ASSERT_OK(transaction->Commit());
+  first.join();
+  EXPECT_TRUE(is_written);
+  EXPECT_EQ(Get("b"), "1");
+}
+
 TEST_F(Transactions, ASingleWriterKeepsOtherWritersOutButNoReader) {
   ASSERT_OK(db_->Put({}, "a", "1"));
   auto transaction = Begin(kSingle);

@@ -387,6 +387,14 @@ TEST_F(LmdbTest, OverwritingDoesNotFillTheMap) {
   EXPECT_EQ(Get(env_, "key9").size(), 20'000u);
 }
 
+// As in LMDB, whose slot ends with the thread: a reader that a thread left open is no reader of a later thread.
+TEST_F(LmdbTest, AReaderOfAnEndedThreadKeepsNoNewThreadOut) {
+  MDB_txn* left = nullptr;
+  std::thread([&] { left = Begin(env_, MDB_RDONLY); }).join();
+  for (int i = 0; i < 10; ++i) std::thread([&] { mdb_txn_abort(Begin(env_, MDB_RDONLY)); }).join();
+  mdb_txn_abort(left);
+}
+
 TEST_F(LmdbTest, ReadersHaveSlots) {
   EXPECT_EQ(mdb_env_set_maxreaders(env_, 3), EINVAL);  // the environment is already open
   MDB_txn* const first = Begin(env_, MDB_RDONLY);

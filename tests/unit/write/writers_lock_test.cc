@@ -12,7 +12,7 @@ using testing::StatusIs;
 
 class WritersLockTest : public ::testing::Test {
  protected:
-  static Waiter Transaction(const int* owner, std::thread::id thread = {}) {
+  static Waiter Transaction(const int* owner, size_t thread = kNoThread) {
     return {.owner = owner, .wants_lock = true, .thread = thread};
   }
   Waiter Commit() { return {.change = &change_, .wake = &wake_}; }
@@ -70,11 +70,25 @@ TEST_F(WritersLockTest, AWaiterThatGivesUpLeavesTheOthersInOrder) {
 }
 
 TEST_F(WritersLockTest, AThreadDoesNotWaitForItself) {
-  lock_.Take(Transaction(&a_, std::this_thread::get_id()));
+  lock_.Take(Transaction(&a_, base::ThreadNumber()));
   Waiter own = Commit();
   lock_.Wait(own);
   EXPECT_TRUE(own.is_done);
   EXPECT_THAT(own.status, StatusIs(Code::kBusy));
+}
+
+TEST_F(WritersLockTest, AThreadWaitsForATransactionThatMovedToAnotherThread) {
+  lock_.Take(Transaction(&a_, base::ThreadNumber()));
+  lock_.MoveTo(&a_, base::ThreadNumber() + 1);
+  Waiter waiter = Commit();
+  lock_.Wait(waiter);
+  EXPECT_TRUE(waiter.waits_for_lock);
+  lock_.MoveTo(&a_, base::ThreadNumber());
+  Waiter own = Commit();
+  lock_.Wait(own);
+  EXPECT_THAT(own.status, StatusIs(Code::kBusy));
+  lock_.Release(&a_);
+  EXPECT_EQ(lock_.Admit(), &waiter);
 }
 
 TEST_F(WritersLockTest, StopEndsPresentAndLaterWaits) {
