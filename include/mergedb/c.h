@@ -294,9 +294,10 @@ MERGEDB_C_EXPORT mergedb_code mergedb_open(const char* path, const mergedb_optio
                                            mergedb_error* error);
 
 /* Makes the WAL durable, stops background work and releases the lock. From the start of this call the handle
- * is bad, whatever the call returns, except BUSY. It waits for calls of other threads that are in progress. Close every
- * open database before the program ends, else only the promise for kill -9 holds. BUSY: a callback of this database
- * (`take` of mergedb_metrics, `progress` of mergedb_checkpoint, ...) called mergedb_close; the database stays open. */
+ * is bad, whatever the call returns, except BUSY. It waits for calls of other threads that are in progress; a call that
+ * waits for a transaction returns SHUTTING_DOWN, and the writes of open transactions are lost. Close every open database
+ * before the program ends, else only the promise for kill -9 holds. BUSY: a callback of this database (`take` of
+ * mergedb_metrics, `progress` of mergedb_checkpoint, ...) called mergedb_close; the database stays open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_close(mergedb_db db, mergedb_error* error);
 
 /* Removes the files of the database, and the directory if it is empty then. Errors: NOT_FOUND (`path` has no
@@ -488,8 +489,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, 
  *
  * A transaction reads the database as of one moment, together with its own writes, and then commits all of
  * its writes atomically, or none. The kinds, the conflicts and the cost of an open transaction:
- * include/mergedb/transaction.h. End all transactions before mergedb_close: it waits for calls in progress,
- * and a write may be waiting for a transaction to end. */
+ * include/mergedb/transaction.h. */
 enum {
   MERGEDB_SINGLE_WRITER = 0, /* one at a time; all other writes wait; never conflicts */
   MERGEDB_OPTIMISTIC = 1,    /* does not wait; the commit checks the read set for conflicts */

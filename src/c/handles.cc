@@ -126,6 +126,7 @@ PinOutcome HandleTable::Close(uint64_t handle, HandleKind kind, std::unique_ptr<
     DropPin(slot);
     return PinOutcome::kBadHandle;
   }
+  pinned->BeginClose();
   DropPin(slot);
   for (uint64_t state = slot->state.load(); (state & kPinsMask) != 0; state = slot->state.load()) {
     slot->state.wait(state);

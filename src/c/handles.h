@@ -42,6 +42,8 @@ enum class HandleKind : uint8_t {
 // An object that a handle can stand for: a class with a `kKind`.
 struct Object {
   virtual ~Object();
+  // Ends the waits of calls that have the object pinned, as far as a call waits for another one. No new call pins it.
+  virtual void BeginClose() {}
 };
 
 // c.h: any number of threads may use databases, snapshots and reports at once.
@@ -68,7 +70,8 @@ class HandleTable {
   PinOutcome Pin(uint64_t handle, HandleKind kind, Object** object);
   void Unpin(uint64_t handle);
 
-  // Takes the object out of the table: from now on the handle is bad. Waits until no call has it pinned.
+  // Takes the object out of the table: from now on the handle is bad. Calls Object::BeginClose and waits until no call has
+  // it pinned.
   PinOutcome Close(uint64_t handle, HandleKind kind, std::unique_ptr<Object>* object);
 
  private:

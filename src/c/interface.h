@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/closing.h"
 #include "c/handles.h"
 #include "mergedb/c.h"
 #include "mergedb/db.h"
@@ -110,6 +111,10 @@ struct Database final : Object {
   static constexpr HandleKind kKind = HandleKind::kDatabase;
   explicit Database(std::shared_ptr<Opened> given) : opened(std::move(given)) {}
   DB& db() const { return *opened->db; }
+  // A write may wait for a transaction of the thread that closes the database.
+  void BeginClose() override {
+    if (auto* const closing = dynamic_cast<base::Closing*>(opened->db.get())) closing->BeginClose();
+  }
   const std::shared_ptr<Opened> opened;
 };
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/closing.h"
 #include "db/background.h"
 #include "db/commit_checks.h"
 #include "db/keyspace_access.h"
@@ -35,7 +36,7 @@ namespace mergedb::db {
 
 // Methods that change the database are noexcept: if memory runs out during a change, the process stops
 // (docs/decisions/0017-out-of-memory.md).
-class DbImpl final : public DB {
+class DbImpl final : public DB, public base::Closing {
  public:
   static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path,
                                               const Supplies& supplies = {});
@@ -81,6 +82,7 @@ class DbImpl final : public DB {
   Status EndTrace(TraceReport* report) override;
   Status CheckIntegrity() override;
   Status Close() noexcept override;
+  void BeginClose() override { writers_.queue().Stop(); }
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);
 
   // NewIterator for the default keyspace. If `skipped` is given, the iterator passes over blocks and tables

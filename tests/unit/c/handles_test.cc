@@ -137,5 +137,19 @@ TEST_F(HandleTableTest, ClosesOnceAndOnlyWhenNobodyIsIn) {
   }
 }
 
+// A call that has the object pinned may wait for another one that only Close can end.
+TEST_F(HandleTableTest, CloseTellsTheObjectBeforeItWaitsForCalls) {
+  struct Told final : Object {
+    Told(HandleTable& in, uint64_t& of) : table(in), handle(of) {}
+    void BeginClose() override { table.Unpin(handle); }
+    HandleTable& table;
+    uint64_t& handle;
+  };
+  uint64_t handle = 0;
+  handle = table_->Add(HandleKind::kDatabase, std::make_unique<Told>(*table_, handle));
+  ASSERT_EQ(table_->Pin(handle, HandleKind::kDatabase, &object_), PinOutcome::kPinned);
+  EXPECT_EQ(Close(handle, HandleKind::kDatabase), PinOutcome::kPinned) << "it waits for ever otherwise";
+}
+
 }  // namespace
 }  // namespace mergedb::c

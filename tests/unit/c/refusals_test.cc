@@ -13,8 +13,10 @@
 #include "c/interface.h"
 #include "c/merging.h"
 #include "mergedb/c.h"
+#include "testing/apart.h"
 #include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
+#include "testing/waiting_thread.h"
 
 namespace mergedb::c {
 namespace {
@@ -678,6 +680,34 @@ TEST(CInterfaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
   EXPECT_EQ(mergedb_iterator_create(db, nullptr, &handle, &error), MERGEDB_SHUTTING_DOWN);
   EXPECT_EQ(handle, 0u);
   EXPECT_EQ(mergedb_close(db, &error), MERGEDB_OK) << error.message;
+}
+
+// Symptom: mergedb_close never returns. Cause: it waits for the calls in progress, and one of them, a put, waits for the
+// transaction of the thread that closes.
+TEST(Close, EndsAPutThatWaitsForATransactionOfTheClosingThread) {
+  const auto close_beside_a_put = []() -> std::string {
+    testing::SimulatedEnv sim;
+    const mergedb_db db = HandleOf(std::move(sim.Open()).value());
+    mergedb_transaction transaction = 0;
+    if (mergedb_transaction_begin(db, nullptr, &transaction, nullptr) != MERGEDB_OK) return "begin";
+    mergedb_code code = MERGEDB_OK, begun = MERGEDB_OK;
+    testing::WaitingThread writer([&] { code = mergedb_put(db, nullptr, "a", 1, "b", 1, nullptr); });
+    testing::WaitingThread beginner([&] {
+      mergedb_transaction second = 0;
+      begun = mergedb_transaction_begin(db, nullptr, &second, nullptr);
+    });
+    const mergedb_code closed = mergedb_close(db, nullptr);
+    writer.join();
+    beginner.join();
+    mergedb_error error{};
+    const mergedb_code committed = mergedb_transaction_commit(transaction, &error);
+    (void)mergedb_transaction_close(transaction, nullptr);
+    return std::string(mergedb_code_name(closed)) + " " + mergedb_code_name(code) + " " + mergedb_code_name(begun) +
+           " " + mergedb_code_name(committed);
+  };
+  const testing::Outcome outcome = testing::RunApart(close_beside_a_put, {.seconds = 3});
+  EXPECT_EQ(outcome.trouble, "");
+  EXPECT_EQ(outcome.answer, "OK ShuttingDown ShuttingDown ShuttingDown");
 }
 
 }  // namespace
