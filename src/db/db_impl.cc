@@ -7,6 +7,7 @@
 #include "base/out_of_memory.h"
 #include "base/schedule_point.h"
 #include "db/integrity.h"
+#include "db/reads_to_background.h"
 #include "db/traced_iterator.h"
 #include "db/write_checks.h"
 #include "read/next_step.h"
@@ -313,6 +314,7 @@ Status DbImpl::Close() noexcept {
   SCHEDULE_POINT("publish that the database is closed");
   store_->is_closed->store(true, std::memory_order_release);
   if (background_ == nullptr) return {};
+  reads_->Stop();
   if (live_ != nullptr) live_->Stop();
 
   writers_.queue().Stop();

@@ -34,6 +34,8 @@
 
 namespace mergedb::db {
 
+class ReadsToBackground;
+
 // Methods that change the database are noexcept: if memory runs out during a change, the process stops
 // (docs/decisions/0017-out-of-memory.md).
 class DbImpl final : public DB, public base::Closing {
@@ -151,6 +153,7 @@ class DbImpl final : public DB, public base::Closing {
   WriteHost writers_;
   std::shared_ptr<Background> background_;  // null if the database is open read-only
   std::shared_ptr<LivePublisher> live_;     // null if the database is open read-only
+  ReadsToBackground* reads_ = nullptr;      // store_->read_observer; null if the database is open read-only
   TreeReader reader_;
   KeyspaceCatalog keyspaces_;
   KeyspaceAccess access_;

@@ -4,7 +4,6 @@
 //     -> (the source of the import is removed) -> tables -> new epoch, committed -> new WAL
 //
 // INVARIANT: an open changes nothing that the database needs before the new epoch is durable.
-#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -12,6 +11,7 @@
 #include "db/db_impl.h"
 #include "db/import.h"
 #include "db/orphans.h"
+#include "db/reads_to_background.h"
 #include "db/recovered_tree.h"
 #include "env/executor.h"
 #include "format/file_name.h"
@@ -19,36 +19,6 @@
 
 namespace mergedb::db {
 namespace {
-
-// Iterators may outlive the database. WHY a lack of memory is ignored: an iterator also reports in its destructor, and
-// compactions begin a little later without the report.
-class ReadsToBackground final : public read::ReadObserver {
- public:
-  explicit ReadsToBackground(std::weak_ptr<Background> background) : background_(std::move(background)) {}
-  void NoteTombstoneScan(iterator::TombstoneScan scan) override {
-    Tell([&](Background& alive) {
-      alive.RequestScanCompaction({.lower = std::move(scan.lower), .upper = std::move(scan.upper)}, scan.entries);
-    });
-  }
-  void NoteScatteredValues(uint64_t bytes) override {
-    Tell([bytes](Background& alive) { alive.NoteScatteredValues(bytes); });
-  }
-  void NoteRunVisits(uint64_t visits) override {
-    Tell([visits](Background& alive) { alive.NoteRunVisits(visits); });
-  }
-
- private:
-  template <typename Act>
-  void Tell(const Act& act) {
-    const auto alive = background_.lock();
-    if (alive == nullptr) return;
-    try {
-      act(*alive);
-    } catch (const std::bad_alloc&) {}
-  }
-
-  const std::weak_ptr<Background> background_;
-};
 
 Status PrepareDirectory(FileSystem* files, const std::string& path, bool may_create) {
   if (may_create) return files->CreateDirectory(path);
@@ -219,7 +189,9 @@ void DbImpl::StartBackground() noexcept {
                         .make_standby = [this] { writers_.MakeStandby(); },
                         .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
   writers_.SetBackground(*background_);
-  store_->read_observer = std::make_unique<ReadsToBackground>(background_);
+  auto reads = std::make_unique<ReadsToBackground>(*background_);
+  reads_ = reads.get();
+  store_->read_observer = std::move(reads);
   background_->Nudge();
   live_ = std::make_shared<LivePublisher>(store_->options.env, store_->directory,
                                           [this] { return DescribeLive(Sources()); });
