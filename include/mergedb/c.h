@@ -99,7 +99,8 @@ typedef uint64_t mergedb_transaction;
 typedef uint64_t mergedb_cursor;
 
 /* A keyspace: one of the ordered maps of a database. 0 is the default keyspace. It is a plain number and
- * needs no close. */
+ * needs no close. It means nothing in another database: there the same number is another keyspace, or none, and no
+ * call can tell. */
 typedef uint32_t mergedb_keyspace;
 
 typedef struct mergedb_slice {

@@ -70,7 +70,7 @@ fn handles_of_another_database_are_refused() {
     std::fs::create_dir(&directory).unwrap();
     let dbs = ["x", "y"].map(|name| Db::open(directory.join(name)).unwrap());
     let mut both = [One::new(&dbs[0]), One::new(&dbs[1])];
-    for step in 0..3000 {
+    for step in 0..1500 {
         let (on, of, n) = (random.below(2), random.below(2), random.below(4));
         let is_foreign = on != of;
         let db = both[on].db;

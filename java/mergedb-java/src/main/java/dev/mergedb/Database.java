@@ -1,11 +1,14 @@
 package dev.mergedb;
 
+import java.io.IOException;
 import java.lang.ref.Reference;
 import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -30,15 +33,28 @@ import java.util.Objects;
  */
 public final class Database implements AutoCloseable {
   private final Handle handle;
-  private final long number;
+  final long number;
+  final Object identity; // of the database in this process, for its keyspaces: the same after it is opened again
   private final Callbacks comparison; // null: bytewise
   private final Path directory;
 
   private Database(Path directory, long number, Callbacks callbacks) {
     this.directory = directory;
     this.number = number;
+    this.identity = identity(directory, number);
     this.comparison = callbacks != null && callbacks.hasComparator() ? callbacks : null;
     this.handle = Handle.create(this, Handle.DATABASE, number, null);
+  }
+
+  /** The device and the number of the directory, where the system has them: the database may be moved between opens. */
+  private static Object identity(Path directory, long number) {
+    Object key = null;
+    try {
+      key = Files.readAttributes(directory, BasicFileAttributes.class).fileKey();
+    } catch (IOException e) {
+      // Somebody moved the directory since the open.
+    }
+    return key == null ? (Object) number : key;
   }
 
   /** The bytes of a path, as the operating system knows it, whatever the encoding of file names in this JVM is. */
@@ -303,7 +319,7 @@ public final class Database implements AutoCloseable {
     Limits.key(key);
     Limits.value(value);
     ready();
-    Native.put(number, options.durability, options.keyspace, key, value);
+    Native.put(number, options.durability, options.keyspace.idIn(identity), key, value);
     checkComparator();
   }
 
@@ -322,7 +338,7 @@ public final class Database implements AutoCloseable {
     Limits.valueSize(value.remaining());
     ready();
     Native.putBuffers(
-        number, options.durability, options.keyspace,
+        number, options.durability, options.keyspace.idIn(identity),
         direct(key), array(key), offset(key), key.remaining(),
         direct(value), array(value), offset(value), value.remaining());
     Reference.reachabilityFence(key);
@@ -349,7 +365,7 @@ public final class Database implements AutoCloseable {
     of(options);
     Limits.key(key);
     ready();
-    Native.delete(number, options.durability, options.keyspace, key);
+    Native.delete(number, options.durability, options.keyspace.idIn(identity), key);
     checkComparator();
   }
 
@@ -364,7 +380,8 @@ public final class Database implements AutoCloseable {
     key(key);
     ready();
     Native.deleteBuffer(
-        number, options.durability, options.keyspace, direct(key), array(key), offset(key), key.remaining());
+        number, options.durability, options.keyspace.idIn(identity),
+        direct(key), array(key), offset(key), key.remaining());
     Reference.reachabilityFence(key);
     checkComparator();
   }
@@ -394,7 +411,7 @@ public final class Database implements AutoCloseable {
     Limits.key(end, "end");
     ready();
     requireNoComparator();
-    Native.deleteRange(number, options.durability, options.keyspace, begin, end);
+    Native.deleteRange(number, options.durability, options.keyspace.idIn(identity), begin, end);
     checkComparator();
   }
 
@@ -419,7 +436,7 @@ public final class Database implements AutoCloseable {
     of(options);
     Limits.key(prefix, "prefix");
     ready();
-    Native.deletePrefix(number, options.durability, options.keyspace, prefix);
+    Native.deletePrefix(number, options.durability, options.keyspace.idIn(identity), prefix);
     checkComparator();
   }
 
@@ -446,7 +463,7 @@ public final class Database implements AutoCloseable {
     Objects.requireNonNull(operand, "operand");
     ready();
     Native.merge(
-        number, options.durability, options.keyspace, key,
+        number, options.durability, options.keyspace.idIn(identity), key,
         operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
         operand.delimiter, operand.name);
     checkComparator();
@@ -473,7 +490,7 @@ public final class Database implements AutoCloseable {
     of(options);
     Limits.key(key);
     ready();
-    Native.addU64(number, options.durability, options.keyspace, key, delta);
+    Native.addU64(number, options.durability, options.keyspace.idIn(identity), key, delta);
     checkComparator();
   }
 
@@ -492,14 +509,14 @@ public final class Database implements AutoCloseable {
    * @param options the durability
    * @param batch the batch
    * @throws MergedbException BUSY: another thread is inside the batch. INVALID_ARGUMENT: options with a keyspace,
-   *     which is for the batch to say; a range of the batch that begins after its end. NOT_SUPPORTED: the batch has a
-   *     range delete, and the database a comparator
+   *     which is for the batch to say; a keyspace of another database in the batch; a range that begins after its end.
+   *     NOT_SUPPORTED: the batch has a range delete, and the database a comparator
    */
   public void write(WriteOptions options, WriteBatch batch) {
     of(options);
     Objects.requireNonNull(batch, "batch");
     ready();
-    batch.writeTo(this, number, options);
+    batch.writeTo(this, options);
     checkComparator();
   }
 
@@ -527,7 +544,7 @@ public final class Database implements AutoCloseable {
     of(options);
     Limits.key(key);
     ready();
-    byte[] value = Native.get(number, options.keyspace, options.snapshotNumber(), options.flags, key);
+    byte[] value = Native.get(number, options.keyspace.idIn(identity), options.snapshotNumber(), options.flags, key);
     Reference.reachabilityFence(options);
     checkComparator();
     return value;
@@ -555,7 +572,7 @@ public final class Database implements AutoCloseable {
     int position = value.position();
     int size =
         Native.getBuffers(
-            number, options.keyspace, options.snapshotNumber(), options.flags,
+            number, options.keyspace.idIn(identity), options.snapshotNumber(), options.flags,
             direct(key), array(key), offset(key), key.remaining(),
             direct(value), array(value), offset(value), room);
     Reference.reachabilityFence(key);
@@ -582,7 +599,8 @@ public final class Database implements AutoCloseable {
       Limits.key(key);
     }
     ready();
-    byte[][] values = Native.multiGet(number, options.keyspace, options.snapshotNumber(), options.flags, array);
+    byte[][] values =
+        Native.multiGet(number, options.keyspace.idIn(identity), options.snapshotNumber(), options.flags, array);
     Reference.reachabilityFence(options);
     checkComparator();
     return Arrays.asList(values);
@@ -623,7 +641,7 @@ public final class Database implements AutoCloseable {
             this,
             handle,
             Native.iteratorCreate(
-                number, read.keyspace, read.snapshotNumber(), read.flags,
+                number, read.keyspace.idIn(identity), read.snapshotNumber(), read.flags,
                 options.prefix, options.lower, options.upper, options.keysOnly));
     Reference.reachabilityFence(options);
     checkComparator();
@@ -672,7 +690,7 @@ public final class Database implements AutoCloseable {
     ready();
     long id = Native.keyspaceOpen(number, false, encoded, create, mayExist);
     checkComparator();
-    return id < 0 ? null : new Keyspace((int) id);
+    return id < 0 ? null : Keyspace.of(identity, (int) id);
   }
 
   /**
@@ -715,23 +733,24 @@ public final class Database implements AutoCloseable {
     ready();
     byte[][][] lists = Native.keyspaceList(number, false);
     checkComparator();
-    return keyspaceMap(lists);
+    return keyspaceMap(identity, lists);
   }
 
-  static Map<String, Keyspace> keyspaceMap(byte[][][] lists) {
+  static Map<String, Keyspace> keyspaceMap(Object database, byte[][][] lists) {
     Map<String, Keyspace> result = new LinkedHashMap<>();
     for (int i = 0; i < lists[0].length; ++i) {
       result.put(
-          new String(lists[0][i], StandardCharsets.UTF_8), new Keyspace(ByteBuffer.wrap(lists[1][i]).getInt()));
+          new String(lists[0][i], StandardCharsets.UTF_8),
+          Keyspace.of(database, ByteBuffer.wrap(lists[1][i]).getInt()));
     }
     return result;
   }
 
   private void remove(WriteOptions options, Keyspace keyspace, boolean clear) {
     of(options);
-    int id = Objects.requireNonNull(keyspace, "keyspace").id();
+    int id = Objects.requireNonNull(keyspace, "keyspace").idIn(identity);
     ready();
-    Native.keyspaceDrop(number, false, options.durability, options.keyspace, id, clear);
+    Native.keyspaceDrop(number, false, options.durability, options.keyspace.idIn(identity), id, clear);
     checkComparator();
   }
 
@@ -783,7 +802,7 @@ public final class Database implements AutoCloseable {
    * @param upper the first key behind the range, or null: to the last one
    */
   public void compactKeyspace(Keyspace keyspace, byte[] lower, byte[] upper) {
-    compact(Objects.requireNonNull(keyspace, "keyspace").id(), lower, upper);
+    compact(Objects.requireNonNull(keyspace, "keyspace").idIn(identity), lower, upper);
   }
 
   // ---- maintenance

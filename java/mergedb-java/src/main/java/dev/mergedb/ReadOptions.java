@@ -5,16 +5,16 @@ import java.util.Objects;
 /** How one read is done. Immutable. Holds its snapshot, which must be open when the options are used. */
 public final class ReadOptions {
   /** As of now, in the default keyspace, with checksums verified and the block cache filled. */
-  public static final ReadOptions DEFAULT = new ReadOptions(null, 0, true, true);
+  public static final ReadOptions DEFAULT = new ReadOptions(null, Keyspace.DEFAULT, true, true);
 
   static final int TRUST_DISK = 1;
   static final int LEAVE_CACHE = 2;
 
   final Snapshot snapshot;
-  final int keyspace;
+  final Keyspace keyspace;
   final int flags;
 
-  private ReadOptions(Snapshot snapshot, int keyspace, boolean verifyChecksums, boolean fillCache) {
+  private ReadOptions(Snapshot snapshot, Keyspace keyspace, boolean verifyChecksums, boolean fillCache) {
     this.snapshot = snapshot;
     this.keyspace = keyspace;
     this.flags = (verifyChecksums ? 0 : TRUST_DISK) | (fillCache ? 0 : LEAVE_CACHE);
@@ -46,7 +46,7 @@ public final class ReadOptions {
    */
   public ReadOptions in(Keyspace value) {
     return new ReadOptions(
-        snapshot, Objects.requireNonNull(value, "keyspace").id(), !has(TRUST_DISK), !has(LEAVE_CACHE));
+        snapshot, Objects.requireNonNull(value, "keyspace"), !has(TRUST_DISK), !has(LEAVE_CACHE));
   }
 
   /**

@@ -47,8 +47,8 @@ public final class Transaction implements AutoCloseable {
     Reference.reachabilityFence(this);
   }
 
-  private static int id(Keyspace keyspace) {
-    return Objects.requireNonNull(keyspace, "keyspace").id();
+  private int id(Keyspace keyspace) {
+    return Objects.requireNonNull(keyspace, "keyspace").idIn(database.identity);
   }
 
   private byte[] read(int keyspace, byte[] key) {
@@ -270,7 +270,7 @@ public final class Transaction implements AutoCloseable {
     try {
       int[] keyspace = new int[1];
       byte[] key = Native.transactionConflict(handle.number, keyspace);
-      return key == null ? null : new Conflict(new Keyspace(keyspace[0]), key);
+      return key == null ? null : new Conflict(Keyspace.of(database.identity, keyspace[0]), key);
     } finally {
       leave();
     }
@@ -342,7 +342,7 @@ public final class Transaction implements AutoCloseable {
     enter();
     try {
       long id = Native.keyspaceOpen(handle.number, true, encoded, create, mayExist);
-      return id < 0 ? null : new Keyspace((int) id);
+      return id < 0 ? null : Keyspace.of(database.identity, (int) id);
     } finally {
       leave();
     }
@@ -388,7 +388,7 @@ public final class Transaction implements AutoCloseable {
   public Map<String, Keyspace> keyspaces() {
     enter();
     try {
-      return Database.keyspaceMap(Native.keyspaceList(handle.number, true));
+      return Database.keyspaceMap(database.identity, Native.keyspaceList(handle.number, true));
     } finally {
       leave();
     }

@@ -5,7 +5,8 @@ import java.util.Objects;
 
 /**
  * Changes that {@link Database#write} applies together: all of them become visible and survive a crash, or none.
- * Belongs to no database and may be written to several. At most 2 GiB.
+ * A batch without named keyspaces belongs to no database and may be written to several. All keyspaces of a batch must
+ * be of one database: a change of another one, and a write to another one, is INVALID_ARGUMENT. At most 2 GiB.
  *
  * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
  * thread. After close every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values
@@ -16,6 +17,7 @@ public final class WriteBatch implements AutoCloseable {
   private final Handle handle;
   private int keyspace; // that the native batch is set to
   private boolean isKeyspaceKnown = true;
+  private Object database; // of the named keyspaces, since the last clear; null: none
   private boolean hasRange; // a range delete, since the last clear
 
   /** An empty batch. */
@@ -23,9 +25,12 @@ public final class WriteBatch implements AutoCloseable {
     handle = Handle.create(this, Handle.BATCH, Native.batchCreate(), null);
   }
 
-  private void change(int id, int kind, byte[] key, byte[] value) {
+  private void change(Keyspace in, int kind, byte[] key, byte[] value) {
+    Objects.requireNonNull(in, "keyspace");
     guard.enter();
     try {
+      database = in.joined(database);
+      int id = in.id();
       boolean set = !isKeyspaceKnown || keyspace != id;
       isKeyspaceKnown = false; // until the call has succeeded
       hasRange |= kind == Native.DELETE_RANGE;
@@ -38,10 +43,6 @@ public final class WriteBatch implements AutoCloseable {
     }
   }
 
-  private static int id(Keyspace keyspace) {
-    return Objects.requireNonNull(keyspace, "keyspace").id();
-  }
-
   /**
    * Sets a key of the default keyspace.
    *
@@ -49,7 +50,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param value the value
    */
   public void put(byte[] key, byte[] value) {
-    change(0, Native.PUT, Limits.key(key), Limits.value(value));
+    change(Keyspace.DEFAULT, Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -60,7 +61,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param value the value
    */
   public void put(Keyspace keyspace, byte[] key, byte[] value) {
-    change(id(keyspace), Native.PUT, Limits.key(key), Limits.value(value));
+    change(keyspace, Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -69,7 +70,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param key the key
    */
   public void delete(byte[] key) {
-    change(0, Native.DELETE, Limits.key(key), null);
+    change(Keyspace.DEFAULT, Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -79,7 +80,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param key the key
    */
   public void delete(Keyspace keyspace, byte[] key) {
-    change(id(keyspace), Native.DELETE, Limits.key(key), null);
+    change(keyspace, Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -91,7 +92,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(byte[] begin, byte[] end) {
-    change(0, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(Keyspace.DEFAULT, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**
@@ -102,7 +103,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
-    change(id(keyspace), Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(keyspace, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**
@@ -123,11 +124,13 @@ public final class WriteBatch implements AutoCloseable {
    * @param operand the operand
    */
   public void merge(Keyspace keyspace, byte[] key, Merge operand) {
-    int id = id(keyspace);
+    Objects.requireNonNull(keyspace, "keyspace");
     Limits.key(key);
     Objects.requireNonNull(operand, "operand");
     guard.enter();
     try {
+      database = keyspace.joined(database);
+      int id = keyspace.id();
       boolean set = !isKeyspaceKnown || this.keyspace != id;
       isKeyspaceKnown = false;
       Native.batchMerge(
@@ -178,6 +181,8 @@ public final class WriteBatch implements AutoCloseable {
     try {
       source.guard.enter();
       try {
+        Keyspace.require(database, source.database);
+        database = database == null ? source.database : database;
         isKeyspaceKnown = false;
         hasRange |= source.hasRange;
         Native.batchAppend(handle.number, source.handle.number);
@@ -199,6 +204,7 @@ public final class WriteBatch implements AutoCloseable {
       keyspace = 0;
       isKeyspaceKnown = true;
       hasRange = false;
+      database = null;
     } finally {
       guard.leave();
       Reference.reachabilityFence(this);
@@ -233,13 +239,14 @@ public final class WriteBatch implements AutoCloseable {
     return size(1);
   }
 
-  void writeTo(Database database, long db, WriteOptions options) {
+  void writeTo(Database target, WriteOptions options) {
     guard.enter();
     try {
+      Keyspace.require(database, target.identity);
       if (hasRange) {
-        database.requireNoComparator();
+        target.requireNoComparator();
       }
-      Native.write(db, options.durability, options.keyspace, handle.number);
+      Native.write(target.number, options.durability, options.keyspace.idIn(target.identity), handle.number);
     } finally {
       guard.leave();
       Reference.reachabilityFence(this);

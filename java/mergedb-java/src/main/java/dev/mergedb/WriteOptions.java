@@ -5,15 +5,15 @@ import java.util.Objects;
 /** How one write is done. Immutable. */
 public final class WriteOptions {
   /** Durable against the end of the process, in the default keyspace. */
-  public static final WriteOptions DEFAULT = new WriteOptions(Durability.PROCESS_CRASH, 0);
+  public static final WriteOptions DEFAULT = new WriteOptions(Durability.PROCESS_CRASH, Keyspace.DEFAULT);
 
   /** Durable against power loss, in the default keyspace. */
-  public static final WriteOptions SYNCED = new WriteOptions(Durability.SYNCED, 0);
+  public static final WriteOptions SYNCED = new WriteOptions(Durability.SYNCED, Keyspace.DEFAULT);
 
   final int durability;
-  final int keyspace;
+  final Keyspace keyspace;
 
-  private WriteOptions(Durability durability, int keyspace) {
+  private WriteOptions(Durability durability, Keyspace keyspace) {
     this.durability = durability.ordinal();
     this.keyspace = keyspace;
   }
@@ -36,6 +36,6 @@ public final class WriteOptions {
    * @return options with this setting
    */
   public WriteOptions in(Keyspace value) {
-    return new WriteOptions(Durability.values()[durability], Objects.requireNonNull(value, "keyspace").id());
+    return new WriteOptions(Durability.values()[durability], Objects.requireNonNull(value, "keyspace"));
   }
 }

@@ -73,8 +73,8 @@ class MisuseTest {
         () -> d.delete(w, direct("k")), () -> d.deleteRange(K, V), () -> d.deletePrefix(K),
         () -> d.merge(K, Merge.put(V)), () -> d.addU64(K, 1), () -> d.write(batch), d::snapshot, d::iterator,
         d::begin, () -> d.createKeyspace("x"), () -> d.keyspace("x"), () -> d.findKeyspace("x"), d::keyspaces,
-        () -> d.dropKeyspace(new Keyspace(1)), () -> d.clearKeyspace(new Keyspace(1)),
-        () -> d.compactKeyspace(new Keyspace(1), null, null), d::flush, d::syncWal, () -> d.compactRange(null, null),
+        () -> d.dropKeyspace(new Keyspace(null, 1)), () -> d.clearKeyspace(new Keyspace(null, 1)),
+        () -> d.compactKeyspace(new Keyspace(null, 1), null, null), d::flush, d::syncWal, () -> d.compactRange(null, null),
         d::waitForCompactions, () -> d.approximateSizes(List.of(new Range(K, V))), () -> d.property("mergedb.stats"),
         d::check, () -> d.checkpoint(folder.resolve("copy")));
   }
@@ -96,8 +96,8 @@ class MisuseTest {
         () -> t.get(K), () -> t.put(K, V), () -> t.delete(K), () -> t.deleteRange(K, V),
         () -> t.merge(K, Merge.put(V)), () -> t.addU64(K, 1), t::setSavepoint, t::rollbackToSavepoint,
         t::releaseSavepoint, t::sequence, t::writes, t::bytes, t::cursor, () -> t.keyspace("x"),
-        () -> t.createKeyspace("x"), () -> t.findKeyspace("x"), t::keyspaces, () -> t.dropKeyspace(new Keyspace(1)),
-        () -> t.clearKeyspace(new Keyspace(1)), t::conflict, t::rollback, t::commit);
+        () -> t.createKeyspace("x"), () -> t.findKeyspace("x"), t::keyspaces, () -> t.dropKeyspace(new Keyspace(null, 1)),
+        () -> t.clearKeyspace(new Keyspace(null, 1)), t::conflict, t::rollback, t::commit);
   }
 
   private static List<Executable> callsOf(Cursor c) {
@@ -347,7 +347,7 @@ class MisuseTest {
       fails(Code.INVALID_ARGUMENT,
           () -> db.begin(TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.READ_ONLY).snapshot(snapshot)));
     }
-    fails(Code.INVALID_ARGUMENT, () -> db.put(WriteOptions.DEFAULT.in(new Keyspace(4711)), K, V));
+    fails(Code.INVALID_ARGUMENT, () -> db.put(WriteOptions.DEFAULT.in(new Keyspace(null, 4711)), K, V));
   }
 
   /**
