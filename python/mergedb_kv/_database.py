@@ -13,7 +13,7 @@ from collections import abc
 from . import _columns, _native, _paths
 from ._columns import ArrowEntries, ColumnType
 from ._errors import Error, InvalidArgumentError
-from ._options import Durability, RepairReport, numbers
+from ._options import Durability, RepairReport, check_names, numbers
 from ._transaction import Transaction, TransactionKind, number_of
 from ._types import Bytes, Order, PathLike
 from ._views import ITEMS, KEYS, VALUES, Entries, Iterator
@@ -131,6 +131,12 @@ class _Readable:
 
 
 
+def _bytes(what: str, given: Bytes) -> bytes:
+    if isinstance(given, (bytes, bytearray, memoryview)):
+        return bytes(given)
+    raise TypeError(f"{what} must be bytes, not {type(given).__name__}")
+
+
 class WriteBatch:
     """Changes that are written atomically: all of them, or none, now and after any crash.
 
@@ -139,7 +145,7 @@ class WriteBatch:
 
     def __init__(self, store: "_Writable", durability: Optional[Durability] = None) -> None:
         self._store = store
-        self._durability = durability
+        self._durability = None if durability is None else Durability(durability)
         self._native = _native.Batch()
 
     def _id(self, keyspace: Optional["Keyspace"]) -> int:
@@ -249,8 +255,13 @@ class _Writable(_Readable):
         self.put(key, default)
         return bytes(default)
 
-    def update(self, other: Union[Mapping[bytes, Bytes], Iterable[tuple[Bytes, Bytes]]] = ()) -> None:
-        """Writes all entries atomically, by one batch."""
+    def update(
+        self, other: Union[Mapping[bytes, Bytes], Iterable[tuple[Bytes, Bytes]]] = (), /, **named: Bytes
+    ) -> None:
+        """Writes all entries atomically, by one batch. Keys are bytes, so update(name=value) is a TypeError."""
+        if named:
+            key = next(iter(named))
+            raise TypeError(f"update() takes no keywords, since keys are bytes: give update({{{key.encode()!r}: ...}})")
         pairs: Any = other
         if hasattr(other, "keys"):
             mapping = cast(Mapping[bytes, Bytes], other)
@@ -298,8 +309,16 @@ class _Writable(_Readable):
     def clear(self) -> None:
         """Deletes all keys, by one write."""
         with self.iterator(keys_only=True) as it:
-            if it.seek_to_last():
-                self.delete_range(b"", it.key + b"\0")
+            if not it.seek_to_first():
+                return
+            first = it.key
+            it.seek_to_last()
+            last = it.key
+        # WHY no range to behind the last key: only bytewise order has a next key.
+        with self.batch() as batch:
+            if first != last:
+                batch.delete_range(first, last)
+            batch.delete(last)
 
 
 def _extend(native: type, methods: type) -> type:
@@ -384,6 +403,9 @@ class Database(_Store):
             raise ValueError("comparator and comparator_name must be given together")
         if comparator is not None and not callable(comparator):
             raise TypeError("comparator must be callable")
+        if comparator_name is not None and not isinstance(comparator_name, bytes):
+            raise TypeError(f"comparator_name must be bytes, not {type(comparator_name).__name__}")
+        check_names(options, ("durability", "comparator", "comparator_name"))
         name = b"" if comparator_name is None else comparator_name
         super().__init__(_paths.encode(path), numbers(**options), comparator, name)
         self.path: PathLike = path
@@ -409,11 +431,11 @@ class Database(_Store):
 
     def create_keyspace(self, name: Bytes, *, exist_ok: bool = False) -> Keyspace:
         """Creates a keyspace. If the name exists: the existing keyspace if exist_ok, else InvalidArgumentError."""
-        return Keyspace(self, bytes(name), self._open_keyspace(name, True, exist_ok))
+        return Keyspace(self, _bytes("name", name), self._open_keyspace(name, True, bool(exist_ok)))
 
     def open_keyspace(self, name: Bytes) -> Keyspace:
         """NotFoundError if no keyspace has this name."""
-        return Keyspace(self, bytes(name), self._open_keyspace(name, False, False))
+        return Keyspace(self, _bytes("name", name), self._open_keyspace(name, False, False))
 
     def keyspaces(self) -> list[bytes]:
         """The names of the keyspaces, sorted."""
@@ -438,8 +460,8 @@ class Database(_Store):
 
         timeout: how long a single writer waits for the previous one, in seconds; BusyError after that.
         """
-        how = self.durability if durability is None else durability
-        return Transaction(self, kind, how, bytes_max, timeout, name)
+        how = self.durability if durability is None else Durability(durability)
+        return Transaction(self, TransactionKind(kind), how, bytes_max, timeout, name)
 
     def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
         """Copies the database into the absent or empty directory `target`, while it is read and written."""
@@ -484,10 +506,28 @@ def _close_all() -> None:
 def open(path: PathLike, **options: Any) -> Database:
     """Opens the database in the directory `path`, or creates it.
 
-    Options: mode, durability (of writes that name none), style, memory_bytes, write_buffer_bytes, compression,
-    bottom_compression, bloom_bits_per_key, open_tables_max, block_bytes, write_delay_us_max,
-    finish_compactions_on_close, use_mapped_wal_buffer, blob_value_bytes_min, wal_sync_interval_ms,
-    mapped_read_bytes_max, comparator and comparator_name. The header include/mergedb/options.h describes them.
+    None, or an absent option, is the default of the engine. A TypeError names an option that does not exist.
+
+    mode: a Mode; CREATE_IF_MISSING by default.
+    durability: a Durability, of the writes that name none; PROCESS_CRASH by default.
+    memory_bytes: the memory of write buffers and block cache together; 256 MiB by default.
+    write_buffer_bytes: the size of a memtable.
+    style: a Style of compaction; LAZY by default.
+    compression, bottom_compression: a Compression, of upper sorted runs and of the bottommost one; LZ4 by default.
+    bloom_bits_per_key: of the filters of tables, 0 (none) to 64; 10 by default.
+    block_bytes: the size of a block of a table before compression, 256 to 4 MiB; 4096 by default.
+    blob_value_bytes_min: values of at least this size go to blob files; 0: none; 768 by default.
+    open_tables_max: how many tables are open at most; at least 16; 1000 by default.
+    mapped_read_bytes_max: files are read by mappings up to this many bytes together; 0 (none) by default. An I/O error
+        of the disk then kills the process (SIGBUS).
+    write_delay_us_max: how long a write is delayed at most while compactions do not keep up; 10,000 by default.
+    wal_sync_interval_ms: an unsynced write survives a power loss after this time; 0: no limit; 5000 by default.
+    use_mapped_wal_buffer: False makes each write a call of the system; True by default.
+    finish_compactions_on_close: close waits for running compactions; False by default.
+    log_bytes_max: the size of the files LOG and LOG.old, which have the events; 0 (no LOG) by default.
+    slow_call_us: a call that takes as long becomes an event; 0 (none) by default.
+    keep_space_at_rest: keeps the space of the WAL and of recycled files while nothing is written; False by default.
+    comparator, comparator_name: the order of the keys, f(a, b) -> int, and its name, which the database stores.
     """
     return Database(path, **options)
 

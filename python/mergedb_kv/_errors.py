@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import Optional
 
 from . import _native
@@ -106,3 +107,73 @@ def _make(code: int, message: str, outcome_unknown: bool, forked: bool) -> Error
 
 
 _native.set_error_factory(_make)
+
+#: The parameters of functions whose signatures have no names.
+_NAMES = {"__getitem__": ["key"], "__contains__": ["key"], "__setitem__": ["key", "value"], "named_operand": ["name", "operand"]}
+#: Types that stand for themselves. What else a caller gives, for example an enum, may be one of them by inheritance.
+_PLAIN = {"int", "bool", "float", "str", "bytes", "bytearray", "memoryview", "list", "tuple", "dict", "set", "NoneType"}
+_ALSO = {"int": {"bool"}, "float": {"int", "bool"}, "None": {"NoneType"}}
+
+
+def _words(alternatives: list[str]) -> str:
+    return " or ".join(["bytes-like" if name == "object" else name for name in alternatives])
+
+
+def _fault(name: str, wanted: str, given: str) -> Optional[str]:
+    """What is wrong with an argument; None if its type alone shows nothing."""
+    optional = re.fullmatch(r"(?:typing\.)?Optional\[(.*)\]", wanted)
+    alternatives = [*optional[1].split(" | "), "None"] if optional else wanted.split(" | ")
+    if given not in _PLAIN:
+        return None
+    for each in alternatives:
+        if each == given or given in _ALSO.get(each, ()) or (each == "object" and given != "NoneType"):
+            return None
+        if each not in _PLAIN | {"object", "None"}:
+            return None
+    if given == "NoneType":
+        return f"{name} must not be None"
+    return f"{name} must be {_words(alternatives)}, not {given}"
+
+
+def _explain(text: str) -> str:
+    """One line for what nanobind says of wrong arguments."""
+    name = text[: text.index("(): ")]
+    signatures = re.findall(r"^ +\d+\. \w+\((.*)\) -> .*$", text, re.MULTILINE)
+    called = text[text.index("Invoked with types: ") + len("Invoked with types: ") :].strip()
+    by_name: dict[str, str] = {}
+    if "kwargs = { " in called:
+        called, named = called.split("kwargs = { ")
+        by_name = dict(pair.split(": ", 1) for pair in named[:-2].split(", ") if ": " in pair)
+    given = [each.strip() for each in called.split(",") if each.strip()]
+    shown = []
+    for signature in signatures:
+        parameters = [each for each in re.split(r", (?![^\[]*\])", signature) if each not in ("/", "")]
+        types = given
+        if parameters and parameters[0] == "self":
+            parameters, types = parameters[1:], given[1:]
+        names = _NAMES.get(name, [])
+        split = []
+        for at, each in enumerate(parameters):
+            parameter, _, wanted = each.partition(": ")
+            wanted, _, default = wanted.partition(" = ")
+            split.append((names[at] if at < len(names) and parameter.startswith("arg") else parameter, wanted, default))
+        if len(signatures) == 1:
+            known = {parameter: wanted for parameter, wanted, _ in split}
+            unknown = [each for each in by_name if each not in known]
+            if unknown:
+                return f"{name}() has no argument {unknown[0]!r}"
+            positional = [each for each in split[: [*parameters, "*"].index("*")]]
+            pairs = [(p, w, g) for (p, w, _), g in zip(positional, types)]
+            pairs += [(each, known[each], by_name[each]) for each in by_name]
+            for parameter, wanted, got in pairs:
+                fault = _fault(parameter, wanted, got)
+                if fault is not None:
+                    return f"{name}(): {fault}"
+        shown.append(", ".join(f"{p}={d}" if d else p for p, _, d in split))
+        used = [*types, *(f"{each}={by_name[each]}" for each in by_name)]
+    accepted = " or ".join(f"({each})" for each in shown)
+    hint = "; a number may be out of range" if "int" in used else ""
+    return f"{name}() takes {accepted}, and was called with ({', '.join(used)}){hint}"
+
+
+_native.set_explainer(_explain)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import enum
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 
 class Durability(enum.IntEnum):
@@ -49,6 +50,22 @@ class RepairReport(NamedTuple):
     notes: list[str]
 
 
+#: The options that the C interface has by other names.
+_OF_OPEN = {"compression_upper": "compression", "compression_bottom": "bottom_compression"}
+_ENUMS = {"mode": Mode, "style": Style, "compression": Compression, "bottom_compression": Compression}
+
+
+def check_names(options: dict[str, Any], more: tuple[str, ...] = (), known: Any = None, what: str = "open()") -> None:
+    """TypeError with the near name if an option has a name that `known`, a function, does not take."""
+    function = numbers if known is None else known
+    names = [*(function.__kwdefaults__ or {}), *function.__code__.co_varnames[: function.__code__.co_argcount], *more]
+    for name in options:
+        if name in names:
+            continue
+        near = difflib.get_close_matches(name, names, 1)
+        raise TypeError(f"{what} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
 def numbers(
     *,
     mode: Mode = Mode.CREATE_IF_MISSING,
@@ -66,6 +83,9 @@ def numbers(
     blob_value_bytes_min: Optional[int] = None,
     wal_sync_interval_ms: Optional[int] = None,
     mapped_read_bytes_max: Optional[int] = None,
+    log_bytes_max: Optional[int] = None,
+    slow_call_us: Optional[int] = None,
+    keep_space_at_rest: bool = False,
 ) -> dict[str, int]:
     """Returns the fields of mergedb_options. A field that is absent has the engine's default."""
     fields: dict[str, Optional[int]] = {
@@ -79,6 +99,9 @@ def numbers(
         "block_bytes": block_bytes,
         "write_delay_us_max": write_delay_us_max,
         "mapped_read_bytes_max": mapped_read_bytes_max,
+        "log_bytes_max": log_bytes_max,
+        "slow_call_us": slow_call_us,
+        "keep_space_at_rest": 1 if keep_space_at_rest else None,
         "finish_compactions_on_close": 1 if finish_compactions_on_close else None,
         "use_mapped_wal_buffer": None if use_mapped_wal_buffer else -1,
         # The C interface has -1 for "none", since its 0 is the default.
@@ -91,7 +114,10 @@ def numbers(
         if value is None:
             continue
         if not isinstance(value, int):
-            raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+            option = _OF_OPEN.get(name, name)
+            kind = _ENUMS.get(option)
+            wanted = "an int" if kind is None else f"a {kind.__name__}, for example {kind.__name__}.{list(kind)[-1].name}"
+            raise TypeError(f"open(): {option} must be {wanted}, not {type(value).__name__}")
         if name not in ("bloom_bits_per_key", "blob_value_bytes_min", "wal_sync_interval_ms", "use_mapped_wal_buffer"):
             if value < 0:
                 raise ValueError(f"{name} must not be negative, is {value}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WAIT_FOREVER = 0
+_TIMEOUT_SECONDS_MAX = 1e12
 _MISSING = object()
 
 
@@ -48,6 +49,15 @@ class Cursor(_native.Cursor):
         return self.key, self.value
 
 
+def _microseconds(timeout: float) -> int:
+    """At least 1. A wait that is too long for the engine has no limit."""
+    if not hasattr(timeout, "__float__") and not hasattr(timeout, "__index__"):
+        raise TypeError(f"timeout must be a number of seconds or None, not {type(timeout).__name__}")
+    if timeout != timeout or timeout < 0:
+        raise ValueError(f"timeout must be a number of seconds that is not negative, is {timeout}")
+    return max(1, int(timeout * 1_000_000)) if timeout < _TIMEOUT_SECONDS_MAX else _WAIT_FOREVER
+
+
 class Transaction:
     """Reads one state, together with its own writes, and commits all of its writes atomically, or none.
 
@@ -64,7 +74,7 @@ class Transaction:
         timeout: Optional[float],
         name: str,
     ) -> None:
-        wait_us = _WAIT_FOREVER if timeout is None else max(1, int(timeout * 1_000_000))
+        wait_us = _WAIT_FOREVER if timeout is None else _microseconds(timeout)
         self._native = _native.Transaction(reader, int(kind), int(durability), bytes_max, wait_us, name)
         self._is_open = True
 

@@ -10,11 +10,37 @@ The header include/mergedb/merge.h describes each type. Numbers are stored as 8 
 
 from __future__ import annotations
 
+import operator
 import struct
 from typing import Union
 
 from . import _native
 from ._types import Bytes
+
+
+def _number(name: str, value: int, low: int, high: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
+    if not low <= number <= high:
+        raise TypeError(f"{name} must be from {low} to {high}, is {number}")
+    return number
+
+
+def _u64(name: str, value: int) -> int:
+    return _number(name, value, 0, (1 << 64) - 1)
+
+
+def _i64(name: str, value: int) -> int:
+    return _number(name, value, -(1 << 63), (1 << 63) - 1)
+
+
+def _f64(name: str, value: float) -> float:
+    if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a float, not {type(value).__name__}")
+    return float(value)
+
 
 def _operand(
     type: int,
@@ -27,33 +53,36 @@ def _operand(
     cap_bytes: int = 0,
     keep_oldest: bool = False,
 ) -> bytes:
+    for given in (data, delimiter):
+        if given is None:
+            raise TypeError("a bytes-like object is required, not 'NoneType'")
     return _native.make_operand(type, u64, i64, f64, data, delimiter, cap_bytes, keep_oldest)
 
 
 def add_u64(delta: int) -> bytes:
     """A sum modulo 2**64."""
-    return _operand(1, u64=delta)
+    return _operand(1, u64=_u64("delta", delta))
 
 
 def add_i64(delta: int, *, fail_on_overflow: bool = False) -> bytes:
     """A sum. One out of range reads as the nearest int64, or raises MergeError if fail_on_overflow is true."""
-    return _operand(3 if fail_on_overflow else 2, i64=delta)
+    return _operand(3 if fail_on_overflow else 2, i64=_i64("delta", delta))
 
 
 def add_f64(delta: float) -> bytes:
-    return _operand(4, f64=delta)
+    return _operand(4, f64=_f64("delta", delta))
 
 
 def max_u64(value: int) -> bytes:
-    return _operand(5, u64=value)
+    return _operand(5, u64=_u64("value", value))
 
 
 def max_i64(value: int) -> bytes:
-    return _operand(6, i64=value)
+    return _operand(6, i64=_i64("value", value))
 
 
 def max_f64(value: float) -> bytes:
-    return _operand(7, f64=value)
+    return _operand(7, f64=_f64("value", value))
 
 
 def max_bytes(value: Bytes) -> bytes:
@@ -61,15 +90,15 @@ def max_bytes(value: Bytes) -> bytes:
 
 
 def min_u64(value: int) -> bytes:
-    return _operand(9, u64=value)
+    return _operand(9, u64=_u64("value", value))
 
 
 def min_i64(value: int) -> bytes:
-    return _operand(10, i64=value)
+    return _operand(10, i64=_i64("value", value))
 
 
 def min_f64(value: float) -> bytes:
-    return _operand(11, f64=value)
+    return _operand(11, f64=_f64("value", value))
 
 
 def min_bytes(value: Bytes) -> bytes:
@@ -90,17 +119,18 @@ def xor(mask: Bytes) -> bytes:
 
 def append(value: Bytes, *, delimiter: Bytes = b"", cap_bytes: int = 0, keep_oldest: bool = False) -> bytes:
     """Appends bytes. The value is cut to cap_bytes bytes, at its front unless keep_oldest is true. 0: no limit."""
-    return _operand(16, data=value, delimiter=delimiter, cap_bytes=cap_bytes, keep_oldest=keep_oldest)
+    cap = _u64("cap_bytes", cap_bytes)
+    return _operand(16, data=value, delimiter=delimiter, cap_bytes=cap, keep_oldest=bool(keep_oldest))
 
 
 def first(timestamp: int, value: Bytes) -> bytes:
     """The bytes with the smallest timestamp."""
-    return _operand(17, u64=timestamp, data=value)
+    return _operand(17, u64=_u64("timestamp", timestamp), data=value)
 
 
 def last(timestamp: int, value: Bytes) -> bytes:
     """The bytes with the largest timestamp."""
-    return _operand(18, u64=timestamp, data=value)
+    return _operand(18, u64=_u64("timestamp", timestamp), data=value)
 
 
 def json_patch(patch: Bytes) -> bytes:
@@ -138,12 +168,12 @@ def to_f64(value: Bytes) -> float:
 
 
 def from_u64(number: int) -> bytes:
-    return struct.pack("<Q", number)
+    return struct.pack("<Q", _u64("number", number))
 
 
 def from_i64(number: int) -> bytes:
-    return struct.pack("<q", number)
+    return struct.pack("<q", _i64("number", number))
 
 
 def from_f64(number: float) -> bytes:
-    return struct.pack("<d", number)
+    return struct.pack("<d", _f64("number", number))

@@ -14,7 +14,7 @@ from typing import Any, Optional, Union
 from . import _native, _paths
 from ._database import Database, destroy, repair
 from ._errors import BusyError, ClosedError, CorruptionError, Error, NotFoundError, StorageError
-from ._options import Compression, Durability, Mode
+from ._options import Compression, Durability, Mode, check_names
 from ._types import Bytes, Order, PathLike
 
 __leveldb_version__ = "1.23"
@@ -119,6 +119,7 @@ class DB:
         self, name: Name, *, create_if_missing: bool = False, error_if_exists: bool = False, **options: Any
     ) -> None:
         path = _path(name)
+        check_names(options, (), _options, "plyvel.DB()")
         decoded = _options(create_if_missing, error_if_exists, **options)
         if error_if_exists and not create_if_missing:  # as LevelDB: the database must exist, and must not exist
             if not os.path.exists(os.path.join(path, b"CURRENT")):
@@ -540,6 +541,7 @@ class Snapshot:
 def repair_db(name: Name, **options: Any) -> None:
     """Repairs a database of mergedb. The options are checked and have no effect."""
     path = _path(name)
+    check_names(options, (), _options, "plyvel.repair_db()")
     _options(**options)
     repair(path)
 

@@ -9,6 +9,7 @@
 
 #include <mergedb/c.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -75,6 +76,14 @@ class WithGil {
   const PyGILState_STATE state_ = mergedb_gil_ensure();
 };
 
+// The argument `name` as an object of a class of this module, which `wanted` describes. Throws TypeError if it is none.
+template <typename T>
+const T& ArgumentOf(nb::handle object, const char* name, const char* wanted) {
+  if (nb::isinstance<T>(object)) return nb::cast<const T&>(object);
+  const std::string found = nb::cast<std::string>(nb::str(nb::handle(object.type()).attr("__name__")));
+  throw nb::type_error((std::string(name) + " must be " + wanted + ", not " + found).c_str());
+}
+
 // Calls a function of Python.
 nb::object CallPython(nb::handle callable, const nb::tuple& arguments);
 
@@ -92,6 +101,8 @@ void ForEach(nb::handle iterable, Function&& function) {
 nb::object NewBytes(const void* data, size_t size);
 inline nb::object NewBytes(const mergedb_slice& slice) { return NewBytes(slice.data, slice.size); }
 
+// Sets the function that describes wrong arguments (type_errors.cc).
+void SetExplainer(nb::object function);
 // Sets the function that makes exceptions: f(code, message, outcome_unknown, forked).
 void SetErrorFactory(nb::object factory);
 // Throws the Python exception of a code. `owner` is the process that made the handle; 0: any process.

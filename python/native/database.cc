@@ -82,6 +82,9 @@ constexpr NumberOption kNumberOptions[] = {
     MERGEDB_NUMBER(blob_value_bytes_min),
     MERGEDB_NUMBER(wal_sync_interval_ms),
     MERGEDB_NUMBER(mapped_read_bytes_max),
+    MERGEDB_NUMBER(log_bytes_max),
+    MERGEDB_NUMBER(slow_call_us),
+    MERGEDB_NUMBER(keep_space_at_rest),
 };
 #undef MERGEDB_NUMBER
 

@@ -189,6 +189,7 @@ nb::object GetMany(const Cursor& self, nb::handle keys, nb::handle with_dupdata,
                    nb::handle with_keyfixed, nb::handle with_values) {
   const bool dupdata = IsTrue(with_dupdata), keyfixed = IsTrue(with_keyfixed), values = IsTrue(with_values);
   const bool is_fixed = !dupfixed_bytes.is_none();
+  if (is_fixed && !nb::isinstance<nb::int_>(dupfixed_bytes)) throw nb::type_error("dupfixed_bytes must be an int");
   if (is_fixed && nb::cast<int64_t>(dupfixed_bytes) < 0) throw nb::type_error("dupfixed_bytes must not be negative");
   if (keyfixed && !is_fixed) throw nb::type_error("keyfixed needs dupfixed_bytes");
   if (is_fixed && !dupdata) throw nb::type_error("dupfixed_bytes needs dupdata");

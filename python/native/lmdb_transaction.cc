@@ -170,7 +170,7 @@ nb::object ResultPair(const OpenTransaction& transaction, const MDB_val& first, 
 
 MDB_dbi DbiOf(const OpenTransaction& transaction, nb::handle database) {
   if (database.is_none()) return transaction.dbi;
-  const auto& named = nb::cast<const Database&>(database);
+  const auto& named = ArgumentOf<Database>(database, "db", "a database of open_db()");
   if (named.environment != transaction.environment) Raise("the database belongs to another environment", 0);
   return named.dbi;
 }
@@ -252,8 +252,9 @@ void BindTransactions(nb::module_& module) {
           "__init__",
           [](Transaction* self, const Environment& environment, nb::handle parent, bool is_write, bool gives_views,
              const Database* database) {
-            auto open = Begin(environment.open, parent.is_none() ? nullptr : nb::cast<const Transaction&>(parent).open,
-                              is_write);
+            auto open = Begin(
+                environment.open,
+                parent.is_none() ? nullptr : ArgumentOf<Transaction>(parent, "parent", "a Transaction").open, is_write);
             open->gives_views = gives_views;
             if (database != nullptr) {
               if (database->environment != open->environment) Raise("the database belongs to another environment", 0);

@@ -41,6 +41,7 @@ NB_MODULE(_native, module) {
   // WHY: objects that live until the interpreter ends are not an error of the program.
   nb::set_leak_warnings(false);
   module.def("set_error_factory", &SetErrorFactory);
+  module.def("set_explainer", &SetExplainer);
   module.def("version", &mergedb_version);
   module.def("make_operand", &MakeOperand, nb::arg("type"), nb::arg("u64"), nb::arg("i64"), nb::arg("f64"),
              nb::arg("bytes"), nb::arg("delimiter"), nb::arg("cap_bytes"), nb::arg("keeps_oldest"));
