@@ -4,6 +4,22 @@
 #include <pthread.h>
 #include <unistd.h>
 
+/* WHY: the linker would bind these to GLIBC_2.34 of the machine that builds (java/native/glibc.cc). pthread_cleanup_push
+ * calls the first three. */
+#if defined(__x86_64__)
+#define MERGEDB_CLEANUP_VERSION "GLIBC_2.3.3"
+#define MERGEDB_OLDEST "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define MERGEDB_CLEANUP_VERSION "GLIBC_2.17"
+#define MERGEDB_OLDEST "GLIBC_2.17"
+#else
+#error "the oldest version of glibc's symbols for this machine is not known"
+#endif
+__asm__(".symver __pthread_register_cancel,__pthread_register_cancel@" MERGEDB_CLEANUP_VERSION);
+__asm__(".symver __pthread_unregister_cancel,__pthread_unregister_cancel@" MERGEDB_CLEANUP_VERSION);
+__asm__(".symver __pthread_unwind_next,__pthread_unwind_next@" MERGEDB_CLEANUP_VERSION);
+__asm__(".symver dlsym,dlsym@" MERGEDB_OLDEST);
+
 /* WHY by dlsym: its name depends on the version of Python, and one extension is for several. */
 typedef int (*IsFinalizing)(void);
 static IsFinalizing is_finalizing;
