@@ -82,7 +82,7 @@ class OpRunner {
   OpRunner(const OptionSet& set, const RunOptions& options)
       : set_(set),
         options_(options),
-        home_(NewOpHome(set, options.seed)),
+        home_(options.make_home ? options.make_home() : NewOpHome(set, options.seed)),
         model_([comparator = set.comparator](const std::string& a, const std::string& b) {
           return comparator->Compare(a, b) < 0;
         }) {}

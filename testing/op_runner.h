@@ -17,6 +17,7 @@
 #include <string>
 
 #include "mergedb/db.h"
+#include "testing/op_home.h"
 #include "testing/option_sets.h"
 #include "testing/random_ops.h"
 
@@ -34,6 +35,8 @@ struct RunOptions {
   uint64_t seed = 1;  // decides the order of background work
   // The run is recorded in traces (op_traces.h), which are checked at its end. The database has traces.
   bool is_traced = false;
+  // If set: makes the home, in place of NewOpHome.
+  std::function<std::unique_ptr<OpHome>()> make_home = {};
   // If set: wraps the database, for tests of the runner itself.
   std::function<std::unique_ptr<DB>(std::unique_ptr<DB>)> wrap = {};
 };

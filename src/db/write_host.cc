@@ -200,12 +200,10 @@ Result<std::shared_ptr<memtable::Memtable>> WriteHost::TakeMemtable(const write:
   try {
     return is_large ? write::MemoryPool::NewLargeMemtable(store_.order, bytes)
                     : store_.memtables->NewMemtable(store_.order);
-  } catch (const std::bad_alloc&) {
-    return Status::Busy(
-        store_.directory + ": no memory for a memtable of " + std::to_string(bytes) +
-        " bytes; lower Options::memory_bytes and write_buffer_bytes, or raise the limit of memory of the "
-        "process (RLIMIT_AS, memory.max)");
-  }
+  } catch (const std::bad_alloc&) {}
+  return Status::Busy(store_.directory + ": no memory for a memtable of " + std::to_string(bytes) +
+                      " bytes; lower Options::memory_bytes and write_buffer_bytes, or raise the limit of memory of the "
+                      "process (RLIMIT_AS, memory.max)");
 }
 
 void WriteHost::MakeStandby() {

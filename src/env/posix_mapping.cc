@@ -127,6 +127,12 @@ Result<bool> SharesBlocks(const MappingRequest& request) {
 
 #endif
 
+// WHY NotSupported: the caller then does without the mapping, which takes less of RLIMIT_AS.
+Status NoAddresses(const MappingRequest& request) {
+  return Status::NotSupported(request.path + ": map: no room for 2 x " + std::to_string(request.bytes) +
+                              " bytes of addresses (RLIMIT_AS)");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
@@ -142,12 +148,15 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   RETURN_IF_ERROR(CheckSize(request));
 
   void* reserved = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (reserved == MAP_FAILED) return PosixStatus(errno, request.path, "reserve memory to map");
+  if (reserved == MAP_FAILED) {
+    return errno == ENOMEM ? NoAddresses(request) : PosixStatus(errno, request.path, "reserve memory to map");
+  }
   auto* base = static_cast<char*>(reserved);
   for (char* half : {base, base + bytes}) {
     if (mmap(half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, request.fd, 0) == MAP_FAILED) {
       const int error = errno;
       munmap(base, 2 * bytes);
+      if (error == ENOMEM) return NoAddresses(request);
       return PosixStatus(error, request.path, "map");
     }
   }

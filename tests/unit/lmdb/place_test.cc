@@ -268,6 +268,7 @@ TEST_F(Place, ARenamedEnvironmentGoesOn) {
   std::filesystem::create_directory("env");
   MDB_env* env = nullptr;
   ASSERT_EQ(mdb_env_create(&env), 0);
+  ASSERT_EQ(mdb_env_set_mapsize(env, size_t{1} << 30), 0);
   ASSERT_EQ(mdb_env_open(env, "./env", 0, 0640), 0);
   std::filesystem::rename("env", "moved");
   std::filesystem::create_directory("env");
