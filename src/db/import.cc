@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "env/file_reads.h"
 #include "format/file_name.h"
+#include "format/lmdb.h"
 #include "leveldb/format/name.h"
 #include "leveldb/import/convert.h"
 #include "leveldb/import/directory.h"
@@ -53,7 +55,9 @@ Result<bool> ImportDirectory(const Store& store, std::string* report) {
   if (store.options.mode == OpenMode::kMustNotExist)
     return Status::InvalidArgument(store.directory + ": a database exists already");
   if (store.options.mode == OpenMode::kReadOnly) {
-    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing to convert it");
+    return Status::NotSupported(store.directory + ": a LevelDB database; `mergedb convert " + store.directory +
+                                "` or an open for writing converts it in place, and `mergedb export-leveldb` converts "
+                                "it back");
   }
   const auto converted =
       leveldb_import::Convert({.options = store.options, .directory = store.directory, .order = store.order});
@@ -76,6 +80,27 @@ Status ImportedIsDamaged(const Status& status, const std::string& directory) {
       std::string(status.message()) +
       "; the database was converted from LevelDB, and LevelDB's files still exist: run `mergedb repair " + directory +
       "`; the next open then moves them to " + directory + "/" + std::string(format::kLostDirectory));
+}
+
+Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path) {
+  const auto is_lmdb_data = [&](const std::string& file) {
+    const auto head = env::ReadBeginning(file_system, file, format::kLmdbHeadBytes);
+    return head && format::IsLmdbData(*head);
+  };
+  const auto refusal = [&](const std::string& flag) {
+    return Status::NotSupported(path +
+                                ": an LMDB environment, which mergedb does not open; nothing was changed. Copy its "
+                                "entries into a new database: `mdb_dump " +
+                                flag + "-a " + path + " | mergedb load DIR`");
+  };
+  const std::string data = format::JoinPath(path, format::kLmdbDataName);
+  if (!file_system->SizeOf(data)) {
+    const auto is_directory = file_system->IsDirectory(path);
+    return is_directory && !*is_directory && is_lmdb_data(path) ? refusal("-n ") : Status();
+  }
+  // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.
+  if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
+  return is_lmdb_data(data) ? refusal("") : Status();
 }
 
 Status CheckIsSupported(FileSystem* file_system, const std::string& directory) {

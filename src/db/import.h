@@ -3,6 +3,7 @@
 //
 //   LevelDB   Open converts the database in place, and then removes LevelDB's files
 //   RocksDB   recognized and refused; nothing changes
+//   LMDB      recognized and refused; nothing changes
 //
 // AdoptFiles is about files of mergedb that a program's own Env stored under LevelDB's names.
 // THREADS: one at a time on a directory. Tests: tests/leveldb/, tests/unit/db/import_test.cc.
@@ -33,6 +34,9 @@ Status RemoveImportedSource(FileSystem* file_system, const std::string& director
 // with the next step.
 Status ImportedIsDamaged(const Status& status, const std::string& directory);
 
+// NotSupported if `path` is LMDB's data file, or a directory with LMDB's data and no CURRENT: an open must not make a second
+// database beside it. A file that cannot be read is not LMDB's here.
+Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path);
 // NotSupported if the directory holds a database that cannot be imported.
 Status CheckIsSupported(FileSystem* file_system, const std::string& directory);
 // InvalidArgument or NotSupported if the directory holds a database of another kind. A CURRENT that cannot be read is

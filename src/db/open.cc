@@ -82,6 +82,8 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   const bool may_create = checked.mode == OpenMode::kCreateIfMissing || checked.mode == OpenMode::kMustNotExist;
 
   if (!is_read_only) RETURN_IF_ERROR(env::CheckThreads(checked.env.executor).WithContext(path));
+  // Before Lock, which would create LOCK in its directory.
+  RETURN_IF_ERROR(CheckIsNotLmdb(checked.env.file_system, path));
   RETURN_IF_ERROR(PrepareDirectory(checked.env.file_system, path, may_create));
   ASSIGN_OR_RETURN(auto bound, BindDirectory(&checked, path));
   FileSystem* const files = checked.env.file_system;

@@ -1,36 +1,20 @@
 // Databases: handles, named databases as keyspaces, counts, dropping.
 //
 // A named database is the keyspace of its name. As in LMDB its name is also an item of the main database, and
-// cursors over the main database show it. The value is LMDB's description of a database, of 48 bytes. Only the
-// flags in it have a meaning here.
+// cursors over the main database show it (format/lmdb.h). The value has the length of LMDB's description of a
+// database. Only the flags in it have a meaning here.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "base/coding.h"
+#include "format/lmdb.h"
 #include "lmdb/handles.h"
 
 namespace mergedb::lmdb {
 
 namespace {
 
-// FORMAT: the value of a name's item in the main database: 4 bytes zero, flags (2 bytes), 42 bytes zero.
-constexpr size_t kNameItemBytes = 48;
-constexpr size_t kFlagsOffset = 4;
-
-std::string EncodeNameItem(unsigned flags) {
-  std::string item(kNameItemBytes, '\0');
-  item[kFlagsOffset] = static_cast<char>(flags & 0xff);
-  item[kFlagsOffset + 1] = static_cast<char>(flags >> 8 & 0xff);
-  return item;
-}
-
-// An item of another length is not from this library: no flags.
-unsigned DecodeFlags(std::string_view item) {
-  if (item.size() != kNameItemBytes) return 0;
-  const auto byte = [&](size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(item[at])); };
-  return (byte(kFlagsOffset) | byte(kFlagsOffset + 1) << 8) & kDbiFlags;
-}
+static_assert(format::kLmdbReverseKey == MDB_REVERSEKEY && format::kLmdbIntegerKey == MDB_INTEGERKEY);
 
 MDB_dbi FindSlot(const MDB_env* env, std::string_view name) {
   for (MDB_dbi dbi = kMainDbi + 1; dbi < env->slots_used; ++dbi) {
@@ -53,7 +37,7 @@ int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* k
   const Status item = GetValue(txn, kMainDbi, name, &flags_item);
   if (found) {
     *keyspace = *found;
-    *found_flags = item.ok() ? DecodeFlags(flags_item) : 0;
+    *found_flags = item.ok() ? format::DecodeNameItem(flags_item).value_or(0) : 0;
     return 0;
   }
   if (!found.error().IsNotFound()) return CodeOf(found.error());
@@ -63,7 +47,7 @@ int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* k
   if (txn->is_read_only()) return EACCES;
   const auto made = txn->transaction().CreateKeyspace(name, {});
   if (!made) return WriteFailed(txn, made.error());
-  const Status status = txn->transaction().Put(Keyspace(), name, EncodeNameItem(flags & kDbiFlags));
+  const Status status = txn->transaction().Put(Keyspace(), name, format::EncodeNameItem(flags & kDbiFlags));
   if (!status.ok()) return WriteFailed(txn, status);
   CountChange(txn, kMainDbi, 1);
   *keyspace = *made;

@@ -17,6 +17,7 @@
 #include "env/descriptors.h"
 #include "env/file_reads.h"
 #include "format/file_name.h"
+#include "format/lmdb.h"
 #include "lmdb/archive.h"
 #include "lmdb/handles.h"
 
@@ -26,7 +27,7 @@ namespace {
 
 constexpr std::string_view kMark =
     "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
-constexpr const char* kDataName = "data.mdb";
+constexpr std::string_view kDataName = format::kLmdbDataName;
 constexpr const char* kLockName = "lock.mdb";
 constexpr const char* kUnpackingSuffix = ".unpacking";
 
@@ -37,12 +38,9 @@ bool IsMark(const std::string& path) {
   return text && *text == kMark;
 }
 
-// True for a data file of LMDB: the magic number of its first meta page.
 bool IsOfLmdb(const std::string& path) {
-  constexpr size_t kMagicOffset = 16;
-  constexpr std::string_view kMagic = "\xde\xc0\xef\xbe";
-  const auto begin = env::ReadBeginning(Files(), path, kMagicOffset + kMagic.size());
-  return begin && begin->size() > kMagicOffset && begin->substr(kMagicOffset) == kMagic;
+  const auto head = env::ReadBeginning(Files(), path, format::kLmdbHeadBytes);
+  return head && format::IsLmdbData(*head);
 }
 
 std::string MarkText() {

@@ -432,6 +432,7 @@ Result<Inspection> Inspect(const InspectionInput& input) { return Inspector(inpu
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
   if (!is_directory) return Status::NotFound(directory + ": no such directory");
+  RETURN_IF_ERROR(db::CheckIsNotLmdb(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     const auto parsed = format::ParseFileName(name);

@@ -212,7 +212,7 @@ TEST_F(ConvertTest, ReadOnlyOpensAndNewDatabasesRefuse) {
   const Files before = ReadFiles(*sim_.files, kPath);
   Options options = sim_.SmallOptions();
   options.mode = OpenMode::kReadOnly;
-  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing to convert it")));
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("`mergedb convert")));
   options.mode = OpenMode::kMustNotExist;
   EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("exists already")));
   EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
