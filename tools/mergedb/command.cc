@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <optional>
 
 #include "mergedb/c.h"
+#include "mergedb/leveldb.h"
 #include "progress.h"
 #include "text.h"
 
@@ -63,10 +65,11 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(verb.footer);
   if (!verb.is_of_command && !verb.is_of_words) {
-    added->add_option("--db", context.arguments.directory,
-                      verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word");
+    added
+        ->add_option("--db", context.arguments.directory,
+                     verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word")
+        ->check(NotEmpty());
   }
-  added->add_option("WORDS", context.arguments.words);
   added->final_callback([&context, verb] {
     TakeWords(verb, context.arguments);
     context.run = [&context, run = verb.run] { return run(context.arguments); };
@@ -95,6 +98,10 @@ CLI::Validator IntegerFrom(uint64_t min, uint64_t max) {
   return {check, "", "integer"};
 }
 
+CLI::Validator NotEmpty() {
+  return {[](const std::string& word) -> std::string { return word.empty() ? "expected a name, found \"\"" : ""; }, ""};
+}
+
 int Fail(Exit exit, std::string_view message) {
   std::fprintf(stderr, "mergedb: %s\n", ToLine(message).c_str());
   return exit;
@@ -103,6 +110,12 @@ int Fail(Exit exit, std::string_view message) {
 int Fail(const Status& status) { return Fail(kError, status.ToString()); }
 
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
+  // WHY: DB::Open would convert it, and LevelDB could not open it again. Only `convert` converts.
+  if (const auto is_leveldb = IsLevelDb({}, directory); mode != OpenMode::kReadOnly && is_leveldb && *is_leveldb) {
+    Fail(kError, directory + ": a LevelDB database; nothing was changed. `mergedb convert " + directory +
+                     "` converts it in place, and `mergedb export-leveldb` converts it back");
+    return nullptr;
+  }
   Result<std::unique_ptr<DB>> db = DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
   if (!db) {
     Fail(db.error());
@@ -124,23 +137,41 @@ void AddLmdbFlags(CLI::App* verb) {
       "-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
 }
 
-Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db) {
+Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db, bool is_all) {
   if (arguments.database) {
     ASSIGN_OR_RETURN(const Keyspace keyspace, db.OpenKeyspace(*arguments.database));
     return std::vector<KeyspaceEntry>{{*arguments.database, keyspace}};
   }
   std::vector<KeyspaceEntry> databases = {{"", Keyspace()}};
-  if (arguments.is_all) {
+  if (is_all) {
     ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
     databases.insert(databases.end(), named.begin(), named.end());
   }
   return databases;
 }
 
-bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value) {
-  constexpr size_t kNameItemBytes = 48;
-  return value.size() == kNameItemBytes &&
-         std::any_of(databases.begin(), databases.end(), [&](const KeyspaceEntry& each) { return each.name == key; });
+void NoteOtherKeyspaces(const Arguments& arguments, DB& db) {
+  constexpr size_t kNamesMax = 5;
+  if (arguments.keyspace) return;
+  const auto it = db.NewIterator({.keys_only = true, .read = {.fill_cache = false}});
+  it->SeekToFirst();
+  const auto keyspaces = db.ListKeyspaces();
+  if (it->Valid() || !it->status().ok() || !keyspaces || keyspaces->empty()) return;
+  std::string names;
+  for (size_t i = 0; i < std::min(keyspaces->size(), kNamesMax); ++i)
+    names += (i == 0 ? "\"" : ", \"") + ToText((*keyspaces)[i].name) + "\"";
+  if (keyspaces->size() > kNamesMax) names += " and " + std::to_string(keyspaces->size() - kNamesMax) + " more";
+  std::fprintf(stderr, "mergedb: the default keyspace is empty; pass --keyspace NAME for one of the others: %s\n",
+               names.c_str());
+}
+
+std::FILE* CreatePrivateFile(const std::string& path) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
+  if (descriptor < 0) return nullptr;
+  std::FILE* const file = fdopen(descriptor, "wb");
+  if (file == nullptr) close(descriptor);
+  return file;
 }
 
 Result<uint64_t> CountEntries(DB& db, Keyspace keyspace) {

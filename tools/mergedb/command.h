@@ -3,7 +3,7 @@
 // A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
 // to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// verbs.cc lists the verbs. pages.cc writes their man pages and the completions of shells. The verbs are in these files:
+// verbs.cc lists the verbs. command_line.cc parses the command line. pages.cc writes their man pages and the completions of shells. The verbs are in these files:
 //
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
@@ -25,6 +25,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,7 +50,7 @@ enum Exit : int {
 // The parsed command line. All verbs share it, because one call runs one verb.
 struct Arguments {
   std::string directory;           // --db
-  std::vector<std::string> words;  // words after the verb; TakeWords removes the directory
+  std::vector<std::string> words;  // words after the verb (command_line.h); TakeWords removes the directory
   std::vector<std::string> tail;   // words after "--", which may begin with a dash
   bool is_hex = false;
   bool is_json = false;
@@ -74,9 +75,9 @@ struct Arguments {
   int timeout_seconds = 5;
   int process = 0;  // --pid of doctor
   std::optional<std::string> from, to, prefix, property;
-  std::string keyspace;            // "": the default keyspace
-  std::string create, drop;        // names of keyspaces
-  std::vector<std::string> range;  // begin and end, or empty
+  std::optional<std::string> keyspace;      // not given: the default keyspace
+  std::optional<std::string> create, drop;  // names of keyspaces
+  std::vector<std::string> range;           // begin and end, or empty
   uint64_t limit = UINT64_MAX;
   std::string type, operator_name, delimiter, as;  // options of merge; `as` is for all verbs that print values
   uint64_t cap_bytes = 0;
@@ -131,6 +132,8 @@ void AddKeyspace(CLI::App* verb, Arguments& arguments);
 // Checks that the value of an option is a decimal integer from `min` to `max`. WHY not CLI11 alone: it reads -1 and every
 // number above UINT64_MAX as UINT64_MAX, and 010 as 8.
 CLI::Validator IntegerFrom(uint64_t min, uint64_t max = UINT64_MAX);
+// Checks that the value of an option is not empty: an unset variable of a script must not select something else.
+CLI::Validator NotEmpty();
 // The keyspace that --keyspace names. If it does not exist, it is created if `may_create`, else the result is
 // NotFound.
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);
@@ -177,12 +180,16 @@ constexpr uint64_t kLmdbPageBytes = 4096;
 void AddLmdbFlags(CLI::App* verb);
 // stat with mdb_stat's output.
 int RunLmdbStat(Arguments& arguments);
-// The databases that -s, -a or neither of them select. The main database has an empty name and comes first with
-// -a.
-Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db);
-// True for an item of the main database that the LMDB interface keeps for a named database (src/lmdb/dbi.cc).
-// Such an item is not data.
-bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value);
+// The database that -s names, else the main database, which has an empty name, and, if `is_all`, all others.
+Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db, bool is_all);
+// Drops the keyspace, and the item that the LMDB interface keeps for it (format/lmdb.h), at once.
+Status DropDatabase(DB& db, const KeyspaceEntry& database);
+// InvalidArgument if `target`, which may not exist yet, is the directory or lies within it.
+Status CheckIsOutside(const std::string& directory, const std::string& target);
+// After a read of the default keyspace that found nothing: if it has no entries, names the other keyspaces on stderr.
+void NoteOtherKeyspaces(const Arguments& arguments, DB& db);
+// As fopen(path, "wb"), but a new file has mode 0600, since it holds data of a database. Null: see errno.
+std::FILE* CreatePrivateFile(const std::string& path);
 Result<uint64_t> CountEntries(DB& db, Keyspace keyspace);
 // Files and bytes in a directory. A file that disappears during the count is left out.
 struct Disk {

@@ -1,11 +1,17 @@
 // The verbs dump (database to text), copy (to another directory) and drop (empties a database).
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "command.h"
 #include "dump_text.h"
+#include "format/lmdb.h"
 #include "mergedb/checkpoint.h"
+#include "mergedb/transaction.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -23,34 +29,102 @@ uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
   return (needed + kLmdbPageBytes - 1) / kLmdbPageBytes * kLmdbPageBytes;
 }
 
+// What a dump prints of one database.
+struct DumpedDatabase {
+  KeyspaceEntry entry;
+  std::optional<unsigned> item = std::nullopt;  // the flags in its name item, if it has one
+};
+
+struct DumpPlan {
+  std::vector<DumpedDatabase> databases;
+  bool leaves_items_out = false;  // of the main database
+  bool is_extended = false;       // VERSION=4
+  uint64_t map_bytes = 0;
+};
+
+// The main database has an empty name. A value that cannot be read is no item.
+Result<std::optional<unsigned>> ItemOf(DB& db, const Snapshot& snapshot, const std::string& name) {
+  std::string value;
+  const Status status = db.Get({.snapshot = &snapshot, .fill_cache = false}, name, &value);
+  if (status.IsNotFound() || status.IsMergeFailed()) return std::optional<unsigned>();
+  RETURN_IF_ERROR(status);
+  return format::DecodeNameItem(value);
+}
+
+// LMDB's integers have 4 or 8 bytes, all of a database the same.
+bool HasSize(std::optional<size_t>* size, size_t bytes) {
+  if (!*size) *size = bytes;
+  return **size == bytes && (bytes == sizeof(unsigned) || bytes == sizeof(size_t));
+}
+
 // A scan before the dump. The header has the map size of all databases, and it comes before the first entry.
-Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases,
-                            const SkippedKeys& skipped) {
+Status Measure(DB& db, const Snapshot& snapshot, const SkippedKeys& skipped, DumpPlan* plan) {
+  constexpr uint64_t kDatabaseBytes = 16 * kLmdbPageBytes;
   uint64_t bytes = 0, entries = 0;
-  for (const KeyspaceEntry& each : databases) {
-    const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.keyspace});
+  for (const DumpedDatabase& each : plan->databases) {
+    std::optional<size_t> integer_bytes;
+    const auto it =
+        db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.entry.keyspace});
     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
       if (!it->Valid()) continue;
       // A value that does not share a page with other values takes whole pages.
       const uint64_t value_bytes = it->value().size();
       bytes += it->key().size() + (value_bytes > kLmdbPageBytes / 4 ? value_bytes + kLmdbPageBytes : value_bytes);
       ++entries;
+      if ((each.item.value_or(0) & format::kLmdbIntegerKey) != 0 && !HasSize(&integer_bytes, it->key().size()))
+        plan->is_extended = true;
     }
     RETURN_IF_ERROR(skipped.ErrorOf(*it));
+    bytes += kDatabaseBytes;
   }
-  return MapBytesFor(bytes, entries);
+  plan->map_bytes = MapBytesFor(bytes, entries);
+  return {};
 }
 
-Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases,
-               const KeyspaceEntry& database, DumpHeader header, SkippedKeys* skipped, std::FILE* out) {
-  header.database = database.name;
+Result<DumpPlan> PlanDump(const Arguments& arguments, DB& db, const Snapshot& snapshot, DumpFlavour flavour,
+                          const SkippedKeys& skipped) {
+  DumpPlan plan;
+  // WHY not mdb_dump: it dumps the main database alone, with its items, unless -a or -s is given.
+  const bool is_all = arguments.is_all || !(arguments.is_alias || arguments.is_default_alone);
+  ASSIGN_OR_RETURN(const auto databases, DatabasesOf(arguments, db, is_all));
+  plan.leaves_items_out = databases.size() > 1;
+  for (const KeyspaceEntry& each : databases) {
+    plan.databases.push_back({each});
+    if (each.name.empty()) continue;
+    ASSIGN_OR_RETURN(plan.databases.back().item, ItemOf(db, snapshot, each.name));
+    if (!IsPlainName(each.name)) plan.is_extended = true;
+    if (flavour == DumpFlavour::kBerkeleyDb && plan.databases.back().item.value_or(0) != 0) {
+      return Status::NotSupported("database \"" + ToText(each.name) +
+                                  "\" has integerkey or reversekey, which Berkeley DB does not have; dump it with "
+                                  "--flavour lmdb");
+    }
+  }
+  if (flavour == DumpFlavour::kLmdb) RETURN_IF_ERROR(Measure(db, snapshot, skipped, &plan));
+  return plan;
+}
+
+bool IsNameItem(const DumpPlan& plan, std::string_view key, std::string_view value) {
+  return format::DecodeNameItem(value).has_value() && std::ranges::any_of(plan.databases, [&](const auto& each) {
+           return each.item.has_value() && each.entry.name == key;
+         });
+}
+
+Status DumpOne(DB& db, const Snapshot& snapshot, const DumpPlan& plan, const DumpedDatabase& database,
+               DumpHeader header, SkippedKeys* skipped, std::FILE* out) {
+  header.database = database.entry.name;
+  header.lmdb_flags = database.item.value_or(0);
+  header.is_plain_keyspace = !header.database.empty() && !database.item;
   std::string text = PrintDumpHeader(header);
-  const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.keyspace});
+  const bool leaves_items_out = plan.leaves_items_out && header.database.empty();
+  const auto it =
+      db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.entry.keyspace});
+  std::string key;
   for (it->SeekToFirst(); skipped->GoesOn(*it) && std::ferror(out) == 0; it->Next()) {
     if (skipped->Take(*it)) continue;
-    // With -a, the headers have the names.
-    if (databases.size() > 1 && database.name.empty() && IsNameItem(databases, it->key(), it->value())) continue;
-    AppendDumpLine(&text, it->key(), header.is_print);
+    if (leaves_items_out && IsNameItem(plan, it->key(), it->value())) continue;
+    key = it->key();
+    if (header.lmdb_flags != 0) format::TurnLmdbKey(header.lmdb_flags, &key);
+    AppendDumpLine(&text, key, header.is_print);
     AppendDumpLine(&text, it->value(), header.is_print);
     std::fwrite(text.data(), 1, text.size(), out);
     text.clear();
@@ -63,14 +137,16 @@ Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry
 
 Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, std::FILE* out) {
   const auto snapshot = db.GetSnapshot();
-  ASSIGN_OR_RETURN(const auto databases, DatabasesOf(arguments, db));
   DumpHeader header{.is_print = arguments.is_printable,
                     .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
-  if (header.flavour == DumpFlavour::kLmdb) {
-    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot, databases, *skipped));
+  ASSIGN_OR_RETURN(const DumpPlan plan, PlanDump(arguments, db, *snapshot, header.flavour, *skipped));
+  header.map_bytes = plan.map_bytes;
+  header.version = plan.is_extended ? 4 : 3;
+  header.sections = plan.databases.size();
+  for (const DumpedDatabase& each : plan.databases) {
+    RETURN_IF_ERROR(DumpOne(db, *snapshot, plan, each, header, skipped, out));
+    header.sections = 0;
   }
-  for (const KeyspaceEntry& each : databases)
-    RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, skipped, out));
   return {};
 }
 
@@ -87,8 +163,9 @@ int RunDump(Arguments& arguments) {
   if (arguments.is_listing) return Finish(*db, ListNames(*db));
   std::FILE* out = stdout;
   if (arguments.file && *arguments.file != "-") {
-    out = std::fopen(arguments.file->c_str(), "wb");
-    if (out == nullptr) return Finish(*db, Fail(kError, *arguments.file + ": cannot be written"));
+    out = CreatePrivateFile(*arguments.file);
+    if (out == nullptr)
+      return Finish(*db, Fail(kError, *arguments.file + ": cannot be written: " + std::strerror(errno)));
   }
   SkippedKeys skipped(arguments);
   const Status status = Dump(arguments, *db, &skipped, out);
@@ -135,7 +212,8 @@ int RunCopy(Arguments& arguments) {
     throw CLI::ValidationError("copy", "no target directory is given; usage: mergedb copy DIR TARGET");
   const std::string& target = arguments.words[0];
   CheckpointReport report;
-  Status status = CopyDatabase(arguments, target, &report);
+  Status status = CheckIsOutside(arguments.directory, target);
+  if (status.ok()) status = CopyDatabase(arguments, target, &report);
   if (status.ok() && arguments.is_compacting) status = CompactCopy(target);
   if (!status.ok()) return Fail(status);
   if (!arguments.is_alias && !arguments.is_quiet) {
@@ -149,15 +227,6 @@ int RunCopy(Arguments& arguments) {
 }
 
 // ---- drop
-
-// A named database that the LMDB interface created has an item in the main database.
-Status DropDatabase(DB& db, const KeyspaceEntry& database) {
-  RETURN_IF_ERROR(db.DropKeyspace({}, database.keyspace));
-  std::string item;
-  const Status found = db.Get({}, database.name, &item);
-  if (found.IsNotFound() || (found.ok() && !IsNameItem({database}, database.name, item))) return {};
-  return found.ok() ? db.Delete({}, database.name) : found;
-}
 
 // drop without -s removes everything, as in LMDB, whose main database holds the named ones.
 Status DropAll(DB& db) {
@@ -190,19 +259,53 @@ int RunDrop(Arguments& arguments) {
 
 }  // namespace
 
+Status DropDatabase(DB& db, const KeyspaceEntry& database) {
+  ASSIGN_OR_RETURN(const auto transaction, Transaction::Begin(db));
+  RETURN_IF_ERROR(transaction->DropKeyspace(database.keyspace));
+  std::string item;
+  const Status found = transaction->Get(database.name, &item);
+  if (!found.ok() && !found.IsNotFound() && !found.IsMergeFailed()) return found;
+  if (found.ok() && format::DecodeNameItem(item)) RETURN_IF_ERROR(transaction->Delete(database.name));
+  return transaction->Commit();
+}
+
+Status CheckIsOutside(const std::string& directory, const std::string& target) {
+  std::error_code error;
+  const std::filesystem::path inner =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(target, error), error);
+  if (error) return {};  // the work itself meets the error
+  for (std::filesystem::path outer = inner;; outer = outer.parent_path()) {
+    if (std::filesystem::equivalent(outer, directory, error)) {
+      return Status::InvalidArgument(target + ": is or lies within the database directory " + directory +
+                                     "; expected a directory outside of it");
+    }
+    if (outer == outer.parent_path()) return {};
+  }
+}
+
 void AddCopyCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* dump =
-      AddVerb(app, context,
-              {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
-               "Print all entries as text that mergedb load, mdb_load and db_load read",
-               "LMDB accepts keys of 1 to 511 bytes. For Berkeley DB, pass --flavour bdb.", 0, 0, RunDump});
+  CLI::App* dump = AddVerb(
+      app, context,
+      {"dump",
+       "dump DIR [-f FILE] [-p] [-a | --keyspace NAME | --default-alone] [-l] [--skip-errors] "
+       "[--flavour lmdb|bdb]",
+       "Print all entries of all keyspaces as text that mergedb load, mdb_load and db_load read",
+       "mergedb load makes an equal database of it. LMDB accepts keys of 1 to 511 bytes; names that its text cannot\n"
+       "hold are in a form that mdb_load refuses. For Berkeley DB, pass --flavour bdb.\n"
+       "As mdb_dump, the command prints only the main database without -a or -s.",
+       0, 0, RunDump});
   dump->add_option("-f", arguments.file, "Write to this file; default: stdout");
   dump->add_flag("-p", arguments.is_printable, "Print printable characters as they are, all others in hex");
-  CLI::Option* all = dump->add_flag("-a", arguments.is_all, "All databases: the main database and all keyspaces");
-  dump->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")
-      ->type_name("NAME")
-      ->excludes(all);
+  CLI::Option* all =
+      dump->add_flag("-a", arguments.is_all, "The default keyspace and all others; the default, except for mdb_dump");
+  CLI::Option* one = dump->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")
+                         ->type_name("NAME")
+                         ->check(NotEmpty())
+                         ->excludes(all);
+  dump->add_flag("--default-alone", arguments.is_default_alone, "Only the default keyspace, although there are others")
+      ->excludes(all)
+      ->excludes(one);
   dump->add_flag("-l", arguments.is_listing, "Print only the names of the databases");
   AddSkipErrors(dump, arguments);
   dump->add_option("--flavour", arguments.flavour, "The program that reads the dump")
@@ -227,7 +330,9 @@ void AddCopyCommands(CLI::App& app, Context& context) {
       AddVerb(app, context,
               {"drop", "drop DIR --keyspace NAME [-d] | drop DIR --yes", "Empty a keyspace, or the whole database",
                "Takes one write for each keyspace. Compactions free the disk space in the background.", 0, 0, RunDrop});
-  drop->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")->type_name("NAME");
+  drop->add_option("-s,--keyspace", arguments.database, "Only this keyspace (LMDB: named database)")
+      ->type_name("NAME")
+      ->check(NotEmpty());
   drop->add_flag("-d", arguments.is_deleting, "Also delete the keyspace");
   drop->add_flag("--yes", arguments.is_sure, "Without --keyspace: confirm that all entries are deleted");
   AddLmdbFlags(drop);

@@ -1,17 +1,14 @@
 // The verbs get, put, delete and scan.
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <optional>
 
 #include "command.h"
+#include "line_reader.h"
 #include "text.h"
 
 namespace mergedb::tool {
 
 namespace {
-
-std::string ReadAll(std::istream& in) { return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}; }
 
 WriteOptions WriteOptionsOf(const Arguments& arguments) {
   return {.durability = arguments.is_synced ? Durability::kSynced : Durability::kProcessCrash};
@@ -25,7 +22,11 @@ int RunGet(Arguments& arguments) {
   if (!keyspace) return Finish(*db, Fail(keyspace.status()));
   std::string value;
   const Status status = db->Get({}, *keyspace, key, &value);
-  if (status.IsNotFound()) return Finish(*db, Fail(kNo, "no such key: " + ShowBytes(arguments, key)));
+  if (status.IsNotFound()) {
+    Fail(kNo, "no such key: " + ShowBytes(arguments, key));
+    NoteOtherKeyspaces(arguments, *db);
+    return Finish(*db, kNo);
+  }
   if (!status.ok()) return Finish(*db, Fail(status));
   if (const auto shown = ShowAs(arguments, value, 2)) {
     Print(*shown + "\n");
@@ -44,12 +45,15 @@ int RunGet(Arguments& arguments) {
 
 int RunPut(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
-  const std::string value = arguments.words[1] == "-" ? ReadAll(std::cin) : TakeBytes(arguments, arguments.words[1]);
+  const bool is_stdin = arguments.words[1] == "-";
+  const auto value =
+      is_stdin ? ReadStdin(kValueBytesMax) : Result<std::string>(TakeBytes(arguments, arguments.words[1]));
+  if (!value) return Fail(value.error());
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
   const auto keyspace = KeyspaceOf(arguments, *db, true);
   if (!keyspace) return Finish(*db, Fail(keyspace.status()));
-  const Status status = db->Put(WriteOptionsOf(arguments), *keyspace, key, value);
+  const Status status = db->Put(WriteOptionsOf(arguments), *keyspace, key, *value);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -125,6 +129,7 @@ int RunScan(Arguments& arguments) {
     if (count < arguments.limit) status = skipped.ErrorOf(*it);
   }
   if (!status.ok()) return Finish(*db, skipped.Finish(Fail(status)));
+  if (count == 0) NoteOtherKeyspaces(arguments, *db);
   if (arguments.is_count) { arguments.is_json ? PrintJson({{"count", count}}) : Print(std::to_string(count) + "\n"); }
   return Finish(*db, skipped.Finish(kOk));
 }

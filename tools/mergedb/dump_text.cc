@@ -1,8 +1,10 @@
 #include "dump_text.h"
 
-#include <istream>
+#include <charconv>
 #include <utility>
 
+#include "format/lmdb.h"
+#include "mergedb/db.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -13,8 +15,8 @@ bool IsPrintable(char c) { return c >= 0x20 && c < 0x7f; }
 
 // Header lines for features that mergedb does not support, unless their value is 0.
 constexpr std::string_view kRefused[] = {"duplicates", "dupsort", "dupfixed", "integerdup", "reversedup", "recnum"};
-// Header lines that choose a key order. mergedb sorts keys by their bytes instead, and prints a message.
-constexpr std::string_view kOrders[] = {"reversekey", "integerkey"};
+// Header lines that only LMDB writes.
+constexpr std::string_view kOfLmdb[] = {"mapsize", "mapaddr", "maxreaders", "reversekey", "integerkey"};
 
 bool IsOneOf(std::string_view name, const auto& names) {
   for (const std::string_view each : names) {
@@ -23,15 +25,31 @@ bool IsOneOf(std::string_view name, const auto& names) {
   return false;
 }
 
+constexpr size_t kHeaderLineBytesMax = size_t{16} << 10;
+// A byte of a key or value has at most 3 characters: \hh.
+constexpr size_t kCharactersOfByte = 3;
+
 }  // namespace
 
+bool IsPlainName(std::string_view name) {
+  return name.find('\n') == std::string_view::npos && name.find('\0') == std::string_view::npos;
+}
+
 std::string PrintDumpHeader(const DumpHeader& header) {
-  std::string text = "VERSION=3\n";
+  std::string text = "VERSION=" + std::to_string(header.version) + "\n";
   text += header.is_print ? "format=print\n" : "format=bytevalue\n";
-  if (!header.database.empty()) text += "database=" + header.database + "\n";
+  if (!header.database.empty()) {
+    text += IsPlainName(header.database) ? "database=" + header.database : "database_hex=" + ToHex(header.database);
+    text += "\n";
+  }
   text += "type=btree\n";
-  if (header.flavour == DumpFlavour::kLmdb)
+  if (header.flavour == DumpFlavour::kLmdb) {
     text += "mapsize=" + std::to_string(header.map_bytes) + "\nmaxreaders=126\n";
+    if (header.lmdb_flags & format::kLmdbReverseKey) text += "reversekey=1\n";
+    if (header.lmdb_flags & format::kLmdbIntegerKey) text += "integerkey=1\n";
+    if (header.sections > 1) text += "sections=" + std::to_string(header.sections) + "\n";
+    if (header.is_plain_keyspace) text += "keyspace=1\n";
+  }
   return text + "db_pagesize=4096\nHEADER=END\n";
 }
 
@@ -52,53 +70,56 @@ void AppendDumpLine(std::string* out, std::string_view bytes, bool is_print) {
   *out += '\n';
 }
 
-Status DumpReader::Fail(std::string_view what) const {
-  return Status::InvalidArgument("line " + std::to_string(line_) + ": " + std::string(what));
-}
-
-bool DumpReader::GetLine(std::string* line) {
-  ++line_;
-  if (next_) {
-    *line = *std::exchange(next_, std::nullopt);
-    return true;
-  }
-  return static_cast<bool>(std::getline(in_, *line));
-}
-
 Status DumpReader::ParseHeaderLine(const std::string& line, DumpHeader* header) {
   const size_t equals = line.find('=');
-  if (equals == std::string::npos) return Fail("expected name=value in the header, found \"" + ToText(line) + "\"");
+  if (equals == std::string::npos) return in_.Fail("expected name=value in the header, found \"" + ToText(line) + "\"");
   const std::string_view name = std::string_view(line).substr(0, equals);
   const std::string value = line.substr(equals + 1);
   if (name == "VERSION") {
-    if (value != "3" && value != "2") return Fail("expected VERSION=3, found " + ToText(value));
+    if (value != "2" && value != "3" && value != "4")
+      return in_.Fail("expected VERSION=2, 3 or 4, found " + ToText(value));
+    header->version = static_cast<unsigned>(value[0] - '0');
   } else if (name == "format") {
     if (value != "print" && value != "bytevalue")
-      return Fail("expected format=print or bytevalue, found " + ToText(value));
+      return in_.Fail("expected format=print or bytevalue, found " + ToText(value));
     header->is_print = value == "print";
   } else if (name == "database") {
     header->database = value;
+  } else if (name == "database_hex" && header->version == 4) {
+    auto database = FromHex(value);
+    if (!database || database->empty()) return in_.Fail("expected the hex digits of a name, found " + ToText(value));
+    header->database = *std::move(database);
   } else if (name == "type") {
-    if (value != "btree" && value != "hash") return Fail("expected type=btree or hash, found " + ToText(value));
+    if (value != "btree" && value != "hash") return in_.Fail("expected type=btree or hash, found " + ToText(value));
   } else if (name == "keys") {
-    if (value == "0") return Fail("keys=0: records without keys are not supported");
+    if (value == "0") return in_.Fail("keys=0: records without keys are not supported");
   } else if (IsOneOf(name, kRefused) && value != "0") {
-    return Fail(std::string(name) + ": keys with several values are not supported");
-  } else if (IsOneOf(name, kOrders) && value != "0") {
-    std::fprintf(stderr, "mergedb: line %llu: %s is not supported: keys are sorted by their bytes\n",
-                 static_cast<unsigned long long>(line_), std::string(name).c_str());
+    return in_.Fail(std::string(name) + ": keys with several values are not supported");
+  } else if (name == "reversekey" && value != "0") {
+    header->lmdb_flags |= format::kLmdbReverseKey;
+  } else if (name == "integerkey" && value != "0") {
+    header->lmdb_flags |= format::kLmdbIntegerKey;
+  } else if (name == "keyspace" && value != "0") {
+    header->is_plain_keyspace = true;
+  } else if (name == "sections") {
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), header->sections);
+    if (error != std::errc() || end != value.data() + value.size())
+      return in_.Fail("expected a number of sections, found " + ToText(value));
   }
+  if (IsOneOf(name, kOfLmdb)) header->flavour = DumpFlavour::kLmdb;
   return {};  // lines about the file format of LMDB or Berkeley DB are ignored
 }
 
 Result<bool> DumpReader::NextSection(DumpHeader* header) {
-  *header = DumpHeader();
+  *header = {.flavour = DumpFlavour::kBerkeleyDb};
   if (is_plain_) {
     header->is_print = is_print_ = true;
     return !std::exchange(has_begun_, true);
   }
   std::string line;
-  while (GetLine(&line)) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool has_line, in_.Next(&line, {.bytes_max = kHeaderLineBytesMax}));
+    if (!has_line) break;
     if (line.empty()) continue;
     if (line == "HEADER=END") {
       is_print_ = header->is_print;
@@ -108,13 +129,13 @@ Result<bool> DumpReader::NextSection(DumpHeader* header) {
     has_begun_ = true;
   }
   if (!std::exchange(has_begun_, false)) return false;
-  return Fail("expected HEADER=END, found the end of the input");
+  return in_.Fail("expected HEADER=END, found the end of the input");
 }
 
 Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
   if (!is_print_) {
     auto decoded = FromHex(line);
-    if (!decoded) return Fail("expected an even number of hex digits");
+    if (!decoded) return in_.Fail("expected an even number of hex digits");
     *bytes = *std::move(decoded);
     return {};
   }
@@ -129,7 +150,7 @@ Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
       *bytes += *byte;
       i += 2;
     } else {
-      return Fail(
+      return in_.Fail(
           "expected \\\\ or two hex digits after a backslash (LMDB before 0.9.25 does not escape backslashes: make the "
           "dump without -p)");
     }
@@ -137,21 +158,27 @@ Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
   return {};
 }
 
+// Reads a line of a key or value of at most `bytes_max` bytes. False: the end of the input.
+Result<bool> DumpReader::NextBytes(size_t bytes_max) {
+  return in_.Next(&text_, {.bytes_max = kCharactersOfByte * bytes_max + 1});
+}
+
 Result<bool> DumpReader::NextPair(std::string* key, std::string* value) {
-  std::string line;
-  if (!GetLine(&line)) {
+  ASSIGN_OR_RETURN(const bool has_key, NextBytes(kKeyBytesMax));
+  if (!has_key) {
     if (is_plain_) return false;
-    return Fail("expected DATA=END, found the end of the input");
+    return in_.Fail("expected DATA=END, found the end of the input");
   }
   if (!is_plain_) {
     has_begun_ = false;
-    if (line == "DATA=END") return false;
-    if (line.empty() || line[0] != ' ') return Fail("expected a space and a key, or DATA=END");
+    if (text_ == "DATA=END") return false;
+    if (text_.empty() || text_[0] != ' ') return in_.Fail("expected a space and a key, or DATA=END");
   }
-  RETURN_IF_ERROR(Decode(std::string_view(line).substr(is_plain_ ? 0 : 1), key));
-  if (!GetLine(&line)) return Fail("expected the value of the last key, found the end of the input");
-  if (!is_plain_ && (line.empty() || line[0] != ' ')) return Fail("expected a space and a value");
-  RETURN_IF_ERROR(Decode(std::string_view(line).substr(is_plain_ ? 0 : 1), value));
+  RETURN_IF_ERROR(Decode(std::string_view(text_).substr(is_plain_ ? 0 : 1), key));
+  ASSIGN_OR_RETURN(const bool has_value, NextBytes(kValueBytesMax));
+  if (!has_value) return in_.Fail("expected the value of the last key, found the end of the input");
+  if (!is_plain_ && (text_.empty() || text_[0] != ' ')) return in_.Fail("expected a space and a value");
+  RETURN_IF_ERROR(Decode(std::string_view(text_).substr(is_plain_ ? 0 : 1), value));
   return true;
 }
 

@@ -18,7 +18,7 @@ constexpr Example kExamples[] = {
     {"delete", "mergedb delete /srv/data apple pear", "mergedb delete /srv/data --range user:100 user:200"},
     {"scan", "mergedb scan /srv/data --prefix user: --limit 10", "mergedb scan /srv/data --json | jq -r .key"},
     {"load", "mergedb dump /srv/old | mergedb load /srv/new", "mergedb load /srv/data --json < lines.json"},
-    {"dump", "mergedb dump /srv/data -a -f backup.txt", "mergedb dump /srv/data -p | less"},
+    {"dump", "mergedb dump /srv/data -f backup.txt", "mergedb dump /srv/data -p | less"},
     {"copy", "mergedb copy /srv/data /backup/data", "mergedb copy /srv/data /backup/data -c --no-links"},
     {"drop", "mergedb drop /srv/data --keyspace users -d", "mergedb drop /srv/data --yes"},
     {"merge", "mergedb merge /srv/data visits 1 --type add-u64",

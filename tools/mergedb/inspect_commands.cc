@@ -104,6 +104,7 @@ void AddInspectCommands(CLI::App& app, Context& context) {
   CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about all databases");
   stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB: named database)")
       ->type_name("NAME")
+      ->check(NotEmpty())
       ->excludes(all);
   AddLmdbFlags(stat);
 

@@ -6,15 +6,16 @@ namespace mergedb::tool {
 namespace {
 
 int RunKeyspaces(Arguments& arguments) {
-  const bool is_change = !arguments.create.empty() || !arguments.drop.empty();
+  const bool is_change = arguments.create || arguments.drop;
   const auto db = OpenDatabase(arguments.directory, is_change ? OpenMode::kMustExist : OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   Status status;
-  if (!arguments.create.empty()) status = db->CreateKeyspace(TakeBytes(arguments, arguments.create)).status();
-  if (status.ok() && !arguments.drop.empty()) {
-    const auto keyspace = db->OpenKeyspace(TakeBytes(arguments, arguments.drop));
+  if (arguments.create) status = db->CreateKeyspace(TakeBytes(arguments, *arguments.create)).status();
+  if (status.ok() && arguments.drop) {
+    const std::string name = TakeBytes(arguments, *arguments.drop);
+    const auto keyspace = db->OpenKeyspace(name);
     if (keyspace.status().IsNotFound()) return Finish(*db, Fail(kNo, keyspace.status().message()));
-    status = keyspace ? db->DropKeyspace({}, *keyspace) : keyspace.status();
+    status = keyspace ? DropDatabase(*db, {name, *keyspace}) : keyspace.status();
   }
   if (!status.ok()) return Finish(*db, Fail(status));
   if (is_change) return Finish(*db, kOk);
@@ -36,12 +37,14 @@ int RunKeyspaces(Arguments& arguments) {
 }  // namespace
 
 void AddKeyspace(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--keyspace", arguments.keyspace, "The keyspace; default: the default keyspace")->type_name("NAME");
+  verb->add_option("--keyspace", arguments.keyspace, "The keyspace; default: the default keyspace")
+      ->type_name("NAME")
+      ->check(NotEmpty());
 }
 
 Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create) {
-  if (arguments.keyspace.empty()) return Keyspace();
-  const std::string name = TakeBytes(arguments, arguments.keyspace);
+  if (!arguments.keyspace) return Keyspace();
+  const std::string name = TakeBytes(arguments, *arguments.keyspace);
   return may_create ? db.CreateKeyspace(name, {.may_exist = true}) : db.OpenKeyspace(name);
 }
 
@@ -52,8 +55,10 @@ void AddKeyspaceCommands(CLI::App& app, Context& context) {
               {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
                "List the named keyspaces, or create or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
   AddHexAndJson(verb, arguments);
-  verb->add_option("--create", arguments.create, "Create this keyspace")->type_name("NAME");
-  verb->add_option("--drop", arguments.drop, "Drop this keyspace with all its entries")->type_name("NAME");
+  verb->add_option("--create", arguments.create, "Create this keyspace")->type_name("NAME")->check(NotEmpty());
+  verb->add_option("--drop", arguments.drop, "Drop this keyspace with all its entries")
+      ->type_name("NAME")
+      ->check(NotEmpty());
 }
 
 }  // namespace mergedb::tool

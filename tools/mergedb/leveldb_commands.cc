@@ -30,7 +30,8 @@ int RunConvert(Arguments& arguments) {
   if (arguments.is_salvage) return RunSalvage(arguments);
   if (!*is_leveldb) {
     const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
-    if (!db && db.error().IsNotSupported()) return Fail(db.error());  // for example RocksDB's files
+    // RocksDB's or LMDB's files, a damaged database of LevelDB or mergedb, or a directory that cannot be read
+    if (!db && !db.error().IsNotFound()) return Fail(db.error());
     return Fail(kNo, arguments.directory + ": not a LevelDB database; nothing was converted");
   }
   StderrLogger logger;
@@ -42,13 +43,14 @@ int RunConvert(Arguments& arguments) {
 }
 
 int RunExport(Arguments& arguments) {
+  if (const Status status = CheckIsOutside(arguments.directory, arguments.words[0]); !status.ok()) return Fail(status);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   SkippedKeys skipped(arguments);
   LevelDbExportOptions options{.progress = ShowProgress(arguments)};
   if (arguments.is_skipping)
     options.on_failed_key = [&](std::string_view key, const Status& status) { skipped.Take(key, status); };
-  if (arguments.is_default_alone || !arguments.keyspace.empty()) {
+  if (arguments.is_default_alone || arguments.keyspace) {
     const auto keyspace = KeyspaceOf(arguments, *db);
     if (!keyspace) return Finish(*db, Fail(keyspace.status()));
     options.keyspace = *keyspace;
@@ -69,7 +71,8 @@ void AddLevelDbCommands(CLI::App& app, Context& context) {
   CLI::App* convert = AddVerb(
       app, context,
       {"convert", "convert DIR [--salvage] [--quiet]", "Convert a LevelDB database to mergedb, in place",
-       "Opening the database for writing does the same. The conversion needs as much free space as the database has.\n"
+       "No other command does; a program that opens the database for writing does. The conversion needs as much free "
+       "space as the database has.\n"
        "If it fails or is interrupted, LevelDB still opens the database. With --salvage, all intact entries are\n"
        "converted, the losses are printed (exit code 1 if there are any), and LevelDB's files move to DIR/lost.",
        0, 0, RunConvert});

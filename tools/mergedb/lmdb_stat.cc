@@ -44,7 +44,7 @@ int RunLmdbStat(Arguments& arguments) {
     for (const char* name : {"Tree depth", "Branch pages", "Leaf pages", "Overflow pages", "Entries", "Free pages"})
       StatLine(name, 0);
   }
-  const auto databases = DatabasesOf(arguments, *db);
+  const auto databases = DatabasesOf(arguments, *db, arguments.is_all);
   if (!databases) return Finish(*db, Fail(databases.error().IsNotFound() ? kNo : kError, databases.error().ToString()));
   for (const KeyspaceEntry& each : *databases) {
     const auto entries = CountEntries(*db, each.keyspace);

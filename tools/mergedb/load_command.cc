@@ -1,10 +1,13 @@
 // The verb load: reads the output of dump, mdb_dump, db_dump and scan into a database.
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <map>
+#include <utility>
 
 #include "command.h"
 #include "dump_text.h"
+#include "format/lmdb.h"
+#include "line_reader.h"
+#include "mergedb/transaction.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -13,21 +16,43 @@ namespace {
 
 constexpr size_t kLoadBatchBytes = size_t{1} << 20;
 
+// The database that later pairs go to.
+struct Destination {
+  std::string name = {};     // empty: the default keyspace
+  unsigned flags = 0;        // of LMDB: the pairs have keys of this order
+  bool makes_item = false;   // for the LMDB interface: a name item of the default keyspace (format/lmdb.h)
+  bool is_of_lmdb = false;   // the pairs are of a dump of LMDB
+  bool takes_flags = false;  // the pairs have keys of the order that the existing database has
+};
+
 // Puts in batches. With -N, it adds only keys that do not exist.
 class Loader {
  public:
   Loader(DB& db, bool is_adding_only) : db_(db), is_adding_only_(is_adding_only) {}
 
-  // Later pairs go to this keyspace. It is created if it does not exist.
-  Status Enter(const std::string& database) {
+  // Creates the keyspace and its item if they do not exist.
+  Status Enter(const Destination& to) {
     RETURN_IF_ERROR(Write());
     keyspace_ = Keyspace();
-    if (database.empty()) return {};
-    ASSIGN_OR_RETURN(keyspace_, db_.CreateKeyspace(database, {.may_exist = true}));
-    return {};
+    flags_ = to.flags;
+    items_.clear();
+    is_of_lmdb_ = to.is_of_lmdb;
+    if (!to.name.empty()) return EnterNamed(to);
+    if (to.flags == 0) return ReadItems();
+    return Status::InvalidArgument(
+        "integerkey or reversekey of the main database: mergedb's main database has no such order; load it into a "
+        "named database with --keyspace NAME");
   }
 
-  Status Add(const std::string& key, const std::string& value) {
+  Status Add(std::string key, const std::string& value) {
+    if (flags_ != 0) format::TurnLmdbKey(flags_, &key);
+    if (const auto item = items_.find(key); item != items_.end() && item->second != value) {
+      // LMDB's own description of the database, which says nothing here.
+      if (is_of_lmdb_ && value.size() == format::kNameItemBytes) return {};
+      return Status::InvalidArgument(
+          "key \"" + ToText(key) +
+          "\" is the name of a database of the LMDB interface, which keeps its own entry there");
+    }
     if (is_adding_only_) {
       RETURN_IF_ERROR(Write());  // the key may be in the batch
       std::string existing;
@@ -44,6 +69,56 @@ class Loader {
   uint64_t loaded() const { return loaded_; }
 
  private:
+  Status EnterNamed(const Destination& to) {
+    std::string entry;
+    const Status found = db_.Get({}, to.name, &entry);
+    if (!found.ok() && !found.IsNotFound()) return found;
+    const auto existing = db_.OpenKeyspace(to.name);
+    if (!existing && !existing.error().IsNotFound()) return existing.error();
+    const auto item = found.ok() ? format::DecodeNameItem(entry) : std::nullopt;
+    if (to.takes_flags && existing && item) flags_ = *item;
+    const bool makes_item = to.makes_item || flags_ != 0;
+    if (makes_item && found.ok() && (!item || *item != flags_)) {
+      return Status::InvalidArgument(
+          item ? "the database has other flags (integerkey, reversekey) than the dump; load it into another one with "
+                 "--keyspace NAME"
+               : "the default keyspace has an entry of this name, and LMDB keeps the name of a database there; load "
+                 "named databases (mdb_dump -a) before the main database");
+    }
+    if (existing && !found.ok() && flags_ != 0) RETURN_IF_ERROR(CheckIsEmpty(*existing));
+    if (existing && item && !makes_item && *item != 0) {
+      return Status::InvalidArgument("the database has keys of another order (integerkey, reversekey) than the dump");
+    }
+    return Create(to.name, makes_item && found.IsNotFound());
+  }
+
+  // Puts into the default keyspace must not replace them: they hold the flags.
+  Status ReadItems() {
+    ASSIGN_OR_RETURN(const auto names, db_.ListKeyspaces());
+    for (const KeyspaceEntry& each : names) {
+      std::string value;
+      const Status status = db_.Get({}, each.name, &value);
+      if (!status.ok() && !status.IsNotFound() && !status.IsMergeFailed()) return status;
+      if (status.ok() && format::DecodeNameItem(value)) items_[each.name] = value;
+    }
+    return {};
+  }
+
+  Status CheckIsEmpty(Keyspace keyspace) {
+    const auto it = db_.NewIterator({.keys_only = true, .keyspace = keyspace});
+    it->SeekToFirst();
+    if (!it->Valid()) return it->status();
+    return Status::InvalidArgument("the keyspace has entries, and keys of another order (integerkey, reversekey) come");
+  }
+
+  // The keyspace and its item appear at once.
+  Status Create(const std::string& name, bool makes_item) {
+    ASSIGN_OR_RETURN(const auto transaction, Transaction::Begin(db_));
+    ASSIGN_OR_RETURN(keyspace_, transaction->CreateKeyspace(name, {.may_exist = true}));
+    if (makes_item) RETURN_IF_ERROR(transaction->Put(name, format::EncodeNameItem(flags_)));
+    return transaction->Commit();
+  }
+
   Status Write() {
     if (batch_.count() == 0) return {};
     RETURN_IF_ERROR(db_.Write({}, batch_));
@@ -55,6 +130,9 @@ class Loader {
   DB& db_;
   const bool is_adding_only_;
   Keyspace keyspace_;
+  unsigned flags_ = 0;
+  bool is_of_lmdb_ = false;
+  std::map<std::string, std::string> items_;  // name items of the default keyspace, while pairs go there
   WriteBatch batch_;
   uint64_t loaded_ = 0;
 };
@@ -96,58 +174,93 @@ std::string HintOfFormat(const Arguments& arguments, const std::string& line) {
   return looks_like_json ? "; the line looks like JSON: pass --json" : "; without --json a line is key, tab, value";
 }
 
-Status LoadLines(const Arguments& arguments, std::istream& in, std::string line, Loader* loader) {
-  uint64_t number = 1;
-  do {
-    const std::optional<Pair> pair = ParseLine(arguments, line);
-    if (!pair) {
-      return Status::InvalidArgument("line " + std::to_string(number) + ": expected " +
-                                     (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
-                                     (arguments.is_hex ? " in hex" : "") + HintOfFormat(arguments, line));
-    }
-    RETURN_IF_ERROR(loader->Add(pair->key, pair->value));
-    ++number;
-  } while (std::getline(in, line));
-  return {};
+// The longest escapes of a byte: \\xNN in scan's text, \\u00NN in JSON.
+LineBound BoundOf(const Arguments& arguments) {
+  constexpr size_t kTextOfByte = 4, kJsonOfByte = 6, kJsonAround = 1024;
+  if (arguments.is_json) {
+    return {.bytes_max = kJsonOfByte * (kKeyBytesMax + kValueBytesMax) + kJsonAround,
+            .mark = '{',
+            .mark_within = kJsonAround};
+  }
+  return {.bytes_max = kTextOfByte * (kKeyBytesMax + kValueBytesMax) + 1,
+          .mark = '\t',
+          .mark_within = kTextOfByte * kKeyBytesMax + 1};
 }
 
-Status LoadDump(const Arguments& arguments, DumpReader reader, Loader* loader) {
-  DumpHeader header;
+Status LoadLines(const Arguments& arguments, LineReader& in, Loader* loader) {
+  RETURN_IF_ERROR(loader->Enter({.name = arguments.database.value_or("")}));
+  std::string line;
   for (;;) {
+    ASSIGN_OR_RETURN(const bool has_line, in.Next(&line, BoundOf(arguments)));
+    if (!has_line) return {};
+    std::optional<Pair> pair = ParseLine(arguments, line);
+    if (!pair) {
+      return in.Fail(std::string("expected ") +
+                     (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
+                     (arguments.is_hex ? " in hex" : "") + HintOfFormat(arguments, line));
+    }
+    RETURN_IF_ERROR(loader->Add(std::move(pair->key), pair->value));
+  }
+}
+
+Destination DestinationOf(const Arguments& arguments, const DumpHeader& header) {
+  const bool is_of_lmdb = header.flavour == DumpFlavour::kLmdb && !header.database.empty();
+  return {.name = arguments.database.value_or(header.database),
+          .flags = header.lmdb_flags,
+          .makes_item = arguments.is_alias || (is_of_lmdb && !header.is_plain_keyspace),
+          .is_of_lmdb = header.flavour == DumpFlavour::kLmdb,
+          .takes_flags = arguments.is_plain_text};
+}
+
+Status LoadDump(const Arguments& arguments, LineReader& in, Loader* loader) {
+  DumpReader reader(in, arguments.is_plain_text);
+  DumpHeader header;
+  for (uint64_t sections = 0, announced = 0;; ++sections) {
     ASSIGN_OR_RETURN(const bool has_section, reader.NextSection(&header));
-    if (!has_section) return {};
-    RETURN_IF_ERROR(loader->Enter(arguments.database ? *arguments.database : header.database));
+    if (!has_section) {
+      if (sections >= announced) return {};
+      return in.Fail("expected " + std::to_string(announced) + " sections, found " + std::to_string(sections) +
+                     ": the input may be cut");
+    }
+    announced += header.sections;
+    const Destination to = DestinationOf(arguments, header);
+    if (const Status status = loader->Enter(to); !status.ok()) {
+      return status.WithContext(in.Fail("database \"" + ToText(to.name) + "\"").message());
+    }
     std::string key, value;
     for (;;) {
       ASSIGN_OR_RETURN(const bool has_pair, reader.NextPair(&key, &value));
       if (!has_pair) break;
-      if (Status status = loader->Add(key, value); !status.ok())
-        return status.WithContext("line " + std::to_string(reader.line()));
+      if (const Status status = loader->Add(key, value); !status.ok())
+        return status.WithContext("line " + std::to_string(in.line()));
     }
   }
 }
 
-Status Load(const Arguments& arguments, std::istream& in, Loader* loader) {
-  if (arguments.is_plain_text) return LoadDump(arguments, DumpReader(in, true), loader);
+// True for the first line of a dump. A line of scan has a tab.
+bool BeginsDump(const std::string& line) {
+  return line.starts_with("VERSION=") && line.find('\t') == std::string::npos;
+}
+
+Status Load(const Arguments& arguments, LineReader& in, Loader* loader) {
+  if (arguments.is_plain_text) return LoadDump(arguments, in, loader);
   std::string first;
-  if (!std::getline(in, first)) return {};
-  const bool is_scan = !arguments.is_alias && first.rfind("VERSION=", 0) != 0;
-  if (is_scan) return LoadLines(arguments, in, std::move(first), loader);
-  return LoadDump(arguments, DumpReader(in, false, std::move(first)), loader);
+  ASSIGN_OR_RETURN(const bool has_line, in.Next(&first, BoundOf(arguments)));
+  if (!has_line) return loader->Enter({.name = arguments.database.value_or("")});
+  const bool is_dump = arguments.is_alias || BeginsDump(first);
+  in.PutBack(std::move(first));
+  return is_dump ? LoadDump(arguments, in, loader) : LoadLines(arguments, in, loader);
 }
 
 int RunLoad(Arguments& arguments) {
-  std::ifstream file;
-  if (arguments.file && *arguments.file != "-") {
-    file.open(*arguments.file, std::ios::binary);
-    if (!file) return Fail(kError, *arguments.file + ": cannot be read");
-  }
+  if (arguments.database) arguments.database = TakeBytes(arguments, *arguments.database);
+  // WHY first: if the input cannot be read, no database is created.
+  const auto in = LineReader::Open(arguments.file);
+  if (!in) return Fail(in.error());
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
-  if (arguments.database) arguments.database = TakeBytes(arguments, *arguments.database);
   Loader loader(*db, arguments.is_adding_only);
-  Status status = loader.Enter(arguments.database.value_or(""));
-  if (status.ok()) status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
+  Status status = Load(arguments, **in, &loader);
   if (const Status finished = loader.Finish(); status.ok()) status = finished;
   if (!arguments.is_alias)
     std::fprintf(stderr, "mergedb: loaded %llu entries\n", static_cast<unsigned long long>(loader.loaded()));
@@ -164,8 +277,9 @@ void AddLoadCommand(CLI::App& app, Context& context) {
        "Put the entries that dump or scan printed; create the database if it does not exist",
        "Reads dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and the output of scan with the same "
        "flags.\n"
-       "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy a database. After an error, the\n"
-       "entries before it stay.",
+       "`mergedb dump A | mergedb load B` copies a database with all its keyspaces; a dump that was cut is an error. "
+       "The\n"
+       "output of scan has the entries of one keyspace. After an error, the entries before it stay.",
        0, 0, RunLoad});
   load->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
   load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
@@ -174,7 +288,8 @@ void AddLoadCommand(CLI::App& app, Context& context) {
   load->add_flag("-N", arguments.is_adding_only, "Keep the values of existing keys");
   load->add_option("-s,--keyspace", arguments.database,
                    "Load into this keyspace (LMDB: named database), not into those that the dump names")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(NotEmpty());
   load->add_flag("-a")->description("Accepted for LMDB (keys are sorted); no effect");
   AddLmdbFlags(load);
 }

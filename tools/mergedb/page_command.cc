@@ -1,5 +1,5 @@
 // The verb inspect: a page that shows the tree of a database. It changes nothing.
-#include <fstream>
+#include <cstdio>
 
 #include "command.h"
 #include "db/db_impl.h"
@@ -14,10 +14,10 @@ int WritePage(const std::string& file, const std::string& page) {
     Print(page);
     return std::fflush(stdout) == 0 ? kOk : Fail(kError, "cannot write to stdout");
   }
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << page;
-  out.close();
-  return out ? kOk : Fail(kError, file + ": cannot write the page");
+  std::FILE* const out = CreatePrivateFile(file);
+  const bool is_written = out != nullptr && std::fwrite(page.data(), 1, page.size(), out) == page.size();
+  const bool is_closed = out != nullptr && std::fclose(out) == 0;
+  return is_written && is_closed ? kOk : Fail(kError, file + ": cannot write the page");
 }
 
 int RunInspect(Arguments& arguments) {

@@ -7,7 +7,7 @@ namespace mergedb::tool {
 
 void AddVerbs(CLI::App& app, Context& context) {
   app.set_version_flag("--version", std::string("mergedb ") + mergedb_version());
-  app.add_option("--db", context.arguments.directory, "The database directory");
+  app.add_option("--db", context.arguments.directory, "The database directory")->check(NotEmpty());
   app.require_subcommand(1);
   app.footer(
       "`mergedb VERB --help` prints the options of a verb. Data goes to stdout, messages to stderr.\n"

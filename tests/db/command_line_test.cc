@@ -1,0 +1,400 @@
+// Goal: every word and every value of an option arrives unchanged, for each verb, and nothing that the command line does
+// not name is touched. Method: in this process, parse a table of hostile words at each place of each verb that AddVerbs
+// lists, so that a new verb is covered by itself; then run the writing verbs on a database, and compare its contents.
+#include "command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "mergedb/db.h"
+#include "mergedb/merge.h"
+#include "testing/temp_directory.h"
+
+namespace mergedb::tool {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Words that a parser may take for a list, an escape, an option, a number or the end of something.
+const Words& Hostile() {
+  static const Words words = {"[x]",
+                              "[a,b]",
+                              "[",
+                              "]",
+                              "[]",
+                              "[[a],[b]]",
+                              "{}",
+                              "{a}",
+                              "++",
+                              "+",
+                              "%%",
+                              "-",
+                              "",
+                              " ",
+                              "\n",
+                              "a\nb",
+                              "a,b",
+                              "a;b",
+                              "a=b",
+                              "=",
+                              "'a'",
+                              "\"a\"",
+                              "`a`",
+                              "\\",
+                              "\\x41",
+                              "/?",
+                              "/h",
+                              "@file",
+                              "#a",
+                              "$HOME",
+                              "*",
+                              "true",
+                              "false",
+                              "get",
+                              "\xff\xfe",
+                              "\x01\x1b[31m",
+                              "!",
+                              "~",
+                              "none",
+                              "NULL",
+                              std::string(size_t{1} << 16, '[') + "]"};
+  return words;
+}
+// Words that look like options: they are words only after "--", and values behind an option that takes them.
+const Words& OptionLike() {
+  static const Words words = {"--",     "---",       "-x",     "-5",   "--hex", "--db",     "--help",   "-h",
+                              "--json", "--hex=[a]", "--no=x", "-[a]", "-=",    "--[a,b]=", "--version"};
+  return words;
+}
+
+Words Both() {
+  Words words = Hostile();
+  words.insert(words.end(), OptionLike().begin(), OptionLike().end());
+  return words;
+}
+
+struct Parsed {
+  bool is_valid = false;
+  std::string error = {};
+  Context* context = nullptr;
+};
+
+// WHY one command line for all: to add the verbs takes far longer than to parse a line.
+Parsed Parse(const Words& line) {
+  static Context context;
+  static CLI::App* const app = [] {
+    auto* const made = new CLI::App("", "mergedb");  // WHY never deleted: it must outlive all tests
+    AddVerbs(*made, context);
+    return made;
+  }();
+  context.arguments = Arguments();
+  context.run = nullptr;
+  try {
+    ParseCommandLine(*app, context, line);
+    return {.is_valid = true, .context = &context};
+  } catch (const CLI::ParseError& error) { return {.error = error.what(), .context = &context}; }
+}
+
+// The words of a verb as they arrived: the directory or the file, then the others.
+Words Arrived(const Arguments& arguments) {
+  Words words = arguments.words;
+  if (!arguments.path.empty()) {
+    words.insert(words.begin(), arguments.path);
+  } else if (!arguments.directory.empty() && arguments.directory != ".") {
+    words.insert(words.begin(), arguments.directory);
+  }
+  return words;
+}
+
+// Everything of Arguments that is text.
+Words Texts(const Arguments& arguments) {
+  Words texts = arguments.range;
+  for (const auto* text : {&arguments.directory, &arguments.html, &arguments.style, &arguments.listen, &arguments.type,
+                           &arguments.operator_name, &arguments.delimiter, &arguments.as, &arguments.flavour})
+    texts.push_back(*text);
+  for (const auto* text : {&arguments.from, &arguments.to, &arguments.prefix, &arguments.property, &arguments.keyspace,
+                           &arguments.create, &arguments.drop, &arguments.file, &arguments.database}) {
+    if (*text) texts.push_back(**text);
+  }
+  return texts;
+}
+
+struct VerbCase {
+  std::string name;
+  Words required;             // options that the verb requires, with a value
+  std::vector<size_t> sizes;  // the numbers of words that it takes, up to 4
+  bool is_of_command = false;
+  bool is_of_file = false;  // the directory of --db is that of the first word
+};
+
+std::vector<VerbCase> AllVerbs() {
+  CLI::App app("", "mergedb");
+  Context context;
+  AddVerbs(app, context);
+  std::vector<VerbCase> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    VerbCase made{verb->get_name(), {}, {}};
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option->get_required()) made.required.insert(made.required.end(), {option->get_name(), "required"});
+    }
+    for (size_t size = 0; size <= 4; ++size) {
+      Words line = {made.name};
+      line.insert(line.end(), made.required.begin(), made.required.end());
+      line.insert(line.end(), size, "w");
+      const Parsed parsed = Parse(line);
+      if (!parsed.is_valid) continue;
+      made.sizes.push_back(size);
+      made.is_of_file = !parsed.context->arguments.path.empty();
+    }
+    if (made.sizes == std::vector<size_t>{0}) {
+      made.is_of_command = true;
+      made.sizes = {1, 3};
+    }
+    verbs.push_back(made);
+  }
+  return verbs;
+}
+
+// The line "VERB options -- words", or without "--", or with "--" in the middle of the words.
+Words LineOf(const VerbCase& verb, const Words& words, size_t mark) {
+  Words line = {verb.name};
+  line.insert(line.end(), verb.required.begin(), verb.required.end());
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i == mark) line.push_back("--");
+    line.push_back(words[i]);
+  }
+  return line;
+}
+
+std::string Shown(const Words& line) {
+  std::string text;
+  for (const std::string& word : line) text += " <" + word.substr(0, 40) + ">";
+  return text;
+}
+
+TEST(CommandLine, EachWordOfEachVerbArrivesUnchanged) {
+  const std::vector<VerbCase> verbs = AllVerbs();
+  ASSERT_GT(verbs.size(), 25u);
+  uint64_t lines = 0;
+  for (const VerbCase& verb : verbs) {
+    ASSERT_FALSE(verb.sizes.empty()) << verb.name;
+    for (const size_t size : verb.sizes) {
+      for (const std::string& hostile : Both()) {
+        for (size_t place = 0; place < size; ++place) {
+          const bool is_option = std::ranges::count(OptionLike(), hostile) > 0;
+          for (const size_t mark : {size_t{0}, size}) {
+            if (verb.is_of_command && mark > 0) continue;
+            if (is_option && mark > place) continue;
+            Words words(size, "w");
+            words[place] = hostile;
+            const Words line = LineOf(verb, words, mark);
+            const Parsed parsed = Parse(line);
+            ++lines;
+            if (hostile.empty() && place == 0 && parsed.context->arguments.path.empty() && !parsed.is_valid) {
+              EXPECT_NE(parsed.error.find("no database directory is given"), std::string::npos) << Shown(line);
+              continue;
+            }
+            ASSERT_TRUE(parsed.is_valid) << Shown(line) << ": " << parsed.error;
+            Words arrived = Arrived(parsed.context->arguments);
+            // A file whose name is empty.
+            if (arrived.size() + 1 == size && hostile.empty() && place == 0) arrived.insert(arrived.begin(), "");
+            ASSERT_EQ(arrived, words) << Shown(line);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(lines, 4000u);
+}
+
+TEST(CommandLine, EachValueOfEachOptionArrivesUnchanged) {
+  for (const VerbCase& verb : AllVerbs()) {
+    CLI::App app("", "mergedb");
+    Context context;
+    AddVerbs(app, context);
+    for (const CLI::Option* option : app.get_subcommand(verb.name)->get_options()) {
+      const auto count = static_cast<size_t>(option->get_items_expected_max());
+      if (count == 0) continue;
+      std::vector<std::string> names;
+      for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : names) {
+        for (const std::string& value : Both()) {
+          for (const bool is_joined : {false, true}) {
+            const bool is_long = name.starts_with("--");
+            if (is_joined && (count > 1 || (!is_long && value.empty()))) continue;
+            Words line = {verb.name};
+            if (!option->get_required()) line.insert(line.end(), verb.required.begin(), verb.required.end());
+            if (is_joined) {
+              line.push_back(name + (is_long ? "=" : "") + value);
+            } else {
+              line.push_back(name);
+              line.insert(line.end(), count, value);
+            }
+            if (!verb.is_of_command)
+              line.insert(line.end(), verb.sizes.back() - (name == "--db" && !verb.is_of_file ? 1 : 0), "w");
+            const Parsed parsed = Parse(line);
+            // A check of the value may refuse it; nothing else may.
+            if (!parsed.is_valid) {
+              const bool is_checked = parsed.error.find(": expected") != std::string::npos ||
+                                      parsed.error.find(" not in ") != std::string::npos ||
+                                      parsed.error.find("Could not convert") != std::string::npos ||
+                                      parsed.error.find("Value ") != std::string::npos;
+              EXPECT_TRUE(is_checked) << Shown(line) << ": " << parsed.error;
+              continue;
+            }
+            const Words texts = Texts(parsed.context->arguments);
+            if (name == "--db" && !parsed.context->arguments.path.empty()) {
+              EXPECT_EQ(parsed.context->arguments.path, value + "/w") << Shown(line);
+            } else {
+              EXPECT_EQ(static_cast<size_t>(std::ranges::count(texts, value)) >= count, true)
+                  << Shown(line) << ": a new text of Arguments belongs into Texts()";
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(CommandLine, OptionsComeOnlyFromTheCommandLine) {
+  CLI::App app("", "mergedb");
+  Context context;
+  AddVerbs(app, context);
+  const auto expect = [](const CLI::App& each) {
+    EXPECT_EQ(each.get_config_ptr(), nullptr) << each.get_name();
+    for (const CLI::Option* option : each.get_options()) EXPECT_EQ(option->get_envname(), "") << option->get_name();
+  };
+  expect(app);
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) expect(*verb);
+}
+
+TEST(CommandLine, RefusesWhatItDoesNotKnow) {
+  const auto refused = [](const Words& line, const std::string& reason) {
+    const Parsed parsed = Parse(line);
+    EXPECT_FALSE(parsed.is_valid) << Shown(line);
+    EXPECT_NE(parsed.error.find(reason), std::string::npos) << Shown(line) << ": " << parsed.error;
+  };
+  refused({"foo", "--help"}, "unknown verb \"foo\"");
+  refused({"[get]", "d", "k"}, "unknown verb \"[get]\"");
+  refused({"get", "d", "k", "--nope"}, "--nope: unknown option of get");
+  refused({"get", "d", "k", "-x"}, "-x: unknown option of get");
+  refused({"get", "d", "k", "--json=1"}, "--json: takes no value");
+  refused({"delete", "d", "--range", "[a,z]"}, "--range: 2 values are required, 1 given");
+  refused({"scan", "d", "--prefix"}, "--prefix: a value is required");
+  refused({"scan", "d", "--prefix", "a", "--prefix", "b"}, "--prefix: is given twice");
+  refused({"--db", "d", "get", "--db", "e", "k"}, "--db: is given twice");
+  refused({"get", "--db", "", "d", "k"}, "--db: expected a name");
+  refused({"--db=", "get", "d", "k"}, "--db: expected a name");
+  for (const char* verb :
+       {"put", "get", "delete", "merge", "scan", "compact", "export-leveldb", "dump", "load", "drop", "stat"})
+    refused({verb, "d", "--keyspace", ""}, "--keyspace: expected a name");
+  refused({"keyspaces", "d", "--drop", ""}, "--drop: expected a name");
+  refused({"keyspaces", "d", "--create="}, "--create: expected a name");
+}
+
+TEST(CommandLine, TakesOptionsInEachForm) {
+  const Parsed parsed = Parse({"--db", "d", "stat", "-efrr", "-sname"});
+  ASSERT_TRUE(parsed.is_valid) << parsed.error;
+  EXPECT_TRUE(parsed.context->arguments.is_environment);
+  EXPECT_EQ(parsed.context->arguments.readers_level, 2);
+  EXPECT_EQ(parsed.context->arguments.free_level, 1);
+  EXPECT_EQ(parsed.context->arguments.database, "name");
+  EXPECT_EQ(Parse({"dump", "-pf", "file", "d"}).context->arguments.file, "file");
+  EXPECT_EQ(Parse({"scan", "d", "--prefix="}).context->arguments.prefix, "");
+  EXPECT_EQ(Parse({"scan", "d"}).context->arguments.prefix, std::nullopt);
+}
+
+// ---- The verbs that write, on a database
+
+class CommandWords : public ::testing::Test {
+ protected:
+  using Contents = std::map<std::string, std::string>;
+
+  int Run(const Words& line) const {
+    Parsed parsed = Parse(line);
+    EXPECT_TRUE(parsed.is_valid) << Shown(line) << ": " << parsed.error;
+    return parsed.is_valid ? parsed.context->run() : -1;
+  }
+  Contents Read(const std::string& path, const std::string& keyspace = "") const {
+    Contents contents;
+    const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{8} << 20}, path);
+    EXPECT_TRUE(db) << path << ": " << db.error().ToString();
+    if (!db) return contents;
+    IteratorOptions options;
+    if (!keyspace.empty()) {
+      const auto opened = (*db)->OpenKeyspace(keyspace);
+      EXPECT_TRUE(opened) << keyspace;
+      if (!opened) return contents;
+      options.keyspace = *opened;
+    }
+    const auto it = (*db)->NewIterator(options);
+    for (it->SeekToFirst(); it->Valid(); it->Next()) contents.emplace(it->key(), it->value());
+    EXPECT_TRUE(it->status().ok());
+    return contents;
+  }
+
+  const testing::TempDirectory directory_;
+  const std::string database_ = directory_.path() + "/db";
+};
+
+TEST_F(CommandWords, PutMergeAndDeleteTouchOnlyWhatIsNamed) {
+  const Contents others = {{"a", "1"}, {"b", "2"}, {"x", "3"}, {"[a", "4"}, {"b]", "5"}};
+  {
+    const auto db = DB::Open({.memory_bytes = size_t{8} << 20}, database_);
+    ASSERT_TRUE(db);
+    for (const auto& [key, value] : others) ASSERT_TRUE((*db)->Put({}, key, value).ok());
+    ASSERT_TRUE((*db)->Close().ok());
+  }
+  Words all = Both();
+  all.push_back("[" + std::string(size_t{1} << 20, ',') + "]");
+  for (const std::string& word : all) {
+    SCOPED_TRACE(word.substr(0, 40));
+    Contents expected = others;
+    const bool is_stdin = word == "-";
+    if (!is_stdin) { ASSERT_EQ(Run({"put", database_, "--", word, word}), kOk); }
+    ASSERT_EQ(Run({"merge", "--type", "append", "--delimiter", word, database_, "--", word, word}), kOk);
+    expected[word] = is_stdin ? word : word + word + word;
+    ASSERT_EQ(Read(database_), expected);
+    ASSERT_EQ(Run({"delete", "--range", word, word + "\x01", database_}), kOk);
+    ASSERT_EQ(Run({"put", database_, "--", word, "v"}), kOk);
+    ASSERT_EQ(Run({"delete", database_, "--", word, "absent"}), kOk);
+    ASSERT_EQ(Read(database_), others);
+  }
+}
+
+TEST_F(CommandWords, KeyspacesAndDirectoriesAreThoseThatAreNamed) {
+  for (const std::string word :
+       {"[x]", "[a,b]", "[]", "{}", "++", "%%", "-", "a\nb", "--", "--hex", "-x", "\xff\xfe"}) {
+    SCOPED_TRACE(word);
+    ASSERT_EQ(Run({"put", "--db", database_, "k", "v", "--keyspace", word}), kOk);
+    ASSERT_EQ(Read(database_, word), (Contents{{"k", "v"}}));
+    ASSERT_EQ(Run({"drop", "--db", database_, "--keyspace", word}), kOk);
+    ASSERT_EQ(Read(database_, word), Contents());
+    ASSERT_EQ(Run({"keyspaces", database_, "--drop", word}), kOk);
+    ASSERT_EQ(Run({"keyspaces", database_, "--create", word}), kOk);
+    ASSERT_EQ(Run({"drop", "-d", database_, "-s", word}), kOk);
+  }
+  // "[old]" is not "old", in a directory of its own.
+  const std::string old = directory_.path() + "/old";
+  ASSERT_EQ(Run({"put", old, "precious", "1"}), kOk);
+  const std::string home = std::filesystem::current_path();
+  std::filesystem::current_path(directory_.path());
+  for (const char* name : {"[old]", "[old,x]", "{old}", "++", "%%"}) {
+    EXPECT_EQ(Run({"put", name, "k", "v"}), kOk);
+    EXPECT_TRUE(std::filesystem::is_directory(name)) << name;
+    EXPECT_EQ(Run({"compact", name}), kOk);
+    EXPECT_EQ(Run({"destroy", name, "--yes"}), kOk);
+    EXPECT_FALSE(std::filesystem::exists(name)) << name;
+  }
+  std::filesystem::current_path(home);
+  EXPECT_EQ(Read(old), (Contents{{"precious", "1"}}));
+}
+
+}  // namespace
+}  // namespace mergedb::tool
