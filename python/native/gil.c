@@ -48,7 +48,7 @@ void mergedb_gil_restore(PyThreadState* state) {
 }
 
 /* WHY the check first: without a state of the thread, PyGILState_Ensure makes one in an interpreter that may be gone.
- * It is no check for the thread that ends the interpreter: that one may still take the GIL. */
+ * The thread that ends the interpreter has a state, and may still take the GIL. */
 PyGILState_STATE mergedb_gil_ensure(void) {
   PyGILState_STATE state;
   if (mergedb_gil_is_ending() && PyGILState_GetThisThreadState() == NULL) Park(NULL);
