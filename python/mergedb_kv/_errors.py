@@ -145,7 +145,7 @@ def _explain(text: str) -> str:
         called, named = called.split("kwargs = { ")
         by_name = dict(pair.split(": ", 1) for pair in named[:-2].split(", ") if ": " in pair)
     given = [each.strip() for each in called.split(",") if each.strip()]
-    shown = []
+    shown, used = [], given
     for signature in signatures:
         parameters = [each for each in re.split(r", (?![^\[]*\])", signature) if each not in ("/", "")]
         types = given
