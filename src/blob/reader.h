@@ -78,6 +78,10 @@ class Reader {
   // Reads and verifies every byte.
   Status CheckIntegrity() const;
   const format::BlobFileMeta& meta() const { return meta_; }
+  // All records, if the file is mapped; else empty. Values that are not compressed lie in it.
+  std::string_view mapped() const {
+    return mapping_ == nullptr ? std::string_view() : std::string_view(mapping_->data(), mapping_->size());
+  }
 
  private:
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,

@@ -46,6 +46,8 @@ class Scanner {
   // Stores a view of the value, valid until the next call. REQUIRES: reference.file is meta.number.
   Status Read(const format::BlobFileMeta& meta, const format::BlobIndex& reference, std::string_view key,
               std::string_view* value);
+  // Of the file of the last value. REQUIRES: Read has returned OK.
+  const std::shared_ptr<Reader>& last_reader() const { return courses_[current_].reader; }
   // The next value has no neighbour that was read before it.
   void NoteSeek() { is_first_ = true; }
   // Bytes of scattered values: they would have come with their neighbours if values were in key order.

@@ -45,6 +45,8 @@ struct Supplies {
   const format::FilterPolicy* filter_policy = nullptr;
   // New tables store whole keys, which can be read in place if the table is mapped (Options::mapped_read_bytes_max).
   bool keeps_keys_whole = false;
+  // Files beyond the bound of Options::mapped_read_bytes_max are mapped, too: the interface gives out pointers into files.
+  bool maps_all_files = false;
 };
 
 // THREADS: constant after construction; the members synchronize themselves.
@@ -65,7 +67,8 @@ struct Store {
         slow_calls(SlowCallsToTell()),
         recorder(checked.env.file_system, checked.env.clock, order.is_bytewise()),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        file_memory(checked.mode == OpenMode::kReadOnly ? 0 : checked.mapped_read_bytes_max, MemoryForFiles()),
+        file_memory(checked.mode == OpenMode::kReadOnly ? 0 : checked.mapped_read_bytes_max, MemoryForFiles(),
+                    given.maps_all_files && checked.mode != OpenMode::kReadOnly),
         tables(
             table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
                               {.filter_policy = given.filter_policy, .memory = &file_memory, .latencies = &latencies})),

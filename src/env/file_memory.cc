@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "env/posix_mapping.h"
+
 namespace mergedb::env {
 namespace {
 
+// `share` may be null: beyond the budget.
 class SharedMapping final : public ReadMapping {
  public:
   SharedMapping(std::unique_ptr<ByteBudget::Share> share, std::unique_ptr<ReadMapping> mapping)
@@ -24,9 +27,10 @@ class SharedMapping final : public ReadMapping {
 Result<std::unique_ptr<ReadMapping>> FileMemory::Map(File* file, uint64_t bytes) {
   std::unique_ptr<ReadMapping> none;
   auto share = bytes == 0 ? nullptr : mapped_->Take(bytes);
-  if (share == nullptr) return none;
+  if (share == nullptr && (!maps_all_ || bytes == 0)) return none;
   auto mapping = file->MapForReading(static_cast<size_t>(bytes));
   if (mapping) {
+    if (share == nullptr) ExpectSingleReads(**mapping);
     return std::unique_ptr<ReadMapping>(std::make_unique<SharedMapping>(std::move(share), std::move(*mapping)));
   }
   if (mapping.error().IsCorruption()) return mapping.error();

@@ -185,6 +185,10 @@ Status UnshareBlocks(const MappingRequest& request) {
 #endif
 }
 
+void ExpectSingleReads(const ReadMapping& mapping) {
+  (void)madvise(const_cast<char*>(mapping.data()), mapping.size(), MADV_RANDOM);
+}
+
 Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request) {
   if (sizeof(void*) < 8) return Status::NotSupported(request.path + ": map for reading: addresses have 32 bits");
   if (request.bytes == 0) return Status::InvalidArgument(request.path + ": map for reading: 0 bytes");

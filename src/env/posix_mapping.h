@@ -36,6 +36,9 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request);
 // that shortens the file, can kill this process. NotSupported if addresses have only 32 bits.
 Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request);
 
+// The program reads single places of it: a fault then reads only its own page. A hint.
+void ExpectSingleReads(const ReadMapping& mapping);
+
 // Implements File::Unshare; does not use `bytes`. After an error the file may still share blocks.
 Status UnshareBlocks(const MappingRequest& request);
 

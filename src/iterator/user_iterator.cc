@@ -30,7 +30,8 @@ constexpr size_t kRestMax = 64;
 // of them until all were shown, or until the scan changes direction.
 //
 // Reverse: the newest visible version of a key is known only after all older ones. So entry_ is a view of the copies
-// in `key_` and `value_`, and the input stands before them: at an earlier key, at a newer version, or at its end.
+// in `key_` and `value_`, or of bytes that outlive the input's moves, and the input stands before them: at an earlier
+// key, at a newer version, or at its end.
 class UserIterator final : public UserCursor {
  public:
   UserIterator(const kv::Order& order, UserIteratorOptions options, std::unique_ptr<kv::Iterator> input)
@@ -311,6 +312,7 @@ class UserIterator final : public UserCursor {
       }
       steps = 0;
       key_.Keep(entry);
+      lasting_key_ = Lasting(entry.key);
       tombstone_scan_meter_.Pass(entry.key);
       if (!ShowNewestOfKey()) continue;
       if (valid_) tombstone_scan_meter_.EndBackward(entry_.key);
@@ -341,8 +343,10 @@ class UserIterator final : public UserCursor {
       }
       // WHY: the comparator may call different bytes one key; the newest version's bytes are shown, as in a
       // forward scan.
-      if (!order_.is_bytewise()) [[unlikely]]
+      if (!order_.is_bytewise()) [[unlikely]] {
         key_.Keep(entry);
+        lasting_key_ = Lasting(entry.key);
+      }
       newest = entry.tag;
       input_->Prev();
     }
@@ -358,6 +362,7 @@ class UserIterator final : public UserCursor {
     if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
     key_.Keep(input_->entry());
+    lasting_key_ = Lasting(input_->entry().key);
     Status status = Collect();
     if (!status.ok()) return FailCollected(std::move(status));
     input_->Seek(key_.key(), kv::SeekTag(options_.sequence));
@@ -403,7 +408,16 @@ class UserIterator final : public UserCursor {
   void TakeBase(const kv::Entry& entry) {
     base_.kind = kv::KindOf(entry.tag);
     base_tag_ = entry.tag;
-    base_.bytes.assign(options_.keys_only ? std::string_view() : entry.value);
+    const std::string_view value = options_.keys_only ? std::string_view() : entry.value;
+    base_value_ = Lasting(value);
+    if (base_value_.data() != nullptr) return;
+    base_.bytes.assign(value);
+    base_value_ = base_.bytes;
+  }
+
+  // `shown`, if it outlives the moves of the input; else a view of nothing.
+  std::string_view Lasting(std::string_view shown) const {
+    return options_.shows_lasting && options_.values->Lasts(shown) ? shown : std::string_view();
   }
 
   void Show(const kv::Entry& entry) {
@@ -418,6 +432,7 @@ class UserIterator final : public UserCursor {
     if (!IsKnownKind(kv::KindOf(entry.tag))) return FailEntry(entry, ReservedKind(entry));
     if (options_.keys_only || kv::KindOf(entry.tag) != kv::Kind::kMerge) return ShowBase(entry);
     key_.Keep(entry);
+    lasting_key_ = Lasting(entry.key);
     const kv::Sequence sequence = kv::SequenceOf(entry.tag);
     Status status = Collect();
     if (!status.ok()) {
@@ -453,16 +468,17 @@ class UserIterator final : public UserCursor {
       Status status = Fold(&shown);
       if (!status.ok()) return FailKey(std::move(status));
     }
-    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = shown};
+    const std::string_view key = lasting_key_.data() == nullptr ? key_.key() : lasting_key_;
+    entry_ = {.prefix = key_.prefix(), .key = key, .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = shown};
     return valid_ = true;
   }
 
   Status Fold(std::string_view* shown) {
-    kv::Base below{base_.kind, base_.bytes};
+    kv::Base below{base_.kind, base_value_};
     if (below.kind == kv::Kind::kPutBlobIndex) {
       below.kind = kv::Kind::kPut;
       RETURN_IF_ERROR(
-          Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
+          Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_value_}, &below.bytes));
     }
     *shown = below.bytes;
     if (chain_.empty() && below.kind == kv::Kind::kPut) return {};
@@ -563,7 +579,9 @@ class UserIterator final : public UserCursor {
   size_t rest_ = 0;       // steps until the next look ahead
   size_t next_rest_ = 0;  // rest_ after a look ahead that finds nothing
   std::string value_;
-  kv::Folded base_;  // its bytes as stored: of a PUT_REF, the blob reference
+  std::string_view lasting_key_;  // `key_` where it outlives the moves of the input; null: nowhere
+  kv::Folded base_;               // its bytes as stored, unless they last: of a PUT_REF, the blob reference
+  std::string_view base_value_;
   kv::Tag base_tag_ = 0;
   kv::Chain chain_;
   std::string target_;

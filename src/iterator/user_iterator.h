@@ -33,6 +33,8 @@ struct UserIteratorOptions {
   const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; may be null
   // Reads the values of PUT_REF entries; outlives the iterator. Null: a PUT_REF is NotSupported.
   kv::ValueSource* values = nullptr;
+  // Reverse moves show bytes in place if `values` says that they last.
+  bool shows_lasting = false;
   bool keys_only = false;  // values are empty views; operands are not folded, so no fold fails
 };
 

@@ -353,7 +353,7 @@ int mdb_cursor_del(MDB_cursor* cursor, unsigned int) {
     LMDB_RETURN_IF_ERROR(CodeOf(ResolvePending(cursor)));
     if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
     const std::string stored(cursor->cursor->key());
-    LMDB_RETURN_IF_ERROR(RefuseName(cursor->txn, cursor->dbi, stored));
+    LMDB_RETURN_IF_ERROR(RefuseDeleteOfName(cursor->txn, cursor->dbi, stored));
     cursor->key = stored;
     if (const Status status = cursor->cursor->Delete(); !status.ok()) return WriteFailed(cursor->txn, status);
     CountChange(cursor->txn, cursor->dbi, -1);

@@ -48,7 +48,8 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
 
 Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
   const Root& root = *txn->root;
-  if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key)
+  if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() &&
+      root.appended_in == txn->transaction().generation() && stored > root.appended_key)
     return true;
   const Slot& slot = txn->env->slots[dbi];
   const auto cursor = txn->transaction().NewCursor(slot.keyspace);
@@ -97,6 +98,12 @@ int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
   return status.ok() ? MDB_INCOMPATIBLE : CodeOf(status);
 }
 
+int RefuseDeleteOfName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
+  const int code = RefuseName(txn, dbi, key);
+  if (code != 0) txn->state = TxnState::kFailed;
+  return code;
+}
+
 // ---- counts
 
 Count& Touch(MDB_txn* txn, MDB_dbi dbi) {
@@ -137,7 +144,6 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   const Slot& slot = txn->env->slots[dbi];
   LMDB_RETURN_IF_ERROR(CheckKey(slot, key));
   if (data->mv_size > kValueBytesMax) return MDB_BAD_VALSIZE;
-  LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
   Root& root = *txn->root;
   const std::string_view stored = StoredKey(slot, ToStringView(*key), &root.key_scratch);
   bool is_new = false, is_there = false;
@@ -159,6 +165,7 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
     if (!*is_behind) return MDB_KEYEXIST;
     is_new = true;
   }
+  LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
   const size_t bytes = key->mv_size + data->mv_size + kItemOverheadBytes;
   if (const int code = CheckMap(txn, bytes); code != 0) {
     txn->state = TxnState::kFailed;
@@ -172,6 +179,7 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   if (flags & MDB_APPEND) {
     root.appended_to = dbi;
     root.appended_at = txn->transaction().writes();
+    root.appended_in = txn->transaction().generation();
     root.appended_key.assign(stored);
   }
   root.arena.Clear();
@@ -189,7 +197,6 @@ int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
     Root& root = *txn->root;
     std::string_view value;
     const Status status = GetValue(txn, dbi, StoredKey(slot, ToStringView(*key), &root.key_scratch), &value);
@@ -213,7 +220,7 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
     LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
+    LMDB_RETURN_IF_ERROR(RefuseDeleteOfName(txn, dbi, ToStringView(*key)));
     Root& root = *txn->root;
     const std::string_view stored = StoredKey(slot, ToStringView(*key), &root.key_scratch);
     std::string_view value;

@@ -34,6 +34,8 @@ Options OptionsOf(const MDB_env* env) {
           .mapped_read_bytes_max = UINT64_MAX};
 }
 
+constexpr db::Supplies kSupplies{.keeps_keys_whole = true, .maps_all_files = true};
+
 constexpr uint64_t kNanosPerMilli = 1'000'000;
 constexpr uint64_t kOpenWaitNanosMax = 5'000 * kNanosPerMilli;
 constexpr uint64_t kOpenPauseNanosFirst = kNanosPerMilli;
@@ -52,7 +54,7 @@ Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
   for (uint64_t pause = kOpenPauseNanosFirst;; pause = std::min(2 * pause, kOpenPauseNanosMax)) {
     const bool is_last = waited >= kOpenWaitNanosMax || env::IsLockedByThisProcess(lock);
     if (queue.IsFirst() || is_last) {
-      auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.keeps_keys_whole = true});
+      auto db = db::DbImpl::Open(OptionsOf(env), env->directory, kSupplies);
       if (db || !db.error().IsBusy() || is_last) return db;
     }
     ++env->open_pauses;
@@ -88,7 +90,7 @@ int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
                         .compression = OptionsOf(env).compression,
                         .mapped_read_bytes_max = UINT64_MAX,
                         .env = {.file_system = env->db->files()}};
-  auto copy = db::DbImpl::Open(options, target, {.keeps_keys_whole = true});
+  auto copy = db::DbImpl::Open(options, target, kSupplies);
   if (!copy) return CodeOf(copy.error());
   if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
   return CodeOf((*copy)->Close());
@@ -227,7 +229,7 @@ int mdb_env_info(MDB_env* env, MDB_envinfo* stat) {
     mergedb::base::Lock lock(env->mutex);
     *stat = {.me_mapaddr = nullptr,
              .me_mapsize = env->map_bytes,
-             .me_last_pgno = pages,
+             .me_last_pgno = 1 + pages,  // behind LMDB's two meta pages
              .me_last_txnid = env->last_id,
              .me_maxreaders = env->readers_max,
              .me_numreaders = env->readers_seen};

@@ -6,8 +6,9 @@
 //      └─ slots: MDB_dbi ─ Keyspace      └─ children share the Root: each is a savepoint of its Transaction
 //
 // In LMDB, returned bytes stay valid until the transaction writes or ends, because they lie in the map. Here, bytes
-// in a mapped table are returned in place, and the transaction keeps the table. All other bytes lie in memory that
-// is reused when a cursor moves, so they are copied into the Root's arena (docs/decisions/0027-mapped-tables.md).
+// in a mapped file or in a memtable are returned in place, and the transaction keeps the file or the memtable. All
+// other bytes lie in memory that is reused when a cursor moves, so they are copied into the Root's arena, equal bytes
+// once (docs/decisions/0068-lmdb-pointers.md).
 // THREADS: as LMDB: all threads may use an env; a transaction and its objects serve one thread at a time.
 #pragma once
 
@@ -61,9 +62,11 @@ struct Slot {
 };
 
 // Memory for returned bytes. A reader's chunks live until its transaction ends; each write of a write
-// transaction clears them.
+// transaction clears them. Equal bytes are kept once: a program may ask for one value any number of times.
 class Arena {
  public:
+  // So many bytes are kept without a search for equal ones: most transactions show less.
+  static constexpr size_t kUnsharedBytes = size_t{64} << 10;
   char* Take(size_t bytes) {
     if (bytes > free_bytes_) Grow(bytes);
     char* const place = next_;
@@ -72,18 +75,40 @@ class Arena {
     return place;
   }
   MDB_val Keep(std::string_view bytes) {
-    char* const place = Take(bytes.size() + 1);  // + 1: never null
-    std::memcpy(place, bytes.data(), bytes.size());
-    return {bytes.size(), place};
+    static char never_null = 0;
+    if (bytes.empty()) return {0, &never_null};
+    if (kept_bytes_ >= kUnsharedBytes || bytes.size() > kUnsharedBytes) [[unlikely]]
+      return KeepOnce(bytes);
+    return {bytes.size(), Copy(bytes)};
   }
   void Clear();
   void KeepNewest(size_t chunks);  // frees all but the newest `chunks` chunks
+  size_t memory_bytes() const;
 
  private:
+  struct Copied {
+    const char* at = nullptr;
+    uint32_t bytes = 0;
+    uint32_t hash = 0;
+  };
+  struct Chunk {
+    std::unique_ptr<char[]> memory;
+    size_t bytes = 0;
+  };
+  char* Copy(std::string_view bytes) {
+    char* const place = Take(bytes.size());
+    std::memcpy(place, bytes.data(), bytes.size());
+    kept_bytes_ += bytes.size();
+    return place;
+  }
+  MDB_val KeepOnce(std::string_view bytes);
+  void GrowTable();
   void Grow(size_t bytes);
 
-  std::vector<std::unique_ptr<char[]>> chunks_;
-  size_t chunk_bytes_ = 0;  // of the last chunk
+  std::vector<Chunk> chunks_;
+  size_t kept_bytes_ = 0;
+  std::vector<Copied> copies_;  // open addressing, a power of two; at most three quarters are used
+  size_t copies_used_ = 0;
   char* next_ = nullptr;
   size_t free_bytes_ = 0;
 };
@@ -105,6 +130,7 @@ struct Root {
   // The last MDB_APPEND. If nothing was written since, a key behind this one is behind all keys.
   MDB_dbi appended_to = kFreeDbi;
   uint64_t appended_at = 0;  // number of writes of the transaction
+  uint64_t appended_in = 0;  // their generation: writes may also be dropped
   std::string appended_key;
 
   // Ends the transaction. The returned bytes stay valid.
@@ -295,6 +321,8 @@ Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::str
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
 // MDB_INCOMPATIBLE if the key of the main database names a named database; an error if the look-up fails.
 int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
+// The same, and as in LMDB only an abort of the transaction follows.
+int RefuseDeleteOfName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // AnchorGaps: call before a put; cursors in gaps move to the item behind. NoteDeleted: call after a delete;
 // cursors at the deleted key are in a gap.
 void AnchorGaps(MDB_txn* txn, MDB_dbi dbi);

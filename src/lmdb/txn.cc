@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/current.h"
+#include "base/hash.h"
 #include "lmdb/handles.h"
 
 namespace mergedb::lmdb {
@@ -15,6 +16,7 @@ namespace {
 constexpr unsigned kBeginFlags = MDB_RDONLY | MDB_NOSYNC | MDB_NOMETASYNC;
 constexpr size_t kChunkBytesMin = size_t{4} << 10;
 constexpr size_t kChunkBytesMax = size_t{1} << 20;
+constexpr size_t kClearedBytesMax = size_t{16} << 20;  // a chunk that Clear keeps
 
 // WHY not pthread_self: a thread that has ended may have left a reader, and a new thread may get its pthread_t.
 uint64_t ThisThread() { return base::ThreadNumber(); }
@@ -200,21 +202,60 @@ std::atomic<unsigned> process_generation{0};
 [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
 
 void Arena::Clear() {
+  kept_bytes_ = copies_used_ = 0;
+  if (!copies_.empty()) [[unlikely]]
+    copies_ = {};
   if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
   if (chunks_.empty()) return;
-  next_ = chunks_.front().get();
-  free_bytes_ = chunk_bytes_;
+  if (chunks_.back().bytes > kClearedBytesMax) chunks_.clear();
+  next_ = chunks_.empty() ? nullptr : chunks_.back().memory.get();
+  free_bytes_ = chunks_.empty() ? 0 : chunks_.back().bytes;
 }
 
 void Arena::KeepNewest(size_t chunks) {
+  copies_ = {};
+  copies_used_ = 0;
   if (chunks_.size() > chunks) chunks_.erase(chunks_.begin(), chunks_.end() - static_cast<ptrdiff_t>(chunks));
 }
 
+size_t Arena::memory_bytes() const {
+  size_t bytes = copies_.size() * sizeof(Copied);
+  for (const Chunk& chunk : chunks_) bytes += chunk.bytes;
+  return bytes;
+}
+
 void Arena::Grow(size_t bytes) {
-  chunk_bytes_ = std::max(bytes, std::clamp(2 * chunk_bytes_, kChunkBytesMin, kChunkBytesMax));
-  chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
-  next_ = chunks_.back().get();
-  free_bytes_ = chunk_bytes_;
+  const size_t before = chunks_.empty() ? 0 : chunks_.back().bytes;
+  const size_t chunk_bytes = std::max(bytes, std::clamp(2 * before, kChunkBytesMin, kChunkBytesMax));
+  chunks_.push_back({.memory = std::make_unique_for_overwrite<char[]>(chunk_bytes), .bytes = chunk_bytes});
+  next_ = chunks_.back().memory.get();
+  free_bytes_ = chunk_bytes;
+}
+
+MDB_val Arena::KeepOnce(std::string_view bytes) {
+  if (4 * copies_used_ >= 3 * copies_.size()) GrowTable();
+  const auto hash = static_cast<uint32_t>(base::Hash64(bytes));
+  size_t at = hash & (copies_.size() - 1);
+  for (; copies_[at].at != nullptr; at = (at + 1) & (copies_.size() - 1)) {
+    const Copied& copied = copies_[at];
+    if (copied.hash == hash && std::string_view(copied.at, copied.bytes) == bytes)
+      return {bytes.size(), const_cast<char*>(copied.at)};
+  }
+  char* const place = Copy(bytes);
+  copies_[at] = {.at = place, .bytes = static_cast<uint32_t>(bytes.size()), .hash = hash};
+  ++copies_used_;
+  return {bytes.size(), place};
+}
+
+void Arena::GrowTable() {
+  std::vector<Copied> larger(std::max<size_t>(16, 2 * copies_.size()));
+  for (const Copied& each : copies_) {
+    if (each.at == nullptr) continue;
+    size_t at = each.hash & (larger.size() - 1);
+    while (larger[at].at != nullptr) at = (at + 1) & (larger.size() - 1);
+    larger[at] = each;
+  }
+  copies_ = std::move(larger);
 }
 
 int CheckHandleWritable(const MDB_txn* txn, MDB_dbi dbi) {
@@ -288,6 +329,8 @@ int mdb_txn_commit(MDB_txn* txn) {
       }
     }
     const int code = txn->is_read_only() && txn->state == TxnState::kReset ? 0 : CheckTxn(txn);
+    // As in LMDB, a commit hands the failure on, and an abort does not.
+    if (txn->state == TxnState::kFailed && txn->parent != nullptr) txn->parent->state = TxnState::kFailed;
     if (code != 0 || txn->is_read_only()) {
       if (code == 0) txn->changes.opened.clear();  // handles that a reader opened stay open
       Abort(txn);

@@ -133,6 +133,11 @@ class Memtable::Impl {
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   kv::Sequence newest_sequence() const { return newest_; }
   kv::Sequence oldest_sequence() const { return newest_ == 0 ? 0 : kv::SequenceOf(Record(arena_ + first_).tag()); }
+  bool HasUpTo(kv::Sequence sequence) const {
+    // WHY acquire: the first record was written before the end moved behind it.
+    return used_.load(std::memory_order_acquire) > first_ && kv::SequenceOf(Record(arena_ + first_).tag()) <= sequence;
+  }
+  std::string_view memory() const { return {memory_->begin(), memory_->bytes()}; }
   size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
   size_t bytes_held() const { return memory_->bytes(); }
 
@@ -280,6 +285,8 @@ const RangeDeletes& Memtable::range_deletes() const { return impl_->range_delete
 uint64_t Memtable::entries() const { return impl_->entries(); }
 kv::Sequence Memtable::oldest_sequence() const { return impl_->oldest_sequence(); }
 kv::Sequence Memtable::newest_sequence() const { return impl_->newest_sequence(); }
+bool Memtable::HasUpTo(kv::Sequence sequence) const { return impl_->HasUpTo(sequence); }
+std::string_view Memtable::memory() const { return impl_->memory(); }
 size_t Memtable::bytes_used() const { return impl_->bytes_used(); }
 size_t Memtable::bytes_held() const { return impl_->bytes_held(); }
 

@@ -90,6 +90,10 @@ class Memtable {
   // immutable.
   kv::Sequence oldest_sequence() const;
   kv::Sequence newest_sequence() const;
+  // True if a change up to `sequence` is here. THREADS: any; changes up to `sequence` are published.
+  bool HasUpTo(kv::Sequence sequence) const;
+  // All keys and values lie in it, and stay as they are as long as the memtable lives.
+  std::string_view memory() const;
   size_t bytes_used() const;  // of the arena
   size_t bytes_held() const;  // memory
   bool empty() const { return entries() == 0 && range_deletes().empty(); }

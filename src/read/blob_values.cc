@@ -24,7 +24,10 @@ Status BlobValues::Resolve(const kv::Entry& entry, std::string_view* value) {
   format::BlobIndex reference;
   ASSIGN_OR_RETURN(const auto file, BlobFileOf(version_, entry, &reference));
   if (scanner_.scattered_bytes() - reported_bytes_ >= kReportBytes) ReportScattered();
-  return scanner_.Read(*file, reference, entry.key, value);
+  RETURN_IF_ERROR(scanner_.Read(*file, reference, entry.key, value));
+  if (kept_ != nullptr && !kept_->Holds(*value))
+    kept_->Keep(version_.FindBlobFile(reference.file), scanner_.last_reader());
+  return {};
 }
 
 void BlobValues::ReportScattered() {

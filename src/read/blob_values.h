@@ -7,6 +7,7 @@
 
 #include "blob/scanner.h"
 #include "kv/value_source.h"
+#include "read/pinned_tables.h"
 #include "read/read_observer.h"
 #include "version/version.h"
 
@@ -14,14 +15,15 @@ namespace mergedb::read {
 
 class BlobValues final : public kv::ValueSource {
  public:
-  // `version`, `files` and `observer` outlive the object. `observer` hears of scattered values now and then and at the
-  // end; it may be null.
+  // `version`, `files`, `observer` and `kept` outlive the object. `observer` hears of scattered values now and then and
+  // at the end; it may be null. `kept` keeps the files of values that are shown in place; it may be null.
   BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums,
-             ReadObserver* observer = nullptr)
-      : version_(version), scanner_(files, verify_checksums), observer_(observer) {}
+             ReadObserver* observer = nullptr, PinnedTables* kept = nullptr)
+      : version_(version), scanner_(files, verify_checksums), observer_(observer), kept_(kept) {}
   ~BlobValues() override { ReportScattered(); }
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override;
+  bool Lasts(std::string_view shown) override { return kept_ != nullptr && kept_->Holds(shown); }
   // The iterator moves to another place.
   void NoteSeek() { scanner_.NoteSeek(); }
 
@@ -31,6 +33,7 @@ class BlobValues final : public kv::ValueSource {
   const version::Version& version_;
   blob::Scanner scanner_;
   ReadObserver* const observer_;
+  PinnedTables* const kept_;
   uint64_t reported_bytes_ = 0;
 };
 

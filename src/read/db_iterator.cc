@@ -30,13 +30,15 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
   if (overlay.masks != nullptr)
     input.masks.push_back({.source = std::move(overlay.masks), .first_older = children.size()});
-  const auto add_memtable = [&](memtable::Memtable& table) {
+  const auto add_memtable = [&](const std::shared_ptr<memtable::Memtable>& memtable) {
+    memtable::Memtable& table = *memtable;
+    if (context.kept != nullptr && table.HasUpTo(sequence)) context.kept->Keep(memtable);
     if (table.entries() > 0) add_child(table.NewIterator());
     if (table.range_deletes().empty()) return;
     input.masks.push_back({.source = NewMemtableMasks(table, sequence), .first_older = children.size()});
   };
-  add_memtable(*super_version.active);
-  for (const auto& table : super_version.immutable) add_memtable(*table);
+  add_memtable(super_version.active);
+  for (const auto& table : super_version.immutable) add_memtable(table);
   for (const version::RunPtr& run : super_version.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
@@ -73,7 +75,8 @@ class DbIterator final : public InternalAccessIterator {
         heat_(context.heat),
         observer_(context.observer),
         super_version_(std::move(super_version)),
-        values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer) {
+        values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer,
+                context.kept) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
     auto tree =
@@ -86,6 +89,7 @@ class DbIterator final : public InternalAccessIterator {
                                         .on_tombstone_scan = OnTombstoneScan(),
                                         .operators = context.operators,
                                         .values = &values_,
+                                        .shows_lasting = context.kept != nullptr,
                                         .keys_only = options.keys_only},
                                        std::move(tree));
   }

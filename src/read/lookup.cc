@@ -35,21 +35,22 @@ class Answer {
     return true;
   }
 
-  // Takes the next older version. True: the answer is final. `is_mapped`: the version lies in a mapped table.
-  bool Take(kv::Tag tag, std::string_view stored, bool is_mapped = false) {
+  // Takes the next older version. True: the answer is final. `lasts`: the version lies in a memtable or in a mapped table.
+  bool Take(kv::Tag tag, std::string_view stored, bool lasts = false) {
     if (chain_) [[unlikely]]
       return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
-      case kv::Kind::kPut: TakeValue(stored, is_mapped); return true;
+      case kv::Kind::kPut: TakeValue(stored, lasts); return true;
       case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
       case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
       default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
     }
   }
   Status Finish() { return std::move(status_); }
-  // `file` and `reader` are the table of the final answer. Keeps the table if the value is shown in place.
-  void KeepTable(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader) {
-    if (in_place_ != nullptr && in_place_->value) in_place_->tables.Keep(file, reader);
+  // `source` is the table or the memtable of the final answer. Keeps it if the value is shown in place in it.
+  template <class... Source>
+  void KeepSource(const Source&... source) {
+    if (in_place_ != nullptr && in_place_->value && !is_blob_) in_place_->tables.Keep(source...);
   }
 
   // After a wait for a blob value: reads it.
@@ -63,7 +64,10 @@ class Answer {
     blob_file_ = nullptr;
     RETURN_IF_ERROR(std::move(status));
     if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
-    value_->assign(found.value);
+    TakeValue(found.value, !found.pin);
+    is_blob_ = true;
+    if (in_place_ != nullptr && in_place_->value)
+      in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
     return {};
   }
 
@@ -74,8 +78,8 @@ class Answer {
   }
 
  private:
-  void TakeValue(std::string_view stored, bool is_mapped) {
-    if (is_mapped && in_place_ != nullptr) {
+  void TakeValue(std::string_view stored, bool lasts) {
+    if (lasts && in_place_ != nullptr) {
       in_place_->value = stored;
     } else {
       value_->assign(stored.data(), stored.size());
@@ -118,6 +122,7 @@ class Answer {
   std::optional<kv::Chain> chain_;                   // set once an operand was met
   const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
   format::BlobIndex blob_index_{};
+  bool is_blob_ = false;  // the value was read from a blob file
   Status status_;
 };
 
@@ -127,7 +132,8 @@ constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 // True: the answer is final.
 bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
                      kv::Sequence sequence, Answer* answer) {
-  const auto finds = [&](const memtable::Memtable& table) {
+  const auto finds = [&](const std::shared_ptr<memtable::Memtable>& memtable) {
+    const memtable::Memtable& table = *memtable;
     if (PerfContext* const perf = base::thread_perf) [[unlikely]]
       ++perf->memtables_searched;
     const auto& range_deletes = table.range_deletes();
@@ -135,13 +141,15 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
     memtable::Memtable::Found found;
     bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
     for (; is_found && kv::SequenceOf(found.tag) >= masking_sequence; is_found = table.GetOlder(key, &found)) {
-      if (answer->Take(found.tag, found.value)) return true;
+      if (!answer->Take(found.tag, found.value, true)) continue;
+      answer->KeepSource(memtable);
+      return true;
     }
     return masking_sequence > 0 && answer->Take(kDeleted, {});
   };
-  if (finds(*super_version.active)) return true;
+  if (finds(super_version.active)) return true;
   for (const auto& table : super_version.immutable) {
-    if (finds(*table)) return true;
+    if (finds(table)) return true;
   }
   return false;
 }
@@ -254,7 +262,7 @@ Status Search::SearchRuns() {
           return {};
         }
         if (is_decided) {
-          answer_.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
+          answer_.KeepSource(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer_.Finish();
         }
         newest_ = sequence_;

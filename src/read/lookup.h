@@ -31,8 +31,8 @@ struct LookupContext {
   const kv::ProgramOperators* operators = nullptr;
 };
 
-// For a caller that can use a value in place: if the value lies in a mapped table, `value` is set and
-// `tables` keeps the table.
+// For a caller that can use a value in place: if the value lies in a memtable or in a mapped file, `value` is set and
+// `tables` keeps the memtable or the file.
 struct InPlace {
   PinnedTables& tables;
   std::optional<std::string_view> value = {};

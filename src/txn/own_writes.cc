@@ -84,6 +84,36 @@ void OwnWrites::RollBack(const Mark& mark) {
   indexed_bytes_ = std::min(indexed_bytes_, batch_.size());
 }
 
+void OwnWrites::Compact() {
+  CatchUp();
+  std::vector<bool> is_replaced(records_.size());
+  for (const auto& [slot, newest] : index_) {
+    bool is_behind_base = false;
+    for (uint32_t record = newest; record != kNone; record = records_[record].older) {
+      is_replaced[record] = is_behind_base;
+      is_behind_base = is_behind_base || kv::IsBase(records_[record].kind);
+    }
+  }
+  std::string batch;
+  uint64_t count = 0;
+  for (uint32_t record = 0; record < records_.size(); ++record) {
+    if (is_replaced[record]) continue;
+    format::AppendRecord(&batch, records_[record].kind, KeyOf(record), ValueOf(record));
+    ++count;
+  }
+  auto range_deletes = std::make_unique<memtable::RangeDeletes>(order_);
+  // From here on nothing fails. The next read indexes the records that are left.
+  ++generation_;
+  batch_ = std::move(batch);
+  count_ = count;
+  index_.clear();
+  behind_last_ = index_.end();
+  records_.clear();
+  indexed_bytes_ = replaced_bytes_ = 0;
+  range_deletes_ = std::move(range_deletes);
+  range_keys_.clear();
+}
+
 // ---- The index --------------------------------------------------------------------------------------------
 
 void OwnWrites::CatchUp() {
@@ -121,6 +151,18 @@ void OwnWrites::IndexRecord(uint32_t record) {
   records_[record].older = place->second;
   records_[place->second].newer = record;
   place->second = record;
+  replaced_bytes_ += ReplacedBy(record);
+}
+
+// The bytes of the records that only `record` replaces: down to the next older base, which replaces the others.
+size_t OwnWrites::ReplacedBy(uint32_t record) const {
+  size_t bytes = 0;
+  if (!kv::IsBase(records_[record].kind)) return bytes;
+  for (uint32_t older = records_[record].older; older != kNone; older = records_[older].older) {
+    bytes += BytesOf(records_[older].key_bytes, records_[older].value_bytes);
+    if (kv::IsBase(records_[older].kind)) break;
+  }
+  return bytes;
 }
 
 // REQUIRES: `record` is the newest one.
@@ -129,6 +171,7 @@ void OwnWrites::UnindexRecord(uint32_t record) {
   const auto place = index_.find(Probe{order_.Prefix(KeyOf(record)), KeyOf(record)});
   ASSERT(place != index_.end() && place->second == record, "writes are undone newest first");
   const uint32_t older = records_[record].older;
+  replaced_bytes_ -= ReplacedBy(record);
   if (older == kNone) {
     behind_last_ = index_.erase(place);
     return;

@@ -10,6 +10,9 @@
 // transaction that only writes costs no more than a batch. A rollback to a savepoint truncates the batch and
 // takes its records out of the index one by one.
 //
+// A transaction that reads and overwrites the same keys again and again would grow by each write. Compact drops the
+// records that newer ones replace.
+//
 // For readers the own writes are one more source of versions, newer than all others: an iterator and a mask
 // source (iterator/masking_iterator.h). Of each key they show the versions down to the newest one that is not
 // an operand; older versions decide nothing.
@@ -60,6 +63,12 @@ class OwnWrites {
   // it was taken.
   void RollBack(const Mark& mark);
 
+  // True if more than half of the bytes are of records that a newer PUT or DELETE of their key replaces. It counts the
+  // records that are in the index.
+  bool WantsCompaction() const { return replaced_bytes_ > kReplacedBytesMin && 2 * replaced_bytes_ > bytes(); }
+  // Drops these records. Views into this object end, as with RollBack. REQUIRES: no mark is used any more.
+  void Compact();
+
   std::string_view batch() const { return batch_; }
   uint64_t count() const { return count_; }
   size_t bytes() const { return batch_.size() + count_ * kRecordOverheadBytes; }
@@ -97,6 +106,7 @@ class OwnWrites {
     uint32_t newer;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr size_t kReplacedBytesMin = size_t{256} << 10;
   // A key of the index: that of the key's oldest record. Other records may have different bytes that the
   // comparator calls the same key.
   struct Slot {
@@ -141,6 +151,7 @@ class OwnWrites {
   void CatchUp();
   void IndexRecord(uint32_t record);
   void UnindexRecord(uint32_t record);
+  size_t ReplacedBy(uint32_t record) const;
   void AddRangeDelete(uint32_t record, memtable::RangeDeletes* deletes, std::deque<std::string>* keys) const;
   void RebuildRangeDeletes(uint64_t count);
 
@@ -152,6 +163,7 @@ class OwnWrites {
   // These cover the first records_.size() records, whose bytes end at indexed_bytes_.
   std::vector<Record> records_;
   size_t indexed_bytes_ = 0;
+  size_t replaced_bytes_ = 0;  // of the records that a newer base replaces
   Index index_{Less{this}};
   Index::iterator behind_last_ = index_.end();  // where a key in ascending order goes, without a search
   std::deque<std::string> range_keys_;          // begin and end alternate; copies, as the batch may move

@@ -1,6 +1,7 @@
 #include "txn/transaction_impl.h"
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -364,8 +365,19 @@ Status TransactionImpl::Write(std::optional<Keyspace> keyspace, kv::Kind kind, s
   RETURN_IF_ERROR(CheckRoom(bytes_more));
   ParkCursors(keyspace, bytes_more);
   writes_.Add(kind, key, value);
+  // WHY after the write: `key` and `value` may be views into the writes. WHY not with savepoints: they are marks there.
+  if (writes_.WantsCompaction() && savepoints_.empty()) [[unlikely]]
+    CompactWrites();
   CountBytes();
   return {};
+}
+
+// WHY a lack of memory is ignored: the transaction is as it was, only larger.
+void TransactionImpl::CompactWrites() {
+  try {
+    ParkCursors(std::nullopt, 0);
+    writes_.Compact();
+  } catch (const std::bad_alloc&) {}
 }
 
 Status TransactionImpl::WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value) {

@@ -125,6 +125,7 @@ class TransactionImpl final : public Transaction {
   Status FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base, std::string* value) const;
   Status CommitWrites();
   void ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more);
+  void CompactWrites();
   void End();
 
   DB& db_;

@@ -379,12 +379,64 @@ static void Ended(void) {
   mdb_txn_abort(txn);
 }
 
+/* The item of a named database in the main database: it can be read, and only mdb_drop removes it. A refused delete
+ * leaves the transaction unusable; a commit of such a child makes its parent unusable, too. */
+static void SayLeft(MDB_txn* txn) {
+  MDB_val k = Val("b"), v;
+  Say("get", mdb_get(txn, main_dbi, &k, &v));
+  Say("commit", mdb_txn_commit(txn));
+  printf("\n");
+}
+
+static void NameItems(void) {
+  static const unsigned kFlags[] = {0, MDB_NOOVERWRITE, MDB_APPEND, MDB_RESERVE};
+  printf("name items");
+  MDB_val k = Val("named"), v;
+  MDB_txn* txn = Begin(0);
+  Say("get", mdb_get(txn, main_dbi, &k, &v));
+  printf(" %d bytes", (int)v.mv_size);
+  SayLeft(txn);
+  for (int uses_cursor = 0; uses_cursor < 2; ++uses_cursor) {
+    for (int i = 0; i < 4; ++i) {
+      txn = Begin(0);
+      v = Val("value");
+      if (uses_cursor) {
+        Say("cursor_put", mdb_cursor_put(Open(txn, main_dbi), &k, &v, kFlags[i]));
+      } else {
+        Say("put", mdb_put(txn, main_dbi, &k, &v, kFlags[i]));
+      }
+      if (i != 3) printf(" %d bytes", (int)v.mv_size);
+      SayLeft(txn);
+    }
+    txn = Begin(0);
+    MDB_cursor* const cursor = Open(txn, main_dbi);
+    Say("set", mdb_cursor_get(cursor, &k, &v, MDB_SET));
+    Say("del", uses_cursor ? mdb_cursor_del(cursor, 0) : mdb_del(txn, main_dbi, &k, NULL));
+    SayLeft(txn);
+  }
+  for (int commits = 0; commits < 2; ++commits) {
+    txn = Begin(0);
+    MDB_txn* child;
+    Must("begin", mdb_txn_begin(env, txn, 0, &child));
+    Say("del", mdb_del(child, main_dbi, &k, NULL));
+    if (commits) {
+      Say("commit", mdb_txn_commit(child));
+    } else {
+      mdb_txn_abort(child);
+    }
+    SayLeft(txn);
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   Must("create", mdb_env_create(&env));
   BeforeOpen();
   Must("maxdbs", mdb_env_set_maxdbs(env, 4));
   Must("open", mdb_env_open(env, argv[1], MDB_NOSYNC | MDB_NOTLS, 0600));
+  MDB_envinfo empty;
+  Must("info", mdb_env_info(env, &empty));
+  printf("last page of an empty environment %d\n", (int)empty.me_last_pgno);
   MDB_txn* const txn = Begin(0);
   Must("dbi_open", mdb_dbi_open(txn, NULL, 0, &main_dbi));
   Must("dbi_open", mdb_dbi_open(txn, "named", MDB_CREATE, &named));
@@ -403,6 +455,7 @@ int main(int argc, char** argv) {
   Items(MDB_RDONLY);
   ResetAndRenew();
   AfterTheEnd();
+  NameItems();
   Ended();
   mdb_env_close(env);
   return 0;

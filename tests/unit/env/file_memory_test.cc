@@ -44,6 +44,18 @@ TEST_F(FileMemoryTest, MapsWhatFitsAndTakesTheBytesBack) {
   EXPECT_NE(*second, nullptr);
 }
 
+// For an interface that gives out pointers: a file beyond the bound costs no memory of the process.
+TEST_F(FileMemoryTest, MapsBeyondTheBoundIfAskedTo) {
+  FileMemory memory(100, UINT64_MAX, true);
+  const auto a = Make("a", 60), b = Make("b", 60);
+  const auto first = memory.Map(a.get(), 60), second = memory.Map(b.get(), 60);
+  ASSERT_NE(*first, nullptr);
+  ASSERT_NE(*second, nullptr);
+  EXPECT_EQ((*second)->data()[59], 'x');
+  EXPECT_EQ(memory.mapped().bytes_left(), 40u);
+  EXPECT_EQ(*memory.Map(b.get(), 0), nullptr);
+}
+
 TEST_F(FileMemoryTest, MapsExactlyTheBoundAndNothingOfNoBytes) {
   FileMemory memory(60, UINT64_MAX);
   const auto file = Make("a", 60);

@@ -53,6 +53,7 @@ TEST(LmdbTexts, BeginWithTheNameOfTheirCode) {
 
 TEST(LmdbTexts, OfOtherNumbersAreTheSystems) {
   EXPECT_STREQ(mdb_strerror(0), "Successful return: 0");
+  EXPECT_STREQ(mdb_strerror(MDB_CORRUPTED), "MDB_CORRUPTED: Located page was wrong type") << "lmdbjava compares it";
   for (const int code : {MDB_KEYEXIST - 1, MDB_LAST_ERRCODE + 1, int{EINVAL}, -1}) {
     const std::string expected = strerror(code);  // WHY a copy: mdb_strerror uses the same buffer of the C library
     EXPECT_EQ(mdb_strerror(code), expected) << code;

@@ -1,6 +1,6 @@
 // Goal: bytes that the LMDB interface returns stay unchanged until their transaction ends, and are right.
-// They lie in place in mapped tables, even if a compaction removes these tables meanwhile; all others are
-// copies. Method: real directories; the test flushes and compacts the database under the interface.
+// They lie in place in mapped files and in memtables, even if a flush or a compaction replaces these meanwhile; all others
+// are copies. tests/unit/lmdb/memory_test.cc counts the copies. Method: real directories; the test flushes and compacts the database under the interface.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -59,15 +59,19 @@ class LmdbPointers : public LmdbEnvironment {
     EXPECT_TRUE(env_->db->GetProperty("mergedb." + name, &text)) << name;
     return std::strtoull(text.c_str(), nullptr, 10);
   }
-  size_t TablesOnDisk() const {
+  size_t FilesOnDisk(const char* extension) const {
     const auto files = std::filesystem::directory_iterator(home_);
-    return static_cast<size_t>(
-        std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".tbl"; }));
+    return static_cast<size_t>(std::count_if(
+        begin(files), end(files), [extension](const auto& file) { return file.path().extension() == extension; }));
   }
+  size_t TablesOnDisk() const { return FilesOnDisk(".tbl"); }
+  size_t BlobFilesOnDisk() const { return FilesOnDisk(".val"); }
 
-  void ExpectTablesToGo() {
-    for (int tries = 0; tries < 100 && TablesOnDisk() > Number("tables"); ++tries) usleep(100'000);
+  void ExpectFilesToGo() {
+    const auto has_more = [&] { return TablesOnDisk() > Number("tables") || BlobFilesOnDisk() > Number("blob_files"); };
+    for (int tries = 0; tries < 100 && has_more(); ++tries) usleep(100'000);
     EXPECT_EQ(TablesOnDisk(), Number("tables")) << "what is mapped is let go of";
+    EXPECT_EQ(BlobFilesOnDisk(), Number("blob_files"));
   }
 
   // An item that a transaction returned, with its expected content.
@@ -110,23 +114,24 @@ class LmdbPointers : public LmdbEnvironment {
   }
 };
 
-TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
-  PutAll(nullptr, 1);
-  Merge();
-  MDB_txn* txn = Begin(MDB_RDONLY);
-  const auto given = Walk(txn, OpenDbi(txn, nullptr), false);
-  ASSERT_EQ(given.size(), size_t{kItems});
-  EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those in blob files";
-  EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(given[1].key.mv_data), given[1].key.mv_size}))
-      << "keys are stored whole";
-  mdb_txn_abort(txn);
-
-  PutAll(nullptr, 2);  // in memory
-  txn = Begin(MDB_RDONLY);
-  const auto newer = Walk(txn, OpenDbi(txn, nullptr), false);
-  EXPECT_EQ(newer.size(), size_t{kItems});
-  EXPECT_EQ(CountInPlace(txn, newer), 0u);
-  mdb_txn_abort(txn);
+TEST_F(LmdbPointers, AreIntoMappedFilesAndMemtables) {
+  for (const bool is_in_memory : {false, true}) {
+    PutAll(nullptr, is_in_memory);
+    if (!is_in_memory) Merge();
+    MDB_txn* txn = Begin(MDB_RDONLY);
+    for (const bool backwards : {false, true}) {
+      const auto given = Walk(txn, OpenDbi(txn, nullptr), backwards);
+      ASSERT_EQ(given.size(), size_t{kItems});
+      EXPECT_EQ(CountInPlace(txn, given), size_t{kItems}) << is_in_memory << backwards;
+      for (const Given& each : given)
+        EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(each.key.mv_data), each.key.mv_size}));
+    }
+    std::vector<Given> given;
+    Get(txn, lmdb::kMainDbi, &given);
+    EXPECT_EQ(CountInPlace(txn, given), given.size());
+    EXPECT_EQ(txn->root->arena.memory_bytes(), 0u);
+    mdb_txn_abort(txn);
+  }
 }
 
 TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
@@ -167,7 +172,7 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
   mdb_txn_abort(reader);
   EXPECT_EQ(CountChanged(given), 0) << "also behind the end, until this thread begins another one";
   mdb_txn_abort(Begin(MDB_RDONLY));
-  ExpectTablesToGo();
+  ExpectFilesToGo();
 }
 
 // LMDB keeps returned bytes until it reuses their pages, after two commits. Programs read values after the
@@ -198,7 +203,7 @@ TEST_F(LmdbPointers, StayBehindTheEndUntilTheirThreadBeginsAgainOrTwoCommitsHave
       EXPECT_EQ(CountChanged(given), 0) << how << " version " << version;
     }
     PutAll(nullptr, 5);
-    ExpectTablesToGo();  // and their mappings with them
+    ExpectFilesToGo();  // and their mappings with them
     if (how == kReset) mdb_txn_abort(txn);
   }
 }

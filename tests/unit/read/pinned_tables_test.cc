@@ -60,6 +60,34 @@ TEST_F(PinnedTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
   EXPECT_EQ(kept_.count(), 1u);
 }
 
+TEST_F(PinnedTablesTest, KeepsMemtablesAndTellsWhichOfThemASnapshotSees) {
+  auto memtable = std::make_shared<memtable::Memtable>(Bytewise(), memtable::NewMemory(size_t{1} << 20));
+  EXPECT_FALSE(memtable->HasUpTo(kv::kSequenceMax)) << "it is empty";
+  memtable->Add("key", kv::MakeTag(7, kv::Kind::kPut), "value");
+  EXPECT_FALSE(memtable->HasUpTo(6));
+  EXPECT_TRUE(memtable->HasUpTo(7));
+  memtable::Memtable::Found found;
+  ASSERT_TRUE(memtable->Get("key", 7, &found));
+  EXPECT_FALSE(kept_.Holds(found.value));
+  const Table table = Make("1.tbl");
+  for (int i = 0; i < 3; ++i) {
+    kept_.Keep(memtable);
+    kept_.Keep(table.file, table.reader);
+  }
+  EXPECT_EQ(kept_.count(), 2u);
+  const std::weak_ptr<memtable::Memtable> observed = memtable;
+  memtable = nullptr;
+  EXPECT_FALSE(observed.expired());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(kept_.Holds(found.value));
+    EXPECT_TRUE(kept_.Holds(table.mapped()));
+  }
+  EXPECT_EQ(found.value, "value");
+  kept_.Clear();
+  EXPECT_TRUE(observed.expired());
+  EXPECT_FALSE(kept_.Holds(found.value));
+}
+
 // If the file became obsolete earlier, it could be recycled and overwritten under the mapping.
 TEST_F(PinnedTablesTest, AFileBecomesObsoleteWhenItIsReleased) {
   Table table = Make("1.tbl");

@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
+#include "testing/seed.h"
 #include "testing/strict_iterator.h"
 
 namespace mergedb::txn {
@@ -162,6 +165,82 @@ TEST_F(OwnWritesTest, CountsNoLessThanItTakes) {
   own_.Add(Kind::kPut, "key", std::string(1000, 'v'));
   EXPECT_LE(own_.bytes() - before, OwnWrites::BytesOf(3, 1000));
   EXPECT_GE(own_.bytes() - before, 1000u + 3);
+}
+
+TEST_F(OwnWritesTest, ACompactionDropsWhatNewerRecordsReplace) {
+  own_.Add(Kind::kPut, "a", "1");
+  own_.Add(Kind::kMerge, "a", "2");
+  own_.Add(Kind::kPut, "b", "1");
+  own_.Add(Kind::kMerge, "c", "1");
+  own_.Add(Kind::kRangeDelete, "b", "c");
+  own_.Add(Kind::kDelete, "a", "");
+  own_.Add(Kind::kPut, "b", "2");
+  own_.Add(Kind::kMerge, "b", "3");
+  const std::string before = Forward();
+  const uint64_t generation = own_.generation();
+  own_.Compact();
+  EXPECT_GT(own_.generation(), generation);
+  EXPECT_EQ(own_.count(), 5u);
+  EXPECT_EQ(before, "a#5,DELETE= b#7,MERGE=3 b#6,PUT=2 c#3,MERGE=1 ");
+  EXPECT_EQ(Forward(), "a#2,DELETE= b#4,MERGE=3 b#3,PUT=2 c#0,MERGE=1 ");
+  EXPECT_EQ(Backward(), Forward());
+  EXPECT_EQ(Find("b"), Says::kOperandsOnValue);
+  EXPECT_EQ(Find("bb"), Says::kDeleted) << "the range delete is kept";
+  const OwnWrites::Mark mark = own_.mark();
+  own_.Add(Kind::kPut, "a", "4");
+  EXPECT_EQ(Find("a"), Says::kValue);
+  own_.RollBack(mark);
+  EXPECT_EQ(Find("a"), Says::kDeleted);
+}
+
+// The same random writes twice, once with compactions in between: every key reads the same.
+TEST_F(OwnWritesTest, CompactionsChangeNoAnswer) {
+  const uint64_t seed = testing::SeedOr(1);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  base::Random random(seed);
+  OwnWrites plain{kv::Order(BytewiseComparator())};
+  const auto name = [&] { return std::string(1, static_cast<char>('a' + random.Uniform(12))); };
+  for (int step = 0; step < 5'000; ++step) {
+    const std::string key = name(), other = name(), value = std::to_string(step);
+    Kind kind = Kind::kPut;
+    if (const uint64_t draw = random.Uniform(20); draw < 9) {
+      kind = draw < 4 ? Kind::kDelete : Kind::kMerge;
+    } else if (draw == 9 && step < 500 && key < other) {
+      kind = Kind::kRangeDelete;
+    }
+    const std::string& second = kind == Kind::kRangeDelete ? other : value;
+    for (OwnWrites* each : {&own_, &plain}) each->Add(kind, key, kind == Kind::kDelete ? std::string_view() : second);
+    if (random.OneIn(50)) own_.Compact();
+    for (char c = 'a'; c < 'n' && step % 10 == 0; ++c) {
+      std::string_view expected;
+      std::vector<std::string_view> expected_operands;
+      const Says says = plain.Find({&c, 1}, &expected, &expected_operands);
+      ASSERT_EQ(Find({&c, 1}), says) << step << c;
+      ASSERT_EQ(operands_, expected_operands) << step << c;
+      if (says == Says::kValue || says == Says::kOperandsOnValue) { ASSERT_EQ(value_, expected) << step << c; }
+    }
+  }
+  EXPECT_LT(own_.count(), plain.count() / 2);
+}
+
+TEST_F(OwnWritesTest, WantsACompactionWhenMostBytesAreReplacedAndReadersHaveIndexedThem) {
+  const std::string value(100, 'v');
+  for (int i = 0; i < 10'000; ++i) own_.Add(Kind::kPut, std::to_string(i), value);
+  EXPECT_EQ(Find("1"), Says::kValue);
+  EXPECT_FALSE(own_.WantsCompaction()) << "each key has one record";
+  const OwnWrites::Mark mark = own_.mark();
+  for (int i = 0; i < 20'000; ++i) own_.Add(Kind::kPut, std::to_string(i % 10'000), value);
+  EXPECT_EQ(Find("1"), Says::kValue);
+  EXPECT_TRUE(own_.WantsCompaction());
+  own_.RollBack(mark);
+  EXPECT_FALSE(own_.WantsCompaction());
+  for (int i = 0; i < 20'000; ++i) own_.Add(Kind::kPut, std::to_string(i % 10'000), value);
+  EXPECT_EQ(Find("1"), Says::kValue);
+  const size_t bytes = own_.bytes();
+  own_.Compact();
+  EXPECT_EQ(own_.count(), 10'000u);
+  EXPECT_LT(own_.bytes(), bytes / 2);
+  EXPECT_FALSE(own_.WantsCompaction());
 }
 
 }  // namespace
