@@ -507,6 +507,32 @@ std::string LiveSlotOf(size_t samples, const std::function<std::string(base::Ran
   return format::EncodeLiveSlot(state);
 }
 
+TEST_F(CommandTest, WhyGivesProgramsNumbersUnderNamesThatStay) {
+  ASSERT_EQ(Run("$M put $D a v").exit, 0);
+  format::LiveState state;
+  state.update = 1;
+  state.times.window_nanos = 10'100'000'000;
+  const auto metric = [&](const char* name, uint64_t value, uint64_t before) {
+    state.metrics.push_back({.kind = format::LiveKind::kCounter,
+                             .name = name,
+                             .unit = "count",
+                             .value = value,
+                             .value_before = before,
+                             .buckets = {}});
+  };
+  metric("disk_is_full", 1, 1);
+  metric("errors_no_space", 12, 5);
+  metric("wal_bytes_on_disk", 12'600'000, 0);
+  std::ofstream(database_ + "/LIVE", std::ios::binary) << format::EncodeLiveSlot(state);
+  const auto json = nlohmann::json::parse(Run("$M why $D --json").out);
+  ASSERT_EQ(json.at("limits").size(), 1u);
+  EXPECT_EQ(json["limits"][0]["cause"], "full_disk");
+  const auto& figures = json["limits"][0]["figures"];
+  EXPECT_EQ(figures.at("disk_is_full"), 1);
+  EXPECT_EQ(figures.at("errors_no_space"), 7) << "the growth in the window";
+  EXPECT_EQ(figures.at("wal_bytes_on_disk"), 12'600'000);
+}
+
 // Many tables that span all keys: their bounds lie at the two ends.
 TEST_F(CommandTest, InspectFindsHotKeysAndNoneInNoise) {
   constexpr uint64_t kKeys = 20'000;

@@ -1,4 +1,6 @@
 // The verb why: what limits an open database now. It reads the file LIVE and nothing else.
+#include <algorithm>
+
 #include "command.h"
 #include "db/diagnosis.h"
 #include "live_view.h"
@@ -41,17 +43,33 @@ std::string Activity(const LiveView& view) {
   return text;
 }
 
+// Figures for programs: a metric by its name as a number, what it grew by if the text says "in the last 10.0 s"
+// (window_seconds has that time); other figures are texts.
+nlohmann::ordered_json FiguresOf(const db::Finding& finding, const format::LiveState& state) {
+  nlohmann::ordered_json figures = nlohmann::ordered_json::object();
+  for (const db::Figure& figure : finding.figures) {
+    const size_t window = figure.name.find(" in ");
+    std::string name = figure.name.substr(0, window);
+    const bool is_metric = state.Find(name) != nullptr;
+    std::ranges::replace(name, ' ', '_');
+    if (!is_metric) {
+      figures[name] = ToLine(figure.value);
+    } else {
+      figures[name] = window == std::string::npos ? state.Value(name) : state.Growth(name);
+    }
+  }
+  return figures;
+}
+
 nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
                               const std::vector<db::Finding>& findings) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const db::Finding& finding : findings) {
-    nlohmann::ordered_json figures = nlohmann::ordered_json::object();
-    for (const db::Figure& figure : finding.figures) figures[figure.name] = figure.value;
     list.push_back({{"cause", std::string(db::CauseName(finding.cause))},
                     {"urgency", finding.urgency},
-                    {"text", finding.text},
+                    {"text", ToLine(finding.text)},
                     {"advice", finding.advice},
-                    {"figures", figures}});
+                    {"figures", FiguresOf(finding, view.state())}});
   }
   return {{"directory", arguments.directory},
           {"pid", view.state().process.pid},
