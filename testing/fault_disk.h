@@ -72,6 +72,7 @@ struct Inode {
   std::shared_ptr<MirroredMemory> memory;
   std::vector<CowBytes> captures;
   int mappings = 0;
+  int holders = 0;  // open files of env::Holds
   int links = 0;  // number of names in `entries`, not in `durable_entries`
   int handles = 0;
 

@@ -141,8 +141,24 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
     return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " +
                                    std::to_string(place.inode->links));
   }
+  if (options.access == Access::kReuse && place.inode->holders > 0) {
+    return Status::InvalidArgument(path + ": open to write again: another process reads the file");
+  }
   ++place.inode->handles;
   return std::unique_ptr<File>(new OpenFile(state_, place.inode, std::move(descriptor), path, options));
+}
+
+Result<std::unique_ptr<File>> FaultFileSystem::OpenHeld(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, Open(path, {}));
+  base::Lock lock(state_->mutex);
+  static_cast<OpenFile&>(*file).Hold();
+  return file;
+}
+
+bool FaultFileSystem::IsHeld(const std::string& path) {
+  base::Lock lock(state_->mutex);
+  const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
+  return inode && inode->holders > 0;
 }
 
 Status FaultFileSystem::Remove(const std::string& path) {

@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "env/hold.h"
 #include "mergedb/env.h"
 #include "testing/crash_image.h"
 
@@ -70,7 +71,7 @@ struct Fault {
   bool has_happened = false;  // the call takes effect and then reports the failure (not for reads and opens)
 };
 
-class FaultFileSystem final : public FileSystem {
+class FaultFileSystem final : public FileSystem, public env::Holds {
  public:
   struct Options {
     uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
@@ -97,6 +98,8 @@ class FaultFileSystem final : public FileSystem {
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  bool IsHeld(const std::string& path) override;
   bool is_append_only() const override;
   uint64_t FreeMemoryBytes() override { return free_memory_bytes_; }
   void SetFreeMemory(uint64_t bytes) { free_memory_bytes_ = bytes; }

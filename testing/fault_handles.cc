@@ -48,6 +48,7 @@ Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view byte
 Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return {};
   ASSERT(inode_->links < 2, "a file with two names is not written");
+  ASSERT(inode_->holders == 0, "a file that a reader holds is not written");
   ASSERT(!state_->options.is_append_only || offset == inode_->size(),
          "an append-only file is written from front to back");
   const uint64_t capacity = state_->options.capacity_bytes;
@@ -109,6 +110,7 @@ void FaultFileSystem::OpenFile::Release() {
   base::Lock lock(state_->mutex);
   const uint64_t before = Disk::Occupied(*inode_);
   --inode_->handles;
+  if (is_held_) --inode_->holders;
   state_->disk.Account(*inode_, before);
 }
 

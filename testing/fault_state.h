@@ -110,6 +110,11 @@ class FaultFileSystem::OpenFile final : public File {
   ~OpenFile() override {
     if (is_open_) Release();
   }
+  // Until the file is closed no Open with kReuse succeeds. REQUIRES: the caller holds the lock.
+  void Hold() {
+    is_held_ = true;
+    ++inode_->holders;
+  }
 
   Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override;
   Status WriteAt(uint64_t offset, std::string_view bytes) override;
@@ -144,6 +149,7 @@ class FaultFileSystem::OpenFile final : public File {
   const std::string path_;
   const FileOptions options_;
   bool is_open_ = true;
+  bool is_held_ = false;
 };
 
 }  // namespace mergedb::testing

@@ -136,6 +136,12 @@ Result<std::unique_ptr<File>> WatchedFileSystem::Open(const std::string& path, c
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
   });
 }
+Result<std::unique_ptr<File>> WatchedFileSystem::OpenHeld(const std::string& path) {
+  return Watched(watch_, {FileOp::kOpen, path, MERGEDB_CALL_SITE}, [&]() -> Result<std::unique_ptr<File>> {
+    ASSIGN_OR_RETURN(auto file, env::OpenHeld(*inner_, path));
+    return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
+  });
+}
 Status WatchedFileSystem::Remove(const std::string& path) {
   return Watched(watch_, {FileOp::kRemove, path, MERGEDB_CALL_SITE}, [&] { return inner_->Remove(path); });
 }

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "env/hold.h"
 #include "mergedb/env.h"
 #include "testing/fault_file_system.h"
 
@@ -46,7 +47,7 @@ struct Watch {
   std::function<void(std::string_view path, uint64_t offset, uint64_t bytes)> will_read = {};
 };
 
-class WatchedFileSystem final : public FileSystem {
+class WatchedFileSystem final : public FileSystem, public env::Holds {
  public:
   // `inner` must outlive this object. This object must outlive all files that it opened.
   WatchedFileSystem(FileSystem* inner, Watch watch) : inner_(inner), watch_(std::move(watch)) {}
@@ -62,6 +63,8 @@ class WatchedFileSystem final : public FileSystem {
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  bool IsHeld(const std::string& path) override { return env::IsHeld(*inner_, path); }
 
  private:
   class WatchedFile;

@@ -45,9 +45,10 @@ struct CheckpointReport {
 
 // Copies `db` into the directory `target`. `target` must be absent or an empty directory; its parent
 // directory must exist. `db` may be open read-only: then the copy has the state as of its open.
-// Errors: InvalidArgument (`target` is not empty), Corruption (a file is damaged: see docs/verify-and-repair.md), IOError,
+// Errors: InvalidArgument (`target` is not empty), Busy (another call, of any process, makes a checkpoint with this
+// target now), Corruption (a file is damaged: see docs/verify-and-repair.md), IOError,
 // NoSpace, Aborted, ShuttingDown. After an error `target` is unchanged and `target`.partial holds the finished part.
-// THREADS: any thread; one call at a time for one target.
+// THREADS: any.
 MERGEDB_EXPORT Result<CheckpointReport> Checkpoint(DB& db, const std::string& target,
                                                    const CheckpointOptions& options = {});
 

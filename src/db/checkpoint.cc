@@ -18,6 +18,7 @@ namespace mergedb::db {
 namespace {
 
 constexpr std::string_view kPartialSuffix = ".partial";
+constexpr int kLockAttemptsMax = 10;
 
 // A table or a blob file of the copy. Exactly one member is not null.
 struct Piece {
@@ -85,6 +86,8 @@ class Checkpointer {
   }
 
   Status Begin();
+  Status LockPartial();
+  Result<std::vector<std::string>> ListPartial();
   Status CheckTarget();
   Status Take(const Piece& piece);
   Status Check(const Piece& piece);
@@ -101,6 +104,7 @@ class Checkpointer {
   FileSystem* const files_;
   const CheckpointOptions& options_;
   const std::string target_, partial_;
+  std::unique_ptr<FileLock> lock_;  // of `partial_`
   uint64_t next_file_ = 1;
   const compaction::TableFactory factory_;
   std::vector<Piece> pieces_;
@@ -130,20 +134,57 @@ Status Checkpointer::CheckTarget() {
   return Status::InvalidArgument(target_ + ": expected no file or an empty directory, found " + names.front());
 }
 
+// The names in the partial directory. InvalidArgument if one of them is foreign.
+Result<std::vector<std::string>> Checkpointer::ListPartial() {
+  ASSIGN_OR_RETURN(auto names, files_->List(partial_));
+  for (const std::string& name : names) {
+    if (format::ParseFileName(name)) continue;
+    return Status::InvalidArgument(format::JoinPath(partial_, name) +
+                                   ": not a file of an interrupted checkpoint; remove it, or choose another target");
+  }
+  return names;
+}
+
+// Two calls for one target would remove and rename each other's files. The lock is the LOCK of the copy: it moves to the
+// target with the directory, so no call can lock a directory that another call is about to rename.
+Status Checkpointer::LockPartial() {
+  Status status;
+  for (int attempt = 0; attempt < kLockAttemptsMax; ++attempt) {
+    RETURN_IF_ERROR(files_->CreateDirectory(partial_));
+    status = ListPartial().status();  // WHY before the lock: LOCK must not appear in a foreign directory
+    if (status.IsNotFound()) continue;
+    RETURN_IF_ERROR(status);
+    auto lock = files_->Lock(format::FilePath(partial_, format::FileKind::kLock));
+    status = lock.status();
+    if (lock) {
+      lock_ = std::move(*lock);
+      return {};
+    }
+    if (!status.IsNotFound()) break;  // NotFound: another call has just renamed the directory
+  }
+  if (!status.IsBusy()) return status;
+  return Status::Busy(target_ + ": another call makes a checkpoint with this target now (" +
+                      std::string(status.message()) + "); wait for it, or choose another target");
+}
+
 // An interrupted call may have left files of another state. Files with names of this state stay for now: Take
 // keeps those that are whole. Other files of a database are removed. A file of any other name is foreign:
 // InvalidArgument.
 Status Checkpointer::Begin() {
   RETURN_IF_ERROR(CheckTarget());
-  RETURN_IF_ERROR(files_->CreateDirectory(partial_));
-  ASSIGN_OR_RETURN(const auto names, files_->List(partial_));
-  std::set<std::string> wanted;
+  RETURN_IF_ERROR(LockPartial());
+  ASSIGN_OR_RETURN(const auto names, ListPartial());
+  if (Status status = CheckTarget(); !status.ok()) {  // another call has completed it meanwhile
+    if (names.size() == 1) {
+      (void)files_->Remove(format::FilePath(partial_, format::FileKind::kLock));
+      (void)files_->RemoveDirectory(partial_);
+    }
+    return status;
+  }
+  std::set<std::string> wanted = {format::FilePath(partial_, format::FileKind::kLock)};
   for (const Piece& piece : pieces_) wanted.insert(piece.PathIn(partial_));
   for (const std::string& name : names) {
     const std::string path = format::JoinPath(partial_, name);
-    if (!format::ParseFileName(name))
-      return Status::InvalidArgument(path +
-                                     ": not a file of an interrupted checkpoint; remove it, or choose another target");
     if (!wanted.contains(path)) RETURN_IF_ERROR(files_->Remove(path));
   }
   return {};

@@ -5,6 +5,7 @@
 //   files of the version    hard links, or copies         000012.tbl -> target.partial/000012.tbl
 //   immutable memtables     flushed, one table each       M3         -> target.partial/000040.tbl
 //   MANIFEST, CURRENT       written anew: a database with its own identity, closed cleanly, with an empty WAL
+//   LOCK                    held from the first change of target.partial to the end: one call at a time
 //
 // INVARIANT: a table or blob file that has its final name in target.partial is durable, except for its
 // directory entry. A sync that failed is never repeated on the same file: the database makes a file durable

@@ -251,7 +251,9 @@ Result<std::vector<LatencyHistogram>> DbImpl::Histograms() { return ListHistogra
 
 Status DbImpl::CheckIntegrity() {
   RETURN_IF_ERROR(store_->CheckOpen());
-  return read::OfWrite(db::CheckIntegrity(*store_, *reader_.Current()->version), store_->directory);
+  Status status = db::CheckIntegrity(*store_, *reader_.Current()->version);
+  if (store_->explain) status = store_->explain(std::move(status));
+  return read::OfWrite(std::move(status), store_->directory);
 }
 
 // ---- Keyspaces --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "db/orphans.h"
 #include "db/reads_to_background.h"
 #include "db/recovered_tree.h"
+#include "db/replaced_files.h"
 #include "env/executor.h"
 #include "format/file_name.h"
 #include "read/next_step.h"
@@ -86,8 +87,14 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   RETURN_IF_ERROR(CheckIsNotLmdb(checked.env.file_system, path));
   RETURN_IF_ERROR(PrepareDirectory(checked.env.file_system, path, may_create));
   ASSIGN_OR_RETURN(auto bound, BindDirectory(&checked, path));
+  std::shared_ptr<env::HeldFiles> held;
+  if (is_read_only) {
+    held = std::make_shared<env::HeldFiles>(checked.env.file_system, env::DescriptorsMax() / 2);
+    checked.env.file_system = held.get();
+  }
   FileSystem* const files = checked.env.file_system;
   auto store = std::make_shared<Store>(checked, path, supplies, std::move(bound));
+  store->held = std::move(held);
   RETURN_IF_ERROR(store->events.status().WithContext(path));
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
@@ -108,6 +115,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   }
   if (is_read_only) {
     ASSIGN_OR_RETURN(auto recovered, RecoverReadOnly(*store, std::move(*loaded)));
+    store->explain = [of = store.get(), id = recovered.tree->database_id](Status status) {
+      return ExplainReadOnly(*of, id, std::move(status));
+    };
     return std::unique_ptr<DbImpl>(new DbImpl(std::move(store), nullptr, std::move(recovered)));
   }
   Inventory inventory;

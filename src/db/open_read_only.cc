@@ -15,8 +15,11 @@
 // If there are frames above the end of the chain, either a writer has just added them or the WAL is damaged.
 // A second attempt decides: damage stays at the same place, a writer makes progress. The same rule decides about an
 // unfinished MANIFEST record and about a damaged copy of one: a read beside a write may see half of the record.
+// The files of the tree are held (env/held_files.h), so that the writer takes nothing away from the reader.
 // Tests: tests/race/read_only_race_test.cc, tests/schedule/read_only_schedule_test.cc.
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "db/import.h"
@@ -45,8 +48,14 @@ struct Attempt {
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
+// Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be.
 Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   FileSystem* const files = store.options.env.file_system;
+  std::set<std::string> paths;
+  for (const auto& meta : loaded.version->file_metas()) paths.insert(format::TablePath(store.directory, meta->number));
+  for (const auto& each : loaded.version->blob_files())
+    paths.insert(format::BlobFilePath(store.directory, each.file->number));
+  if (store.held != nullptr) store.held->Hold(paths);
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, store.directory));
   RETURN_IF_ERROR(AdoptFiles(files, store.directory, inventory, &loaded, false).status());
   if (inventory.has_repair_marker) return InterruptedRepair(store.directory);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "env/hold.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -13,7 +15,7 @@ bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSma
 }  // namespace
 
 bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
-  if (file_system_->is_append_only()) return false;
+  if (file_system_->is_append_only() || file.number < first_number_) return false;
   const Status renamed = file_system_->Rename(format::FilePath(directory_, file.kind, file.number),
                                               format::RecycledPath(directory_, file.number));
   if (!renamed.ok()) return false;
@@ -43,35 +45,47 @@ void RecycledFiles::Adopt(kv::FileNumber number) {
 
 // Picks the file nearest in size. It has at most `bytes_expected` + 1/8 bytes, or 64 KiB if that is more:
 // surplus bytes would be padding, or be cut off and freed after all. Cutting a tiny file costs nothing.
-Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
-  std::optional<ObsoleteFiles::ObsoleteFile> recycled;
-  {
-    base::Lock lock(mutex_);
-    auto best = recycled_files_.end();
-    uint64_t least = UINT64_MAX;
-    for (auto at = recycled_files_.begin(); at != recycled_files_.end(); ++at) {
-      if (at->bytes > std::max(bytes_expected + bytes_expected / 8, kTinyBytes)) continue;
-      const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
-      if (distance >= least) continue;
-      least = distance;
-      best = at;
-    }
-    if (best == recycled_files_.end()) return false;
-    recycled = *best;
-    recycled_files_.erase(best);
-    bytes_ -= recycled->bytes;
-    ++reused_;
+std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeNearest(uint64_t bytes_expected) {
+  base::Lock lock(mutex_);
+  auto best = recycled_files_.end();
+  uint64_t least = UINT64_MAX;
+  for (auto at = recycled_files_.begin(); at != recycled_files_.end(); ++at) {
+    if (at->bytes > std::max(bytes_expected + bytes_expected / 8, kTinyBytes)) continue;
+    const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
+    if (distance >= least) continue;
+    least = distance;
+    best = at;
   }
-  const std::string source = format::RecycledPath(directory_, recycled->number);
-  const std::string target = format::FilePath(directory_, kind, number);
-  const Status renamed = file_system_->Rename(source, target);
-  obsolete_.Removed(*recycled);
-  if (renamed.ok()) return true;
-  if (renamed.IsNotFound()) return false;  // an earlier Remove reported an error but removed the file
-  // The rename may have happened. If these removals fail, the next open removes the orphan.
-  (void)file_system_->Remove(source);
-  (void)file_system_->Remove(target);
-  return renamed;
+  if (best == recycled_files_.end()) return std::nullopt;
+  const ObsoleteFiles::ObsoleteFile taken = *best;
+  recycled_files_.erase(best);
+  bytes_ -= taken.bytes;
+  return taken;
+}
+
+Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
+  for (;;) {
+    const auto recycled = TakeNearest(bytes_expected);
+    if (!recycled) return false;
+    const std::string source = format::RecycledPath(directory_, recycled->number);
+    if (env::IsHeld(*file_system_, source)) {
+      if (!Remove(*recycled).ok()) return false;  // it is in the pool again
+      continue;
+    }
+    const std::string target = format::FilePath(directory_, kind, number);
+    const Status renamed = file_system_->Rename(source, target);
+    obsolete_.Removed(*recycled);
+    if (renamed.ok()) {
+      base::Lock lock(mutex_);
+      ++reused_;
+      return true;
+    }
+    if (renamed.IsNotFound()) return false;  // an earlier Remove reported an error but removed the file
+    // The rename may have happened. If these removals fail, the next open removes the orphan.
+    (void)file_system_->Remove(source);
+    (void)file_system_->Remove(target);
+    return renamed;
+  }
 }
 
 Status RecycledFiles::RemoveOldest() {

@@ -15,6 +15,11 @@
 // cheap. Other files beyond the bound are removed one by one; all are removed when the database is idle, when the
 // disk is full, and at Close.
 //
+// A file that existed when the database was opened is never recycled. WHY: an iterator of an earlier open, which this
+// process has closed, may be in the middle of a move and read the file through a mapping. A removed file keeps its bytes for
+// the mapping; a file that is written again does not, and the kernel kills the process if it becomes shorter. A recycled
+// file that an earlier open left is safe: that open had seen its last reader end.
+//
 // THREADS: any.
 #pragma once
 
@@ -37,15 +42,17 @@ class RecycledFiles {
   // As many as the flushed tables that one compaction makes obsolete; the next flushes write over them.
   static constexpr size_t kCountMax = 64;
 
-  RecycledFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
-      : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
+  // `first_number`: of the files that this open makes.
+  RecycledFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete, kv::FileNumber first_number)
+      : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete), first_number_(first_number) {}
 
   // Takes an obsolete file. False: the file cannot be recycled; the caller removes it.
   bool Keep(const ObsoleteFiles::ObsoleteFile& file);
   // Takes a recycled file that a database left which did not close. WHY it is not removed: that may take
   // long, and the caller waits for the open.
   void Adopt(kv::FileNumber number);
-  // Renames a recycled file of about `bytes_expected` to the name of file `number`. False: there is none.
+  // Renames a recycled file of about `bytes_expected` to the name of file `number`. False: there is none. Removes the
+  // files that it meets and that a reader holds (env/hold.h).
   // After an error the caller must not use `number`.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
   // Removes the file that was kept first; of more than kCountMax files, the first small one. OK if there is none.
@@ -76,6 +83,7 @@ class RecycledFiles {
   }
 
  private:
+  std::optional<ObsoleteFiles::ObsoleteFile> TakeNearest(uint64_t bytes_expected);
   std::optional<ObsoleteFiles::ObsoleteFile> TakeOldest(bool is_small_only);
   Status Remove(const ObsoleteFiles::ObsoleteFile& file);
 
@@ -83,6 +91,7 @@ class RecycledFiles {
   FileSystem* const file_system_;
   const std::string directory_;
   ObsoleteFiles& obsolete_;  // counts bytes on disk
+  const kv::FileNumber first_number_;
 
   mutable base::Mutex mutex_;
   std::deque<ObsoleteFiles::ObsoleteFile> recycled_files_ GUARDED_BY(mutex_);  // oldest first

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "env/descriptors.h"
 #include "env/file_memory.h"
 #include "env/free_memory.h"
+#include "env/held_files.h"
 #include "env/latencies.h"
 #include "env/slow_call.h"
 #include "format/filter_block.h"
@@ -31,6 +33,7 @@
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 #include "read/heat.h"
+#include "read/next_step.h"
 #include "read/read_observer.h"
 #include "table/cache.h"
 #include "trace/recorder.h"
@@ -142,7 +145,16 @@ struct Store {
     key_map_now.store(owned_key_map.get(), std::memory_order_release);
   }
 
+  // The error of a read or a check, with the next step. Of a read-only open: db/replaced_files.h.
+  Status Explained(Status status) const {
+    if (status.ok()) [[likely]]
+      return status;
+    return explain ? explain(std::move(status)) : read::WithNextStep(std::move(status), directory);
+  }
+
   const std::unique_ptr<FileSystem> bound_files;  // first: it outlives all that uses it; may be null
+  std::shared_ptr<env::HeldFiles> held;   // of a read-only open: its options.env.file_system, above bound_files
+  std::function<Status(Status)> explain;  // set before the first read; empty if the open is not read-only
   std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};
   std::unique_ptr<read::ReadObserver> read_observer;  // set before there is an iterator; null if read-only

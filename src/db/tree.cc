@@ -78,7 +78,7 @@ Tree::Tree(Store& store, Origin origin)
     : database_id(origin.database_id),
       version_set(store.order, origin.version, origin.next_file, origin.next_position, origin.wal_start),
       committer(CommitterOptions(store, version_set, database_id), version_set, std::move(origin.version)),
-      recycled_files(store.options.env.file_system, store.directory, *store.obsolete),
+      recycled_files(store.options.env.file_system, store.directory, *store.obsolete, origin.next_file),
       factory(FactoryOf(store, version_set, recycled_files, write_times)) {}
 
 }  // namespace mergedb::db

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "read/next_step.h"
-
 namespace mergedb::db {
 
 Status TreeReader::CheckSnapshot(const ReadOptions& options) const {
@@ -31,9 +29,8 @@ Status TreeReader::Get(const ReadOptions& options, std::string_view key, std::st
   kv::Sequence sequence = 0;
   const read::SuperVersionPin super_version = TakeSuperVersion(
       options, [this] { return version_set_.Pinned(); }, &sequence);
-  return read::WithNextStep(read::Lookup(LookupIn(), *super_version, key, sequence,
-                                         {options.verify_checksums, options.fill_cache}, value, newer, in_place),
-                            store_->directory);
+  return store_->Explained(read::Lookup(LookupIn(), *super_version, key, sequence,
+                                        {options.verify_checksums, options.fill_cache}, value, newer, in_place));
 }
 
 namespace {
@@ -62,7 +59,7 @@ std::vector<Status> TreeReader::MultiGet(const ReadOptions& options, const kv::K
   read::MultiLookup(
       LookupIn(), *super_version, {options.verify_checksums, options.fill_cache},
       {.keys = map == nullptr ? keys : tree_keys, .sequence = sequence, .values = *values, .statuses = statuses});
-  for (Status& status : statuses) status = read::WithNextStep(std::move(status), store_->directory);
+  for (Status& status : statuses) status = store_->Explained(std::move(status));
   return statuses;
 }
 
@@ -80,6 +77,7 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .is_closed = store_->is_closed,
                                         .keep = store_,
                                         .directory = store_->directory,
+                                        .explain = store_->explain ? &store_->explain : nullptr,
                                         .observer = store_->read_observer.get(),
                                         .operators = &store_->operators,
                                         .latencies = &store_->latencies,

@@ -13,6 +13,7 @@
 #include "env/descriptors.h"
 #include "env/file_limit.h"
 #include "env/free_memory.h"
+#include "env/hold.h"
 #include "env/posix_directory.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
@@ -53,6 +54,7 @@ class PosixFile final : public File {
   Status Unshare() override { return UnshareBlocks({.fd = fd_, .path = path_}); }
   Status Allocate(uint64_t offset, uint64_t bytes) override;
   Status Deallocate(uint64_t offset, uint64_t bytes) override;
+  int fd() const { return fd_; }
 
  private:
   Status CheckLock() const { return directory_ == nullptr ? Status() : directory_->CheckLock(); }
@@ -199,7 +201,7 @@ struct Place {
 };
 
 // All files, or the files below one directory, which a descriptor holds, and all others.
-class PosixFileSystemImpl final : public FileSystem {
+class PosixFileSystemImpl final : public FileSystem, public Holds {
  public:
   explicit PosixFileSystemImpl(std::shared_ptr<PosixDirectory> directory = nullptr)
       : directory_(std::move(directory)) {}
@@ -217,6 +219,8 @@ class PosixFileSystemImpl final : public FileSystem {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   uint64_t FreeMemoryBytes() override { return env::FreeMemoryBytes(); }
   Result<std::unique_ptr<FileSystem>> Bind(const std::string& directory) override;
+  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  bool IsHeld(const std::string& path) override;
 
  private:
   Place Resolve(const std::string& path) const;
@@ -276,8 +280,22 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
     return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " +
                                    std::to_string(opened.st_nlink));
   }
+  if (options.access == Access::kReuse && IsHeldByAReader(fd)) {
+    return Status::InvalidArgument(path + ": open to write again: another process reads the file");
+  }
   if (options.direct) TurnDirect(fd);
   return std::unique_ptr<File>(std::move(file));
+}
+
+Result<std::unique_ptr<File>> PosixFileSystemImpl::OpenHeld(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, Open(path, {}));
+  HoldDescriptor(static_cast<PosixFile&>(*file).fd());
+  return file;
+}
+
+bool PosixFileSystemImpl::IsHeld(const std::string& path) {
+  const auto file = Open(path, {.access = Access::kReadWrite});
+  return file && IsHeldByAReader(static_cast<PosixFile&>(**file).fd());
 }
 
 Status PosixFileSystemImpl::Remove(const std::string& path) {

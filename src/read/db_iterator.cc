@@ -74,6 +74,7 @@ class DbIterator final : public InternalAccessIterator {
         slow_calls_(context.slow_calls),
         heat_(context.heat),
         observer_(context.observer),
+        explain_(context.explain),
         super_version_(std::move(super_version)),
         values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer,
                 context.kept) {
@@ -130,9 +131,14 @@ class DbIterator final : public InternalAccessIterator {
   const Status& status() const override {
     static const Status closed = Status::ShuttingDown("the database of this iterator is closed");
     if (!IsOpen()) return closed;
-    if (!input_->status().IsCorruption()) [[likely]]
-      return input_->status();
-    return damage_ = WithNextStep(input_->status(), directory_);
+    const Status& status = input_->status();
+    if (status.ok() || !(status.IsCorruption() || explain_ != nullptr)) [[likely]]
+      return status;
+    if (status.message() != unexplained_) {  // WHY once: an explanation may read files
+      unexplained_ = status.message();
+      explained_ = explain_ != nullptr ? (*explain_)(status) : WithNextStep(status, directory_);
+    }
+    return explained_;
   }
 
  private:
@@ -184,7 +190,9 @@ class DbIterator final : public InternalAccessIterator {
   Heat* const heat_;
   ReadObserver* const observer_;  // as latencies_
   uint64_t run_visits_ = 0;       // not yet reported
-  mutable Status damage_;         // the input's Corruption, with the next step added
+  const std::function<Status(Status)>* const explain_;  // as latencies_
+  mutable std::string unexplained_;                     // the message of the input's last error, and
+  mutable Status explained_;                            // what status() returns for it
   SuperVersionPtr super_version_;
   BlobValues values_;
   std::unique_ptr<iterator::UserCursor> input_;

@@ -37,6 +37,8 @@ struct DbIteratorContext {
   std::shared_ptr<const void> keep;
   // The database's directory, which `keep` keeps alive; a Corruption names it in its next step.
   std::string_view directory = {};
+  // Explains an error in place of WithNextStep; `keep` keeps it alive; may be null.
+  const std::function<Status(Status)>* explain = nullptr;
   std::function<void()> on_release = {};  // the iterator was destroyed, its pins are gone
   ReadObserver* observer = nullptr;       // `keep` keeps it alive; may be null
   const kv::ProgramOperators* operators = nullptr;

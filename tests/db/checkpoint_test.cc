@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "mergedb/merge.h"
 #include "testing/simulated_env.h"
@@ -226,6 +227,48 @@ TEST_F(CheckpointTest, InterruptedItIsNotThereAndIsGoneOnWith) {
   EXPECT_FALSE(std::filesystem::exists(Path("copy.partial")));
 }
 
+// Symptom: of two calls for one target, one returns OK and its copy does not open. Cause: each removes files of the other.
+TEST_F(CheckpointTest, ASecondCallForTheSameTargetIsBusy) {
+  FillMixed(2'000);
+  const Pairs before = All(*db_);
+  int refused = 0;
+  const auto made = Checkpoint(*db_, Path("copy"), {.progress = [&](uint64_t, uint64_t) {
+    const auto second = Checkpoint(*db_, Path("copy/"));
+    EXPECT_FALSE(second);
+    EXPECT_TRUE(second.error().IsBusy()) << second.error().ToString();
+    EXPECT_NE(second.error().message().find(Path("copy")), std::string_view::npos) << second.error().ToString();
+    EXPECT_TRUE(Checkpoint(*db_, Path("other" + std::to_string(refused++))));
+    return refused < 1000;
+  }});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_GT(refused, 2);
+  EXPECT_EQ(Read("copy"), before);
+  EXPECT_EQ(Read("other0"), before);
+  EXPECT_FALSE(std::filesystem::exists(Path("copy.partial")));
+}
+
+TEST_F(CheckpointTest, CallsForOneTargetAtOnceGiveOneWholeCopy) {
+  FillMixed(500);
+  for (int round = 0; round < 20; ++round) {
+    ASSERT_TRUE(db_->Put({}, "round", std::to_string(round)).ok());
+    std::atomic<int> whole{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        const auto made = Checkpoint(*db_, Path("copy"));
+        whole += made.has_value();
+        if (made) return;
+        EXPECT_TRUE(made.error().IsBusy() || made.error().IsInvalidArgument()) << made.error().ToString();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(whole, 1) << round;
+    EXPECT_EQ(Read("copy").at("round"), std::to_string(round));
+    EXPECT_FALSE(std::filesystem::exists(Path("copy.partial")));
+    std::filesystem::remove_all(Path("copy"));
+  }
+}
+
 TEST_F(CheckpointTest, ADamagedPieceOfAnInterruptedOneIsMadeAgain) {
   FillMixed();
   ASSERT_TRUE(db_->Flush().ok());
@@ -254,6 +297,7 @@ TEST_F(CheckpointTest, RefusesToReplaceAnything) {
     ASSERT_FALSE(refused) << target;
     EXPECT_TRUE(refused.error().IsInvalidArgument()) << refused.error().ToString();
   }
+  EXPECT_FALSE(std::filesystem::exists(Path("full.partial/LOCK"))) << "the directory is not ours";
   EXPECT_FALSE(Checkpoint(*db_, ""));
   EXPECT_FALSE(Checkpoint(*db_, Path("no/such/parent")));
 }

@@ -21,6 +21,7 @@
 #include "env/latencies.h"
 #include "format/live_state.h"
 #include "mergedb/c.h"
+#include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
 #include "testing/status_matchers.h"
@@ -272,6 +273,25 @@ TEST_F(CommandTest, ScansRanges) {
   EXPECT_EQ(Run("$M scan $D --prefix b --count").out, "3\n");
   EXPECT_EQ(Run("$M scan $D --from c --json").out, "{\"key\":\"c\",\"value\":\"vc\"}\n");
   EXPECT_EQ(Run("$M scan $D --from 63 --hex").out, "63\t7663\n");
+}
+
+// Two backup jobs of two processes overlap.
+TEST_F(CommandTest, ACopyToATargetOfAnotherProcessIsRefused) {
+  ASSERT_EQ(Run("$M put $D apple green").exit, 0);
+  auto db = DB::Open({.mode = OpenMode::kReadOnly}, database_);
+  ASSERT_OK(db.status());
+  int calls = 0;
+  const auto made = Checkpoint(**db, home_ + "/copy", {.progress = [&](uint64_t, uint64_t) {
+    if (calls++ > 0) return true;
+    const Outcome refused = Run("$M copy $D $H/copy");
+    EXPECT_EQ(refused.exit, 3);
+    EXPECT_NE(refused.err.find("another call makes a checkpoint with this target"), std::string::npos) << refused.err;
+    return true;
+  }});
+  ASSERT_OK(made.status());
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(Run("$M get $H/copy apple").out, "green\n");
+  EXPECT_EQ(Run("$M copy $D $H/copy").exit, 3) << "the target exists";
 }
 
 TEST_F(CommandTest, CopiesADatabaseThroughAPipe) {

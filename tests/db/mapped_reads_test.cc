@@ -10,11 +10,14 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/random.h"
+#include "mergedb/comparator.h"
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -221,6 +224,66 @@ TEST_P(MappedReads, AnUnreadablePageKillsOnlyAProcessThatMaps) {
     std::filesystem::remove_all(path());
     std::filesystem::copy(copy, path());
     Open();
+    ExpectGets();
+    db_ = nullptr;
+  }
+}
+
+// A thread is in the middle of a move, as if it were preempted in the comparison, while another one closes the database,
+// opens it again and overwrites all of it.
+class StoppingComparator final : public Comparator {
+ public:
+  std::string_view Name() const override { return "stopping"; }
+  int Compare(std::string_view a, std::string_view b) const override {
+    ++comparisons;
+    if (comparisons == stop_at) {
+      stopped.count_down();
+      go_on.wait();
+    }
+    return a.compare(b);
+  }
+  static inline thread_local uint64_t comparisons = 0;
+  static inline thread_local uint64_t stop_at = 0;  // 0: does not stop
+  mutable std::latch stopped{1}, go_on{1};
+};
+
+TEST_P(MappedReads, AMoveOutlivesCloseOpenAndOverwrites) {
+  for (const uint64_t part : {1, 2, 3, 4, 5}) {  // of a move
+    SCOPED_TRACE(part);
+    std::filesystem::remove_all(path());
+    expected_.clear();
+    StoppingComparator comparator;
+    options_.comparator = &comparator;
+    Open();
+    for (int i = 0; i < 1'000; ++i) Put(i, 1);
+    ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+    ExpectGets();  // opens the tables
+    const uint64_t before = StoppingComparator::comparisons;
+    db_->NewIterator({})->Seek(Key(900));
+    const uint64_t all = StoppingComparator::comparisons - before;
+    ASSERT_GE(all, 5u);
+    auto it = db_->NewIterator({});
+    std::thread reader([&] {
+      StoppingComparator::stop_at = all * part / 5;
+      it->Seek(Key(900));
+      EXPECT_FALSE(it->Valid());
+      EXPECT_EQ(it->status().code(), Code::kShuttingDown);
+    });
+    comparator.stopped.wait();
+    ASSERT_OK(db_->Close());
+    db_ = nullptr;
+    Open();
+    for (int round = 2; round < 6; ++round) {
+      for (int i = 0; i < 1'000; ++i) Put(i, round);
+      ASSERT_OK(db_->Flush());
+      ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+    }
+    std::string recycled;
+    ASSERT_TRUE(db_->GetProperty("mergedb.counters", &recycled));
+    EXPECT_EQ(recycled.find("files_recycled 0\n"), std::string::npos) << "files of this open are recycled\n" << recycled;
+    comparator.go_on.count_down();
+    reader.join();
+    it = nullptr;
     ExpectGets();
     db_ = nullptr;
   }

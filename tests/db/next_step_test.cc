@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "env/held_files.h"
 #include "mergedb/c.h"
 #include "mergedb/db.h"
 #include "mergedb/transaction.h"
+#include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -74,6 +76,70 @@ TEST(NextStep, IsNamedByOpensAndReads) {
   db = nullptr;
   ASSERT_OK(sim.files->WriteWhole("/db/CURRENT", "damaged"));
   EXPECT_THAT(sim.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
+}
+
+// ---- read-only, beside a writer ---------------------------------------------------------------------------
+
+// A reader that holds no file, as under a file system without locks, beside a writer that replaces all of them.
+TEST(NextStep, OfAReadOnlyOpenIsToOpenAgainIfTheWriterHasReplacedTheFile) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
+  const auto overwrite = [&](int round) {
+    for (int i = 0; i < 2'000; ++i) {
+      const size_t bytes = i % 10 == 0 ? 2'000 : 50;  // in blob files and in tables
+      ASSERT_OK(db->Put({}, "k" + std::to_string(i), std::string(bytes, static_cast<char>('a' + round))));
+    }
+    ASSERT_OK(db->CompactRange(nullptr, nullptr));
+  };
+  overwrite(0);
+  env::HeldFiles without_holds(sim.files.get(), 0);
+  Options options = sim.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  options.env.file_system = &without_holds;
+  ASSERT_OK_AND_ASSIGN(const auto reader, DB::Open(options, SimulatedEnv::kPath));
+  ASSERT_OK(reader->CheckIntegrity());
+  for (int round = 1; round < 8; ++round) overwrite(round);
+  EXPECT_GT(Counter(*db, "files_recycled"), 0u);
+
+  const auto says_so = StatusIs(Code::kBusy, AllOf(HasSubstr("has replaced this file"), HasSubstr("open it again"),
+                                                   Not(HasSubstr("`mergedb"))));
+  EXPECT_THAT(reader->CheckIntegrity(), says_so);
+  const auto it = reader->NewIterator();
+  it->SeekToFirst();
+  while (it->Valid()) it->Next();
+  EXPECT_THAT(it->status(), says_so);
+  int busy = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    std::string value;
+    const Status status = reader->Get({}, "k" + std::to_string(i), &value);
+    if (status.ok()) {
+      EXPECT_EQ(value.find_first_not_of('a'), std::string::npos) << i;
+    } else {
+      EXPECT_THAT(status, says_so) << i;
+      ++busy;
+    }
+  }
+  EXPECT_GT(busy, 0);
+  EXPECT_OK(db->CheckIntegrity());
+}
+
+// The files of a reader that holds them stay, whatever the writer does; damage stays damage.
+TEST(NextStep, OfAReadOnlyOpenIsARepairIfTheFileIsDamaged) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
+  for (int i = 0; i < 2'000; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), "v"));
+  ASSERT_OK(db->CompactRange(nullptr, nullptr));
+  Options options = sim.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  ASSERT_OK_AND_ASSIGN(const auto reader, DB::Open(options, SimulatedEnv::kPath));
+  for (const std::string& path : sim.files->Files()) {
+    if (!path.ends_with(".tbl")) continue;
+    ASSERT_OK(sim.files->FlipBit(path, 20, 3));
+  }
+  EXPECT_THAT(reader->CheckIntegrity(), StatusIs(Code::kCorruption, AllOf(HasSubstr(kVerify), HasSubstr("repair"))));
+  const auto it = reader->NewIterator();
+  it->SeekToFirst();
+  EXPECT_THAT(it->status(), StatusIs(Code::kCorruption, AllOf(HasSubstr(kVerify), HasSubstr("repair"))));
 }
 
 // ---- files that are gone ----------------------------------------------------------------------------------

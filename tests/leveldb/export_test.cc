@@ -45,6 +45,20 @@ class ExportTest : public ::testing::Test {
   std::unique_ptr<DB> db_;
 };
 
+// Two exports to one directory would remove each other's files.
+TEST_F(ExportTest, IsBusyWhileAnotherExportWritesToTheDirectory) {
+  Fill(100);
+  ASSERT_OK(sim_.files->CreateDirectory(kTarget));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto other, sim_.files->Lock(kTarget + "/LOCK"));
+    EXPECT_THAT(Export().status(), StatusIs(Code::kBusy, HasSubstr(kTarget + ": another export")));
+    EXPECT_EQ(ReadFiles(*sim_.files, kTarget).size(), 1u) << "LOCK";
+  }
+  ASSERT_OK(Export().status());
+  EXPECT_EQ(ReadBack(sim_), Scan(*db_));
+  EXPECT_THAT(Export().status(), StatusIs(Code::kInvalidArgument)) << "it is not empty any more";
+}
+
 TEST_F(ExportTest, ShowsWhatTheDatabaseShows) {
   Fill(2000);
   ASSERT_OK(db_->Delete({}, Scan(*db_).begin()->first));

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <thread>
 
 #include "mergedb/c.h"
 #include "mergedb/leveldb.h"
@@ -109,6 +111,25 @@ int Fail(Exit exit, std::string_view message) {
 
 int Fail(const Status& status) { return Fail(kError, status.ToString()); }
 
+Status UntilNotBusy(const std::function<Status()>& read) {
+  constexpr int kAttemptsMax = 5;
+  Status status = read();
+  for (int attempt = 1; attempt < kAttemptsMax && status.IsBusy(); ++attempt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100 * attempt));
+    status = read();
+  }
+  return status;
+}
+
+Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory) {
+  std::unique_ptr<DB> db;
+  RETURN_IF_ERROR(UntilNotBusy([&]() -> Status {
+    ASSIGN_OR_RETURN(db, DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, directory));
+    return {};
+  }));
+  return db;
+}
+
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
   // WHY: DB::Open would convert it, and LevelDB could not open it again. Only `convert` converts.
   if (const auto is_leveldb = IsLevelDb({}, directory); mode != OpenMode::kReadOnly && is_leveldb && *is_leveldb) {
@@ -116,7 +137,9 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
                      "` converts it in place, and `mergedb export-leveldb` converts it back");
     return nullptr;
   }
-  Result<std::unique_ptr<DB>> db = DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
+  Result<std::unique_ptr<DB>> db = mode == OpenMode::kReadOnly
+                                       ? OpenToRead(directory)
+                                       : DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
   if (!db) {
     Fail(db.error());
     return nullptr;

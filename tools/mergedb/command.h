@@ -167,7 +167,12 @@ void AddDoctorCommand(CLI::App& app, Context& context);
 int Fail(Exit exit, std::string_view message);
 int Fail(const Status& status);
 
-// On failure, prints the reason on stderr and returns null.
+// Calls `read`, which opens a database read-only and reads it, again if it returns Busy: a process that writes to the
+// database may be faster than the open, or replace a file that the open could not hold. After a few calls Busy stays.
+Status UntilNotBusy(const std::function<Status()>& read);
+// Opens read-only, by UntilNotBusy.
+Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory);
+// On failure, prints the reason on stderr and returns null. A read-only open is by OpenToRead.
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // Closes the database and flushes stdout. Reports the failures of both; then the result is an error code, else
 // `exit`.

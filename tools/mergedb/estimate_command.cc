@@ -156,10 +156,14 @@ void PrintRows(const char* title, const nlohmann::ordered_json& rows,
 }
 
 int RunEstimate(Arguments& arguments) {
-  auto db = db::DbImpl::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
-  if (!db) return Fail(db.status());
+  std::unique_ptr<DB> db;
   Sample sample;
-  if (const Status status = Read(**db, arguments.entries, &sample); !status.ok()) return Finish(**db, Fail(status));
+  const Status status = UntilNotBusy([&]() -> Status {
+    sample = {};
+    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    return Read(dynamic_cast<db::DbImpl&>(*db), arguments.entries, &sample);
+  });
+  if (!status.ok()) return db == nullptr ? Fail(status) : Finish(*db, Fail(status));
   const nlohmann::ordered_json blocks = BlocksJson(sample), bloom = BloomJson(sample), blob = BlobJson(sample);
   if (arguments.is_json) {
     PrintJson({{"directory", arguments.directory},
@@ -171,7 +175,7 @@ int RunEstimate(Arguments& arguments) {
                {"bloom_filters", bloom},
                {"blob_thresholds", blob}},
               2);
-    return Finish(**db, kOk);
+    return Finish(*db, kOk);
   }
   Print(std::to_string(sample.keys.count) + " entries were read; the tables hold " +
         std::to_string(sample.entries_all) + ". Sizes below are for all of them.\n\n");
@@ -193,7 +197,7 @@ int RunEstimate(Arguments& arguments) {
        {"values_in_blob_files", "large values"},
        {"blob_bytes", "blob files"},
        {"table_bytes_raw", "tables, raw"}});
-  return Finish(**db, kOk);
+  return Finish(*db, kOk);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <sstream>
 
 #include "command.h"
-#include "live_view.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -81,10 +80,13 @@ int ReportCheck(const Arguments& arguments, const Status& status) {
 }
 
 int RunCheck(Arguments& arguments) {
-  Result<std::unique_ptr<DB>> db =
-      DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
-  if (!db) return ReportCheck(arguments, db.error());
-  return Finish(**db, ReportCheck(arguments, WithWriter((*db)->CheckIntegrity(), arguments.directory)));
+  std::unique_ptr<DB> db;
+  const Status status = UntilNotBusy([&]() -> Status {
+    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    return db->CheckIntegrity();
+  });
+  const int exit = ReportCheck(arguments, status);
+  return db == nullptr ? exit : Finish(*db, exit);
 }
 
 }  // namespace
@@ -113,7 +115,7 @@ void AddInspectCommands(CLI::App& app, Context& context) {
       {"check", "check DIR [--json]", "Read the whole database and verify all checksums; changes nothing",
        "Exit code 1 if there is damage; the message names the first damaged place. `mergedb verify` lists all of them. "
        "While "
-       "another process writes to the database, a check may fail with exit code 3, since that process replaces files.",
+       "another process writes to the database, the check reads the state as of its start.",
        0, 0, RunCheck});
   check->add_flag("--json", arguments.is_json, "Print JSON");
 }

@@ -114,13 +114,4 @@ double LiveView::Rate(std::string_view name) const {
   return static_cast<double>(state_.Growth(name)) / seconds;
 }
 
-Status WithWriter(Status status, const std::string& directory) {
-  if (!status.IsIOError()) return status;
-  const Result<LiveView> live = LiveView::Read(directory);
-  if (!live || live->liveness() != env::Liveness::kRuns) return status;
-  return Status::IOError(std::string(status.message()) + "; process " + std::to_string(live->state().process.pid) +
-                         " has the database open and may have replaced that file meanwhile: check the database when it "
-                         "is closed, or check a checkpoint that the process makes");
-}
-
 }  // namespace mergedb::tool

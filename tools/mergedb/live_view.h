@@ -47,10 +47,6 @@ class LiveView {
   uint64_t age_nanos_ = 0;
 };
 
-// Of a read-only open: an IOError names the process that has the database open for writes, since that process removes files
-// which the reader may need.
-Status WithWriter(Status status, const std::string& directory);
-
 std::string PrintDuration(uint64_t nanos);  // "1.2 s"
 
 }  // namespace mergedb::tool

@@ -1,5 +1,6 @@
 // The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,8 @@
 namespace mergedb::tool {
 
 namespace {
+
+constexpr rlim_t kDescriptorsWanted = 65'536;
 
 // If the program was called through a link named mdb_dump, mdb_load, mdb_stat, mdb_copy or mdb_drop: the verb
 // of that name. Null otherwise.
@@ -62,6 +65,11 @@ bool FillStandardDescriptors() {
 
 int main(int argc, char** argv) {
   if (!mergedb::tool::FillStandardDescriptors()) return mergedb::tool::kError;
+  // A read-only open holds the files of the database open, up to half of the limit.
+  if (rlimit limit{}; getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < mergedb::tool::kDescriptorsWanted) {
+    limit.rlim_cur = std::min(limit.rlim_max, mergedb::tool::kDescriptorsWanted);
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+  }
   try {
     return mergedb::tool::Run(argc, argv);
   } catch (const std::exception& exception) {  // out of memory

@@ -21,9 +21,9 @@ int WritePage(const std::string& file, const std::string& page) {
 }
 
 int RunInspect(Arguments& arguments) {
-  auto db = db::DbImpl::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{8} << 20}, arguments.directory);
-  if (!db) return Fail(db.status());
-  const read::SuperVersionPtr super_version = (*db)->CurrentSuperVersion();
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  const read::SuperVersionPtr super_version = dynamic_cast<db::DbImpl&>(*db).CurrentSuperVersion();
   const Disk disk = MeasureDirectory(arguments.directory);
   const kv::Order order(BytewiseComparator());
   InspectPage page{.directory = arguments.directory,
@@ -35,7 +35,7 @@ int RunInspect(Arguments& arguments) {
                    .history = ReadHistory(arguments.directory)};
   if (auto live = LiveView::Read(arguments.directory)) page.live = std::move(*live);
   const int exit = WritePage(arguments.html, PrintPage(page));
-  return Finish(**db, exit);
+  return Finish(*db, exit);
 }
 
 }  // namespace

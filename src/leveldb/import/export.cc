@@ -75,11 +75,13 @@ class Exporter {
     builder_.reset();
     file_ = nullptr;
     (void)RemoveUnfinished();  // if this fails, the next export removes the files
+    (void)files_->Remove(PathOf(leveldb_format::PrintName(NameKind::kLock)));
     return status;
   }
 
  private:
   Status Begin();
+  Status CheckDirectory();
   Status RemoveUnfinished();
   Status WriteTables(Iterator& it);
   Status BeginTable();
@@ -91,6 +93,7 @@ class Exporter {
 
   const Exporting& exporting_;
   FileSystem* const files_;
+  std::unique_ptr<FileLock> lock_;  // of the directory
   const leveldb_format::UserOrder user_;
   const leveldb_format::InternalOrder internal_{user_};
   const leveldb_format::BloomPolicy bloom_;
@@ -101,17 +104,33 @@ class Exporter {
   std::string key_;  // internal
 };
 
-// Afterwards the directory exists and holds only the marker.
+// InvalidArgument if the directory holds files that are not of an unfinished export.
+Status Exporter::CheckDirectory() {
+  ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
+  const auto other = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+    return name != leveldb_format::PrintName(NameKind::kLock);
+  });
+  if (other == names.end() || std::find(names.begin(), names.end(), kMarker) != names.end()) return {};
+  return Status::InvalidArgument(exporting_.directory + ": expected no directory or an empty one, found " + *other);
+}
+
+// Afterwards the directory exists and holds only the marker and LevelDB's LOCK, which this process holds: two exports to
+// one directory would remove each other's files.
+// WHY two checks: LOCK must not appear in a foreign directory, and another export may end before this one has the lock.
 // WHY the sync of the parent: a power cut after the export must not take the new directory away.
 Status Exporter::Begin() {
   RETURN_IF_ERROR(files_->CreateDirectory(exporting_.directory));
   RETURN_IF_ERROR(files_->SyncDirectory(format::ParentOf(exporting_.directory)));
-  RETURN_IF_ERROR(RemoveUnfinished());
-  ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
-  if (!names.empty()) {
-    return Status::InvalidArgument(exporting_.directory + ": expected no directory or an empty one, found " +
-                                   names.front());
+  RETURN_IF_ERROR(CheckDirectory());
+  auto lock = files_->Lock(PathOf(leveldb_format::PrintName(NameKind::kLock)));
+  if (!lock && lock.error().IsBusy()) {
+    return Status::Busy(exporting_.directory + ": another export writes to this directory now, or LevelDB has it open (" +
+                        std::string(lock.error().message()) + "); wait for it, or choose another directory");
   }
+  RETURN_IF_ERROR(lock.status());
+  lock_ = std::move(*lock);
+  RETURN_IF_ERROR(CheckDirectory());
+  RETURN_IF_ERROR(RemoveUnfinished());
   RETURN_IF_ERROR(WriteFile(std::string(kMarker), kMarkerText));
   return files_->SyncDirectory(exporting_.directory);
 }
@@ -123,7 +142,8 @@ Status Exporter::RemoveUnfinished() {
   const auto remove = [&](bool is_current) -> Status {
     for (const std::string& name : names) {
       const auto parsed = leveldb_format::ParseName(name);
-      if (parsed && (parsed->kind == NameKind::kCurrent) == is_current) RETURN_IF_ERROR(files_->Remove(PathOf(name)));
+      if (parsed && parsed->kind != NameKind::kLock && (parsed->kind == NameKind::kCurrent) == is_current)
+        RETURN_IF_ERROR(files_->Remove(PathOf(name)));
     }
     return files_->SyncDirectory(exporting_.directory);
   };

@@ -38,7 +38,7 @@ class RecycledFilesTest : public ::testing::Test {
 
   testing::FaultFileSystem files_;
   std::shared_ptr<ObsoleteFiles> obsolete_ = std::make_shared<ObsoleteFiles>();
-  RecycledFiles recycled_files_{&files_, "/db", *obsolete_};
+  RecycledFiles recycled_files_{&files_, "/db", *obsolete_, kv::FileNumber{9}};
 };
 
 using Names = std::vector<std::string>;
@@ -132,6 +132,29 @@ TEST_F(RecycledFilesTest, TakesOverWhatAKilledProcessLeft) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
   recycled_files_.Adopt(kv::FileNumber{13});
   EXPECT_TRUE(recycled_files_.empty()) << "it is not there";
+}
+
+TEST_F(RecycledFilesTest, AFileOfAnEarlierOpenIsNotRecycled) {
+  EXPECT_FALSE(recycled_files_.Keep(Add(8, kMiB))) << "an iterator of that open may map it";
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000008.tbl"})) << "the caller removes it";
+  EXPECT_TRUE(recycled_files_.empty());
+  EXPECT_TRUE(recycled_files_.Keep(Add(9, kMiB))) << "the first file of this open";
+}
+
+TEST_F(RecycledFilesTest, AFileThatAReaderHoldsIsRemovedAndTheNextOneTaken) {
+  const auto held = Add(11, kMiB), other = Add(12, kMiB);
+  auto reader = files_.OpenHeld("/db/000011.tbl");
+  ASSERT_OK(reader.status());
+  EXPECT_TRUE(recycled_files_.Keep(held));
+  EXPECT_TRUE(recycled_files_.Keep(other));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"})) << "of file 12";
+  EXPECT_EQ(recycled_files_.reused(), 1u);
+  EXPECT_EQ(recycled_files_.removed(), 1u);
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, kMiB), IsOkAndHolds(false));
+  size_t got = 0;
+  EXPECT_OK((*reader)->ReadAt(0, 0, nullptr, &got)) << "the reader goes on";
 }
 
 TEST_F(RecycledFilesTest, KeepsWhatCouldNotBeRemoved) {

@@ -1,0 +1,71 @@
+#include "db/replaced_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "db/import.h"
+#include "db/live_publisher.h"
+#include "env/proc_file.h"
+#include "env/process.h"
+#include "format/file_name.h"
+#include "manifest/loader.h"
+#include "read/next_step.h"
+
+namespace mergedb::db {
+namespace {
+
+using format::FileKind;
+
+constexpr int kAttemptsMax = 10;
+
+// The first table or blob file in `directory` that the message names.
+std::optional<format::FileName> FileOf(std::string_view message, const std::string& directory) {
+  const std::string prefix = format::JoinPath(directory, "");
+  for (size_t at = message.find(prefix); at != std::string_view::npos; at = message.find(prefix, at + 1)) {
+    const std::string_view rest = message.substr(at + prefix.size());
+    const auto parsed = format::ParseFileName(rest.substr(0, rest.find_first_of(": ,;")));
+    if (parsed && (parsed->kind == FileKind::kTable || parsed->kind == FileKind::kBlobFile)) return parsed;
+  }
+  return std::nullopt;
+}
+
+bool Names(const manifest::Loaded& loaded, const format::FileName& file) {
+  return file.kind == FileKind::kTable ? loaded.version->files().contains(file.number)
+                                       : loaded.version->FindBlobFile(file.number) != nullptr;
+}
+
+}  // namespace
+
+std::string DescribeWriter(FileSystem* files, const std::string& directory) {
+  const auto live = ReadLiveState(files, directory);
+  if (!live) return "another process";
+  const format::LiveProcess& process = live->process;
+  if (env::LivenessOf({.pid = process.pid,
+                       .pid_namespace = process.pid_namespace,
+                       .start_ticks = process.start_ticks,
+                       .boot_id = process.boot_id}) != env::Liveness::kRuns)
+    return "another process";
+  std::string name = env::ReadProcFile("/proc/" + std::to_string(process.pid) + "/comm");
+  std::erase_if(name, [](char c) { return c < ' ' || c > '~'; });
+  return "process " + std::to_string(process.pid) + (name.empty() ? "" : " (" + name + ")");
+}
+
+Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) {
+  if (!status.IsCorruption() && !status.IsIOError()) return status;
+  const auto file = FileOf(status.message(), store.directory);
+  if (!file) return read::WithNextStep(std::move(status), store.directory);
+  FileSystem* const files = store.options.env.file_system;
+  // WHY a retry: the writer may be replacing the MANIFEST.
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    const auto newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
+    if (!newest) continue;
+    if (newest->database_id == database_id && Names(*newest, *file)) break;
+    return Status::Busy(std::string(status.message()) + "; " + DescribeWriter(files, store.directory) +
+                        " has replaced this file since the database was opened read-only, so nothing is damaged; open it "
+                        "again, or open a checkpoint that the process makes");
+  }
+  return read::WithNextStep(std::move(status), store.directory);
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,68 @@
+// A file system for a database that is open read-only. It keeps the files of the database open and holds them
+// (env/hold.h), so that a process that writes to the database can neither remove nor overwrite what the reader needs.
+//
+//     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already
+//                        └─► else: the file system below
+//
+// At most `files_max` files are held. If the process runs out of descriptors, files that nobody uses are let go. A file that
+// is not held is opened by its name; if it is gone by then, or overwritten while it is read, the read fails.
+//
+// THREADS: any.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/sync.h"
+#include "env/descriptors.h"
+#include "mergedb/env.h"
+
+namespace mergedb::env {
+
+class HeldFiles final : public FileSystem {
+ public:
+  // `below` outlives the object.
+  HeldFiles(FileSystem* below, size_t files_max) : below_(below), files_max_(files_max) {}
+
+  // Holds exactly these files. A file that cannot be opened, or that is too many, is not held. Afterwards the caller checks
+  // that each name still exists: then no process has overwritten the file, and none will.
+  void Hold(const std::set<std::string>& paths);
+  size_t count() const {
+    base::Lock lock(mutex_);
+    return files_.size();
+  }
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
+  Status Remove(const std::string& path) override { return below_->Remove(path); }
+  Status Rename(const std::string& source, const std::string& target) override {
+    return below_->Rename(source, target);
+  }
+  Status Link(const std::string& source, const std::string& target) override { return below_->Link(source, target); }
+  Result<std::vector<std::string>> List(const std::string& directory) override { return below_->List(directory); }
+  Status CreateDirectory(const std::string& path) override { return below_->CreateDirectory(path); }
+  Status RemoveDirectory(const std::string& path) override { return below_->RemoveDirectory(path); }
+  Status SyncDirectory(const std::string& directory) override { return below_->SyncDirectory(directory); }
+  Result<uint64_t> SizeOf(const std::string& path) override { return below_->SizeOf(path); }
+  Result<bool> IsDirectory(const std::string& path) override { return below_->IsDirectory(path); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override { return below_->Lock(path); }
+  bool is_append_only() const override { return below_->is_append_only(); }
+  uint64_t FreeMemoryBytes() override { return below_->FreeMemoryBytes(); }
+
+ private:
+  using FilePtr = std::shared_ptr<File>;
+  class Shared;
+
+  void LetGoIdle();
+
+  FileSystem* const below_;
+  const size_t files_max_;
+  mutable base::Mutex mutex_;
+  std::map<std::string, FilePtr> files_ GUARDED_BY(mutex_);  // by path
+  const IdleFiles idle_{[this] { LetGoIdle(); }};           // the last member, so it is destroyed first
+};
+
+}  // namespace mergedb::env

@@ -1,0 +1,53 @@
+#include "env/hold.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "env/posix_status.h"
+
+namespace mergedb::env {
+namespace {
+
+// True if the kernel or the file system does not know these locks; then flock takes their place on both sides.
+bool IsUnknown(int error) { return error == EINVAL || error == ENOSYS; }
+
+}  // namespace
+
+Result<std::unique_ptr<File>> OpenHeld(FileSystem& file_system, const std::string& path) {
+  if (auto* const holds = dynamic_cast<Holds*>(&file_system)) return holds->OpenHeld(path);
+  return file_system.Open(path, {});
+}
+
+bool IsHeld(FileSystem& file_system, const std::string& path) {
+  auto* const holds = dynamic_cast<Holds*>(&file_system);
+  return holds != nullptr && holds->IsHeld(path);
+}
+
+void HoldDescriptor(int fd) {
+#ifdef F_OFD_SETLK
+  struct flock whole {};
+  whole.l_type = F_RDLCK;
+  whole.l_whence = SEEK_SET;
+  if (RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); }) == 0 || !IsUnknown(errno)) return;
+#endif
+  (void)RetryOnSignal([&] { return flock(fd, LOCK_SH | LOCK_NB); });
+}
+
+bool IsHeldByAReader(int fd) {
+#ifdef F_OFD_SETLK
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  // WHY only a question: a reader that takes its lock after the answer finds that the name is gone.
+  if (RetryOnSignal([&] { return fcntl(fd, F_OFD_GETLK, &whole); }) == 0) return whole.l_type != F_UNLCK;
+  if (!IsUnknown(errno)) return false;
+#endif
+  if (RetryOnSignal([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0) return errno == EWOULDBLOCK;
+  (void)flock(fd, LOCK_UN);
+  return false;
+}
+
+}  // namespace mergedb::env

@@ -1,0 +1,39 @@
+// Files that a reader holds: while it reads a file, no process overwrites it.
+//
+//     reader   OpenHeld("000012.tbl"): a shared lock on the open file. If the name still exists afterwards, the file
+//              keeps its bytes until the reader closes it, also if it is removed or gets another name meanwhile.
+//     writer   renames an obsolete file first, then asks IsHeld, and removes the file if it is; Access::kReuse fails then
+//
+// A file system may have this interface beside FileSystem. Under one that has not, files are not held.
+//
+// The lock is one of the open file description (F_OFD_SETLK), so it counts within one process, too, and ends with the File.
+// It needs the right to read the file and nothing else. Where such locks do not exist, flock locks take their place; where a
+// file system has neither (some network file systems), files are not held. docs/decisions/0069-readers-hold-files.md
+// Tests: tests/unit/env/hold_test.cc, tests/race/read_only_race_test.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mergedb/env.h"
+
+namespace mergedb::env {
+
+class Holds {
+ public:
+  virtual ~Holds() = default;
+  // Opens a file for reading and holds it, if the system can, until the File is destroyed. Errors: as FileSystem::Open.
+  virtual Result<std::unique_ptr<File>> OpenHeld(const std::string& path) = 0;
+  // True if a reader holds the file, in any process. False after any failure: Access::kReuse asks again.
+  virtual bool IsHeld(const std::string& path) = 0;
+};
+
+// OpenHeld if the file system has it, else Open.
+Result<std::unique_ptr<File>> OpenHeld(FileSystem& file_system, const std::string& path);
+bool IsHeld(FileSystem& file_system, const std::string& path);
+
+// For the POSIX file system. Both do nothing, and find nothing, where the system has no such locks.
+void HoldDescriptor(int fd);   // opened for reading
+bool IsHeldByAReader(int fd);  // opened for writing
+
+}  // namespace mergedb::env
