@@ -99,7 +99,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
   std::unique_ptr<FileLock> file_lock;
-  if (!is_read_only) { ASSIGN_OR_RETURN(file_lock, files->Lock(lock_path)); }
+  if (!is_read_only) { ASSIGN_OR_RETURN(file_lock, LockDatabase(files, path)); }
 
   auto loaded = LoadManifest(*store);
   if (!loaded && loaded.error().IsCorruption()) RETURN_IF_ERROR(ImportInto(*store, &loaded));
@@ -221,7 +221,7 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   ASSIGN_OR_RETURN(const auto bound, BindDirectory(&checked, path));
   FileSystem* const files = checked.env.file_system;
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
-  ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
+  ASSIGN_OR_RETURN(auto lock, LockDatabase(files, path));
   ASSIGN_OR_RETURN(const bool is_foreign_removed, RemoveForeign(files, path));
   if (is_foreign_removed) {
     RETURN_IF_ERROR(files->Remove(lock_path));

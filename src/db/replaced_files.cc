@@ -51,6 +51,15 @@ std::string DescribeWriter(FileSystem* files, const std::string& directory) {
   return "process " + std::to_string(process.pid) + (name.empty() ? "" : " (" + name + ")");
 }
 
+Result<std::unique_ptr<FileLock>> LockDatabase(FileSystem* files, const std::string& directory) {
+  auto lock = files->Lock(format::FilePath(directory, FileKind::kLock));
+  if (lock || !lock.error().IsBusy()) return lock;
+  const std::string message(lock.error().message());
+  const bool is_ours = message.ends_with("held by this process");
+  return Status::Busy(message + "; " + (is_ours ? "this process" : DescribeWriter(files, directory)) +
+                      " has the database open, and one process at a time may write");
+}
+
 Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) {
   if (!status.IsCorruption() && !status.IsIOError()) return status;
   const auto file = FileOf(status.message(), store.directory);

@@ -4,6 +4,9 @@
 // that. So before damage is reported, the newest MANIFEST decides whether it is damage.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "db/store.h"
 
 namespace mergedb::db {
@@ -14,5 +17,8 @@ Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status);
 
 // "process 123 (python3)" if a process that runs has published its state in the file LIVE; else "another process".
 std::string DescribeWriter(FileSystem* files, const std::string& directory);
+
+// Locks the file LOCK. Busy says which process has the database open.
+Result<std::unique_ptr<FileLock>> LockDatabase(FileSystem* files, const std::string& directory);
 
 }  // namespace mergedb::db

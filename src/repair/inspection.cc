@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "db/event_log.h"
 #include "db/import.h"
+#include "db/replaced_files.h"
 #include "format/batch.h"
 #include "kv/operand.h"
 #include "table/reader.h"
@@ -454,7 +455,7 @@ Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const s
                                                 bool may_create) {
   const std::string path = format::FilePath(directory, FileKind::kLock);
   if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
-  auto lock = file_system->Lock(path);
+  auto lock = db::LockDatabase(file_system, directory);
   if (lock || may_create || lock.error().IsBusy()) return lock;
   return std::unique_ptr<FileLock>();  // the file system is read-only, so no other process writes either
 }

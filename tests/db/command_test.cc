@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "db/live_heat.h"
 #include "env/latencies.h"
+#include "env/process.h"
 #include "format/live_state.h"
 #include "mergedb/c.h"
 #include "mergedb/checkpoint.h"
@@ -525,6 +526,26 @@ std::string LiveSlotOf(size_t samples, const std::function<std::string(base::Ran
   for (format::LiveHeat& range : state.heat) range.reads *= env::Latencies::kSampleInterval;
   state.heat_ages = {.reads_nanos = 1'000'000'000, .writes_nanos = 1'000'000'000};
   return format::EncodeLiveSlot(state);
+}
+
+TEST_F(CommandTest, BusyNamesTheProcess) {
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, database_));
+  const env::ProcessIdentity self = env::ThisProcess();
+  format::LiveState state;
+  state.update = 1;
+  state.process = {.pid = self.pid,
+                   .pid_namespace = self.pid_namespace,
+                   .start_ticks = self.start_ticks,
+                   .boot_id = self.boot_id};
+  std::ofstream(database_ + "/LIVE", std::ios::binary) << format::EncodeLiveSlot(state);
+  for (const char* verb : {"put $D a b", "destroy $D --yes", "verify $D"}) {
+    const Outcome busy = Run("$M " + std::string(verb));
+    EXPECT_EQ(busy.exit, 3) << verb;
+    EXPECT_NE(busy.err.find("process " + std::to_string(getpid()) + " ("), std::string::npos) << busy.err;
+  }
+  const Status within = DB::Open({}, database_).status();
+  EXPECT_TRUE(within.IsBusy());
+  EXPECT_NE(within.message().find("this process has the database open"), std::string::npos) << within.ToString();
 }
 
 TEST_F(CommandTest, WhyGivesProgramsNumbersUnderNamesThatStay) {
