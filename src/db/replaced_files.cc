@@ -70,9 +70,10 @@ Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) 
     const auto newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
     if (!newest) continue;
     if (newest->database_id == database_id && Names(*newest, *file)) break;
-    return Status::Busy(std::string(status.message()) + "; " + DescribeWriter(files, store.directory) +
-                        " has replaced this file since the database was opened read-only, so nothing is damaged; open it "
-                        "again, or open a checkpoint that the process makes");
+    return Status::Busy(
+        std::string(status.message()) + "; " + DescribeWriter(files, store.directory) +
+        " has replaced this file since the database was opened read-only, so nothing is damaged; open it "
+        "again, or open a checkpoint that the process makes");
   }
   return read::WithNextStep(std::move(status), store.directory);
 }

@@ -4,13 +4,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ctime>
 #include <utility>
 
-#include "env/clock.h"
 #include "env/descriptors.h"
 #include "env/posix_status.h"
 
 namespace mergedb::env {
+namespace {
+
+// A steady time with a resolution of some milliseconds, at a fifth of the cost of SteadyClock().
+uint64_t CoarseNanos() {
+#ifdef CLOCK_MONOTONIC_COARSE
+  constexpr clockid_t kClock = CLOCK_MONOTONIC_COARSE;
+#else
+  constexpr clockid_t kClock = CLOCK_MONOTONIC;
+#endif
+  timespec now{};
+  (void)clock_gettime(kClock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<PosixDirectory>> PosixDirectory::Open(const std::string& path, int parent, const char* name) {
   const int fd = OpenMakingRoom([&] { return openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
@@ -61,10 +76,10 @@ Status PosixDirectory::CheckLock() {
 }
 
 Status PosixDirectory::CheckLockNowAndThen() {
-  if (state_.load(std::memory_order_acquire) == State::kNoLock) return {};
-  const uint64_t now = SteadyClock()->NowNanos();
-  uint64_t due = next_check_nanos_.load(std::memory_order_relaxed);
-  if (state_.load() == State::kLocked && now < due) return {};
+  const State state = state_.load(std::memory_order_acquire);
+  if (state == State::kNoLock) return {};
+  const uint64_t now = CoarseNanos();
+  if (state == State::kLocked && now < next_check_nanos_.load(std::memory_order_relaxed)) return {};
   RETURN_IF_ERROR(CheckLock());
   next_check_nanos_.store(now + kCheckNanos, std::memory_order_relaxed);
   return {};

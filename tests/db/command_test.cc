@@ -533,10 +533,8 @@ TEST_F(CommandTest, BusyNamesTheProcess) {
   const env::ProcessIdentity self = env::ThisProcess();
   format::LiveState state;
   state.update = 1;
-  state.process = {.pid = self.pid,
-                   .pid_namespace = self.pid_namespace,
-                   .start_ticks = self.start_ticks,
-                   .boot_id = self.boot_id};
+  state.process = {
+      .pid = self.pid, .pid_namespace = self.pid_namespace, .start_ticks = self.start_ticks, .boot_id = self.boot_id};
   std::ofstream(database_ + "/LIVE", std::ios::binary) << format::EncodeLiveSlot(state);
   for (const char* verb : {"put $D a b", "destroy $D --yes", "verify $D"}) {
     const Outcome busy = Run("$M " + std::string(verb));
