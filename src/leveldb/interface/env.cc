@@ -317,7 +317,7 @@ class DefaultEnv final : public Env {
 
 Status LockError(const std::string& fname, const mergedb::Status& status) {
   if (status.code() != mergedb::Code::kBusy) return FileError(fname, status);
-  const bool is_ours = status.message().ends_with("this process");
+  const bool is_ours = status.message().find("held by this process") != std::string_view::npos;
   return Status::IOError("lock " + fname, is_ours ? "already held by process" : "Resource temporarily unavailable");
 }
 

@@ -190,8 +190,9 @@ TEST(OpenError, HasLevelDbsTexts) {
   EXPECT_EQ(text(Core::InvalidArgument("/db: a database exists already")),
             "Invalid argument: /db: exists (error_if_exists is true)");
   EXPECT_EQ(text(Core::InvalidArgument("block_bytes is 3")), "Invalid argument: block_bytes is 3");
-  EXPECT_EQ(text(Core::Busy("/db/LOCK: held by this process")), "IO error: lock /db/LOCK: already held by process");
-  EXPECT_EQ(text(Core::Busy("/db/LOCK: held by process 7")),
+  EXPECT_EQ(text(Core::Busy("/db/LOCK: lock: held by this process; this process has the database open")),
+            "IO error: lock /db/LOCK: already held by process");
+  EXPECT_EQ(text(Core::Busy("/db/LOCK: lock: held by another process; process 7 (x) has the database open")),
             "IO error: lock /db/LOCK: Resource temporarily unavailable");
   EXPECT_EQ(text(Core::InvalidArgument("/db: the database is ordered by \"mergedb.bytewise\", the options by \"own\"")),
             "Invalid argument: leveldb.BytewiseComparator does not match existing comparator : own");
