@@ -73,7 +73,7 @@ struct Inode {
   std::vector<CowBytes> captures;
   int mappings = 0;
   int holders = 0;  // open files of env::Holds
-  int links = 0;  // number of names in `entries`, not in `durable_entries`
+  int links = 0;    // number of names in `entries`, not in `durable_entries`
   int handles = 0;
 
   // ---- a directory ----

@@ -10,8 +10,8 @@
 //
 // Three kinds, all serializable:
 //  kSingleWriter  One at a time. Every other write to the database waits until the transaction ends. The transaction
-//                 reads the newest state, so its commit never conflicts. If the thread that began it writes to the
-//                 database outside of it, that write returns Busy, since it would wait forever.
+//                 reads the newest state, so its commit never conflicts. If the thread that made its last
+//                 call writes to the database outside of it, that write returns Busy, since it would wait forever.
 //  kOptimistic    Any number at a time, without waiting. The transaction records its read set: each key, and each
 //                 range over which a cursor moved. If another write has changed the read set since the start,
 //                 Commit returns Conflict and writes nothing; conflict() names the key. Begin again then. A write to

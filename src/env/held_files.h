@@ -62,7 +62,7 @@ class HeldFiles final : public FileSystem {
   const size_t files_max_;
   mutable base::Mutex mutex_;
   std::map<std::string, FilePtr> files_ GUARDED_BY(mutex_);  // by path
-  const IdleFiles idle_{[this] { LetGoIdle(); }};           // the last member, so it is destroyed first
+  const IdleFiles idle_{[this] { LetGoIdle(); }};            // the last member, so it is destroyed first
 };
 
 }  // namespace mergedb::env

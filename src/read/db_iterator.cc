@@ -188,8 +188,8 @@ class DbIterator final : public InternalAccessIterator {
   env::Latencies* const latencies_;  // may be null; `keep_` keeps it alive
   const env::SlowCalls* const slow_calls_;
   Heat* const heat_;
-  ReadObserver* const observer_;  // as latencies_
-  uint64_t run_visits_ = 0;       // not yet reported
+  ReadObserver* const observer_;                        // as latencies_
+  uint64_t run_visits_ = 0;                             // not yet reported
   const std::function<Status(Status)>* const explain_;  // as latencies_
   mutable std::string unexplained_;                     // the message of the input's last error, and
   mutable Status explained_;                            // what status() returns for it

@@ -286,7 +286,6 @@ TEST_F(BlobFilesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
 TEST_F(BlobFilesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  options_.mode = OpenMode::kReadOnly;
   Reopen();
   for (const std::string& path : ValueFiles()) ASSERT_OK(sim_.files->Remove(path));
   size_t errors = 0;

@@ -280,7 +280,8 @@ TEST_P(MappedReads, AMoveOutlivesCloseOpenAndOverwrites) {
     }
     std::string recycled;
     ASSERT_TRUE(db_->GetProperty("mergedb.counters", &recycled));
-    EXPECT_EQ(recycled.find("files_recycled 0\n"), std::string::npos) << "files of this open are recycled\n" << recycled;
+    EXPECT_EQ(recycled.find("files_recycled 0\n"), std::string::npos) << "files of this open are recycled\n"
+                                                                      << recycled;
     comparator.go_on.count_down();
     reader.join();
     it = nullptr;

@@ -101,8 +101,8 @@ TEST(NextStep, OfAReadOnlyOpenIsToOpenAgainIfTheWriterHasReplacedTheFile) {
   for (int round = 1; round < 8; ++round) overwrite(round);
   EXPECT_GT(Counter(*db, "files_recycled"), 0u);
 
-  const auto says_so = StatusIs(Code::kBusy, AllOf(HasSubstr("has replaced this file"), HasSubstr("open it again"),
-                                                   Not(HasSubstr("`mergedb"))));
+  const auto says_so = StatusIs(
+      Code::kBusy, AllOf(HasSubstr("has replaced this file"), HasSubstr("open it again"), Not(HasSubstr("`mergedb"))));
   EXPECT_THAT(reader->CheckIntegrity(), says_so);
   const auto it = reader->NewIterator();
   it->SeekToFirst();

@@ -28,8 +28,8 @@ std::string KeyOf(int i) { return "key" + std::to_string(10'000 + i); }
 
 [[noreturn]] void WriteForEver(const std::string& path, std::atomic<uint64_t>* rounds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  auto db = DB::Open({.memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .blob_value_bytes_min = 800},
-                     path);
+  auto db = DB::Open(
+      {.memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .blob_value_bytes_min = 800}, path);
   if (!db) _exit(1);
   for (uint64_t round = 1;; ++round) {
     for (int i = 0; i < kKeys;) {

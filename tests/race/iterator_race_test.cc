@@ -56,8 +56,9 @@ class StopsInReports final : public base::ThreadScheduler {
 class IteratorRace : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto db = DB::Open({.memory_bytes = size_t{4} << 20, .write_buffer_bytes = size_t{64} << 10, .blob_value_bytes_min = 64},
-                       directory_.path() + "/db");
+    auto db =
+        DB::Open({.memory_bytes = size_t{4} << 20, .write_buffer_bytes = size_t{64} << 10, .blob_value_bytes_min = 64},
+                 directory_.path() + "/db");
     ASSERT_OK(db.status());
     db_ = std::move(*db);
     for (int run = 0; run < 2; ++run) {  // an iterator reports how many sorted runs it visited beside the first one

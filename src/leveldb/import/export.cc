@@ -68,14 +68,16 @@ class Exporter {
         bloom_(std::max(exporting.options.bloom_bits_per_key, 0)) {}
 
   Result<LevelDbExport> Run(Iterator& it) {
-    RETURN_IF_ERROR(Begin());
-    Status status = WriteTables(it);
-    if (status.ok()) status = Commit();
-    if (status.ok()) return exported_;
-    builder_.reset();
-    file_ = nullptr;
-    (void)RemoveUnfinished();  // if this fails, the next export removes the files
-    (void)files_->Remove(PathOf(leveldb_format::PrintName(NameKind::kLock)));
+    Status status = Begin();
+    if (status.ok()) {
+      status = WriteTables(it);
+      if (status.ok()) status = Commit();
+      if (status.ok()) return exported_;
+      builder_.reset();
+      file_ = nullptr;
+      (void)RemoveUnfinished();  // if this fails, the next export removes the files
+    }
+    if (lock_ != nullptr && makes_lock_file_) (void)files_->Remove(PathOf(leveldb_format::PrintName(NameKind::kLock)));
     return status;
   }
 
@@ -94,6 +96,7 @@ class Exporter {
   const Exporting& exporting_;
   FileSystem* const files_;
   std::unique_ptr<FileLock> lock_;  // of the directory
+  bool makes_lock_file_ = false;
   const leveldb_format::UserOrder user_;
   const leveldb_format::InternalOrder internal_{user_};
   const leveldb_format::BloomPolicy bloom_;
@@ -116,21 +119,26 @@ Status Exporter::CheckDirectory() {
 
 // Afterwards the directory exists and holds only the marker and LevelDB's LOCK, which this process holds: two exports to
 // one directory would remove each other's files.
-// WHY two checks: LOCK must not appear in a foreign directory, and another export may end before this one has the lock.
+// WHY three checks: LOCK must not appear in a foreign directory, another export may end before this one has the lock, and an
+// unfinished export may lie beside foreign files.
 // WHY the sync of the parent: a power cut after the export must not take the new directory away.
 Status Exporter::Begin() {
   RETURN_IF_ERROR(files_->CreateDirectory(exporting_.directory));
   RETURN_IF_ERROR(files_->SyncDirectory(format::ParentOf(exporting_.directory)));
   RETURN_IF_ERROR(CheckDirectory());
-  auto lock = files_->Lock(PathOf(leveldb_format::PrintName(NameKind::kLock)));
+  const std::string lock_path = PathOf(leveldb_format::PrintName(NameKind::kLock));
+  makes_lock_file_ = files_->SizeOf(lock_path).status().IsNotFound();
+  auto lock = files_->Lock(lock_path);
   if (!lock && lock.error().IsBusy()) {
-    return Status::Busy(exporting_.directory + ": another export writes to this directory now, or LevelDB has it open (" +
+    return Status::Busy(exporting_.directory +
+                        ": another export writes to this directory now, or LevelDB has it open (" +
                         std::string(lock.error().message()) + "); wait for it, or choose another directory");
   }
   RETURN_IF_ERROR(lock.status());
   lock_ = std::move(*lock);
   RETURN_IF_ERROR(CheckDirectory());
   RETURN_IF_ERROR(RemoveUnfinished());
+  RETURN_IF_ERROR(CheckDirectory());
   RETURN_IF_ERROR(WriteFile(std::string(kMarker), kMarkerText));
   return files_->SyncDirectory(exporting_.directory);
 }

@@ -33,9 +33,7 @@ class HeldFilesTest : public ::testing::TestWithParam<bool> {
     EXPECT_OK(file.ReadAt(0, bytes.size(), bytes.data(), &got));
     return bytes.substr(0, got);
   }
-  Status Overwrite(const std::string& name) {
-    return files_->Open(Path(name), {.access = Access::kReuse}).status();
-  }
+  Status Overwrite(const std::string& name) { return files_->Open(Path(name), {.access = Access::kReuse}).status(); }
 
   const testing::TempDirectory directory_;
   testing::FaultFileSystem memory_;

@@ -110,7 +110,7 @@ TEST_F(ExportTest, LiesInTheLevelThatHoldsIt) {
 TEST_F(ExportTest, OfNothingIsAnEmptyDatabase) {
   ASSERT_OK_AND_ASSIGN(const LevelDbExport exported, Export(GivenIterator({})));
   EXPECT_EQ(exported.tables, 0u);
-  EXPECT_EQ(Exported().size(), 2u) << "CURRENT and MANIFEST-000001";
+  EXPECT_EQ(Exported().size(), 3u) << "CURRENT, LOCK and MANIFEST-000001";
   ASSERT_OK_AND_ASSIGN(const Source source, Read());
   EXPECT_TRUE(source.tables.empty());
 }
@@ -160,7 +160,7 @@ TEST_F(ExportTest, AnInterruptedExportIsRemovedFirst) {
   ASSERT_OK(files_.WriteWhole(kTarget + "/EXPORT", ""));
   ASSERT_OK(files_.WriteWhole(kTarget + "/notes.txt", "mine"));
   EXPECT_THAT(Export(GivenIterator({})), StatusIs(Code::kInvalidArgument, HasSubstr("notes.txt")));
-  EXPECT_EQ(Exported(), (Files{{"notes.txt", "mine"}}));
+  EXPECT_EQ(Exported(), (Files{{"LOCK", ""}, {"notes.txt", "mine"}})) << "LOCK is of the first export";
 }
 
 TEST_F(ExportTest, AFailedKeyEndsTheExportUnlessTheCallerTakesIt) {
