@@ -45,7 +45,7 @@ class Background : private BackgroundScheduler::Host {
 
   // There may be new work.
   void Nudge() { scheduler_->Nudge(); }
-  // Makes the first standby memtable in the background. Takes the mutex.
+  // Makes a standby memtable in the background. Takes the mutex.
   void WantStandby();
   // Nudge for a writer that made a memtable immutable. Does not take the mutex: a preempted compaction thread may hold
   // it.

@@ -1,5 +1,5 @@
 // Flushes immutable memtables, the oldest first, and has the standby memtable allocated after each flush, the first
-// time without one.
+// time and the first time after a rest without one.
 //
 // After 5 s without writes it makes the active memtable immutable, so that scans read a single run. It does so only for
 // at least 1/64 of the tree's bytes. WHY: the flushed table is compacted into the one run next, which may rewrite the
@@ -28,7 +28,7 @@ class FlushRunner {
 
   // The task that makes the active memtable immutable: once after each tick, since an active writer prevents it.
   BackgroundScheduler::Task NextIdleSwitchLocked() REQUIRES_LOCK(mutex_);
-  // Makes the first standby memtable. Later ones follow each flush.
+  // Makes the first standby memtable, also after a rest. Later ones follow each flush.
   void WantStandbyLocked() REQUIRES_LOCK(mutex_) { standby_is_wanted_ = true; }
   void TickLocked() REQUIRES_LOCK(mutex_) { may_switch_ = true; }
   const HotKey& hot_key() const { return hot_key_; }

@@ -114,7 +114,7 @@ Result<RecoveredTree> Show(Store& store, const manifest::Loaded& loaded, Replaye
   ASSIGN_OR_RETURN(auto tree, TakeTree(store, loaded, loaded.next_file));
   RETURN_IF_ERROR(PublishReplayed(store, loaded, replayed).status());
   for (auto& memtable : replayed.memtables) tree->version_set.SwitchMemtable(std::move(memtable), loaded.wal_start);
-  tree->version_set.SwitchMemtable(store.memtables->NewMemtable(store.order), loaded.wal_start);
+  tree->version_set.SwitchMemtable(store.memtables->NewUntouchedMemtable(store.order), loaded.wal_start);
   return RecoveredTree{.tree = std::move(tree), .report = loaded.report + replayed.log.report};
 }
 

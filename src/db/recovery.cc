@@ -124,7 +124,9 @@ class Replayer {
       if (on_full_) RETURN_IF_ERROR(on_full_(&current_));
       if (current_ != nullptr) full_.push_back(std::move(current_));
     }
-    current_ = store_.memtables->NewMemtable(store_.order);
+    // WHY the first one takes pages as it fills: most WALs are small.
+    current_ = std::exchange(is_first_, false) ? store_.memtables->NewUntouchedMemtable(store_.order)
+                                               : store_.memtables->NewMemtable(store_.order);
     if (!current_->HasRoom(key_bytes, value_bytes)) {
       current_ =
           write::MemoryPool::NewLargeMemtable(store_.order, memtable::Memtable::BytesNeeded(key_bytes, value_bytes));
@@ -136,6 +138,7 @@ class Replayer {
   const kv::Sequence flushed_;
   const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full_;
   std::shared_ptr<memtable::Memtable> current_;
+  bool is_first_ = true;
   kv::Sequence last_sequence_ = 0;
   std::vector<std::shared_ptr<memtable::Memtable>> full_;
 };

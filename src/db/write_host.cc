@@ -20,6 +20,8 @@ constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
 // A database at rest has at most this much in its active memtable. WHY: Close flushes it, and what the flush makes obsolete
 // stays on the disk.
 constexpr size_t kRestingMemtableBytesMax = size_t{1} << 20;
+// Of a memtable at rest, this much is looked at in one exclusive section. WHY a limit: a writer may wait for it.
+constexpr size_t kGiveBackBytes = size_t{4} << 20;
 
 // A closed or idle database keeps a WAL of at most this many bytes on the disk.
 constexpr uint64_t kIdleWalBytesMax = uint64_t{512} << 10;
@@ -30,7 +32,8 @@ constexpr uint64_t kClosedWalBytesMax = uint64_t{256} << 10;
 
 Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                         const std::function<void()>& before_log) {
-  active_ = store_.memtables->NewFirstMemtable(store_.order);
+  store_.memtables->Rest();  // what a replay used
+  active_ = store_.memtables->NewUntouchedMemtable(store_.order);
   tree_.version_set.SwitchMemtable(active_, start);
   return epochs_.Begin(start, std::move(reusable_segments), before_log);
 }
@@ -67,9 +70,10 @@ Status WriteHost::BeforeGroup(size_t bytes) {
       (write_delay_.rate() == 0 ? delay_update_bytes_ : delay_update_bytes_ / kUpdatesWhenDelayed)) {
     bytes_since_delay_update_ = 0;
     background_->UpdateWriteDelay();
-    // WHY not at the open: a database that stays small needs no second memtable.
-    if (!standby_is_asked_for_ && active_->bytes_used() >= store_.memory.memtable_bytes / 4) {
-      standby_is_asked_for_ = true;
+    // WHY not at the open and not after a rest: a database that stays small needs no second memtable.
+    if (!needs_standby_.load(std::memory_order_relaxed) &&  // WHY relaxed: a later call asks again
+        active_->bytes_used() >= store_.memory.memtable_bytes / 4) {
+      needs_standby_ = true;
       background_->WantStandby();
     }
   }
@@ -157,17 +161,38 @@ Status WriteHost::BeginFlushForRest() {
 }
 
 void WriteHost::BeginIdleFlush(bool is_worth_it) {
+  bool is_empty = false;
   {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
     if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
-    if (!active_->empty()) {
-      const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
-      if (!is_worth_it && !frees_space) return;
-      if (auto next = TakeMemtable(nullptr)) SwitchMemtable(std::move(*next));
-      return;
+    const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
+    is_empty = active_->empty();
+    if (!is_empty && (is_worth_it || frees_space)) {
+      std::shared_ptr<memtable::Memtable> next;
+      try {
+        next = store_.memtables->NewUntouchedMemtable(store_.order);
+      } catch (const std::bad_alloc&) { return; }  // the next tick tries again
+      SwitchMemtable(std::move(next));
     }
   }
-  GiveBackWal();
+  GiveBackMemory();
+  if (is_empty) GiveBackWal();
+}
+
+// WHY the section is left after each piece: a writer may wait for it.
+void WriteHost::GiveBackMemory() {
+  needs_standby_ = false;
+  std::shared_ptr<memtable::Memtable> standby;
+  {
+    base::Lock lock(mutex_);
+    standby = std::move(standby_);
+  }
+  standby = nullptr;
+  store_.memtables->Rest();
+  for (bool has_more = true; has_more;) {
+    const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
+    has_more = IsUsable(section) && active_->GiveBackUnused(kGiveBackBytes);
+  }
 }
 
 // WHY the section is left after each piece: a writer may wait for it.
@@ -198,8 +223,9 @@ Result<std::shared_ptr<memtable::Memtable>> WriteHost::TakeMemtable(const write:
   }
   const size_t bytes = is_large ? memtable::Memtable::BytesNeeded(room->bytes, 0) : store_.memory.memtable_bytes;
   try {
-    return is_large ? write::MemoryPool::NewLargeMemtable(store_.order, bytes)
-                    : store_.memtables->NewMemtable(store_.order);
+    if (is_large) return write::MemoryPool::NewLargeMemtable(store_.order, bytes);
+    return needs_standby_ ? store_.memtables->NewMemtable(store_.order)
+                          : store_.memtables->NewUntouchedMemtable(store_.order);
   } catch (const std::bad_alloc&) {}
   return Status::Busy(store_.directory + ": no memory for a memtable of " + std::to_string(bytes) +
                       " bytes; lower Options::memory_bytes and write_buffer_bytes, or raise the limit of memory of the "
@@ -207,6 +233,7 @@ Result<std::shared_ptr<memtable::Memtable>> WriteHost::TakeMemtable(const write:
 }
 
 void WriteHost::MakeStandby() {
+  if (!needs_standby_) return;
   {
     base::Lock lock(mutex_);
     if (standby_ != nullptr || tree_.version_set.immutable_count() + 2 > store_.memory.memtables_max) return;
@@ -215,8 +242,12 @@ void WriteHost::MakeStandby() {
   try {
     memtable = store_.memtables->NewMemtable(store_.order);
   } catch (const std::bad_alloc&) { return; }  // the writer that needs it tells
-  base::Lock lock(mutex_);
-  if (standby_ == nullptr) standby_ = std::move(memtable);
+  {
+    base::Lock lock(mutex_);
+    if (needs_standby_ && standby_ == nullptr) standby_ = std::move(memtable);
+  }
+  memtable = nullptr;
+  if (!needs_standby_) store_.memtables->Rest();  // a rest began meanwhile
 }
 
 Status WriteHost::FlushForClose() {

@@ -63,12 +63,14 @@ class WriteHost final : private write::Host {
   // BeginFlush, if the active memtable is too large for a database at rest (DB::WaitForCompaction).
   Status BeginFlushForRest();
   // For background work on an idle database; does nothing if a writer is active. BeginFlush, if `is_worth_it` or if the
-  // WAL is large. If there is nothing to flush: gives back the disk space of a large WAL.
+  // WAL is large. Gives back the memory that no record uses and, if there is nothing to flush, the disk space of a large
+  // WAL.
   void BeginIdleFlush(bool is_worth_it);
   // If no writer is active: gives back what a large WAL does not need of the disk.
   void GiveBackWal();
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
-  // time. There is at most one standby, and only while it fits into the memory for unflushed writes.
+  // time. There is at most one standby, and only while it fits into the memory for unflushed writes. A small database and
+  // one at rest have none.
   void MakeStandby();
 
   write::WriterQueue& queue() { return queue_; }
@@ -112,6 +114,7 @@ class WriteHost final : private write::Host {
   void NoteWrite(const write::Change& change) noexcept;  // for Store::heat
   bool IsUsable(const write::WriterQueue::ExclusiveSection& section) const;
   bool IsWorthSwitching();
+  void GiveBackMemory();
   Status WaitForImmutableSlot();
   void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);
   void SwitchTo(std::shared_ptr<memtable::Memtable> next, const write::Room& room);
@@ -129,6 +132,8 @@ class WriteHost final : private write::Host {
   write::WriterQueue queue_{*this};
   Counters counters_;
   std::atomic<bool> has_unlogged_{false};  // true once a write skipped the WAL
+  // The active memtable was a quarter full since the last rest, so the next one is allocated ahead, with its pages.
+  std::atomic<bool> needs_standby_{false};
 
   // (exclusive section)
   std::shared_ptr<memtable::Memtable> active_;
@@ -136,7 +141,6 @@ class WriteHost final : private write::Host {
   size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
   const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.unwritten_bytes_max) / 16;
   uint64_t resume_not_before_nanos_ = 0;
-  bool standby_is_asked_for_ = false;
 
   base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);

@@ -11,7 +11,6 @@
 namespace mergedb::memtable {
 namespace {
 
-constexpr size_t kPageBytes = 4096;
 constexpr size_t kMemoryBytesMin = 4096;
 
 }  // namespace
@@ -31,6 +30,17 @@ Memory::Memory(size_t bytes, Pages pages)
   if (bytes_ >= size_t{4} << 20) (void)madvise(block, bytes_, MADV_HUGEPAGE);
 #endif
   for (size_t offset = 0; offset < bytes_; offset += kPageBytes) { static_cast<volatile char*>(begin_)[offset] = 0; }
+}
+
+void Memory::GiveBack(size_t begin, size_t end) {
+#ifdef MADV_NOHUGEPAGE
+  // WHY the whole block: otherwise the kernel may make a huge page of a few touched ones.
+  if (!is_untouched()) (void)madvise(begin_, bytes_, MADV_NOHUGEPAGE);
+#endif
+  pages_ = Pages::kUntouched;
+  begin = RoundUp(begin, kPageBytes);
+  end = std::min(end, bytes_) / kPageBytes * kPageBytes;
+  if (begin < end) (void)madvise(begin_ + begin, end - begin, MADV_DONTNEED);
 }
 
 Memory::~Memory() { munmap(begin_, bytes_); }

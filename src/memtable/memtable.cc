@@ -33,6 +33,13 @@ constexpr size_t BytesForRecords(uint64_t records, size_t bytes, bool is_ordered
   return records * (RecordBytes(0, 0) + kUnitBytes + (is_ordered ? OrderedIndex::kNodeBytesMax : 0)) + bytes;
 }
 
+bool IsZeroPage(const char* page) {
+  for (size_t i = 0; i < kPageBytes; i += sizeof(uint64_t)) {
+    if (base::LoadFixed64(page + i) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // Under the bytewise order, a hash index finds records, and sorted pieces give their order. Under any other
@@ -77,6 +84,20 @@ class Memtable::Impl {
     slack_ = arena_bytes_ - used_.load(std::memory_order_relaxed) -
              BytesForRecords(records, bytes, ordered_index_.has_value());
     return true;
+  }
+
+  // WHY zeros of the index may be given back beside readers: they read zeros before and after.
+  bool GiveBackUnused(size_t bytes_max) {
+    if (memory_->is_untouched() && given_back_ == 0) return false;
+    const size_t index_bytes = IndexBytes(slots_);
+    const size_t end = std::min(RoundUp(given_back_ + bytes_max, kPageBytes), memory_->bytes());
+    size_t begin = given_back_;
+    for (; begin + kPageBytes <= std::min(end, index_bytes); begin += kPageBytes) {
+      if (IsZeroPage(memory_->begin() + begin)) memory_->GiveBack(begin, begin + kPageBytes);
+    }
+    memory_->GiveBack(std::max(begin, index_bytes + used_.load(std::memory_order_relaxed)), end);
+    given_back_ = end == memory_->bytes() ? 0 : end;
+    return given_back_ != 0;
   }
 
   void Add(std::string_view key, kv::Tag tag, std::string_view value) {
@@ -236,8 +257,9 @@ class Memtable::Impl {
   std::atomic<uint64_t> slots_used_{0};
   // Only the writer uses these.
   kv::Sequence newest_ = 0;
-  size_t slack_ = 0;     // free bytes of the arena beyond the reserved ones
-  std::string trailer_;  // memory in which trailers are made
+  size_t given_back_ = 0;  // GiveBackUnused goes on at this byte of the memory
+  size_t slack_ = 0;       // free bytes of the arena beyond the reserved ones
+  std::string trailer_;    // memory in which trailers are made
 };
 
 Memtable::Memtable(const kv::Order& order, std::shared_ptr<Memory> memory)
@@ -263,6 +285,8 @@ bool Memtable::MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes) 
 }
 
 bool Memtable::Reserve(uint64_t records, size_t bytes) { return impl_->Reserve(records, bytes); }
+
+bool Memtable::GiveBackUnused(size_t bytes_max) { return impl_->GiveBackUnused(bytes_max); }
 
 void Memtable::Add(std::string_view key, kv::Tag tag, std::string_view value) { impl_->Add(key, tag, value); }
 

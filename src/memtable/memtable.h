@@ -31,8 +31,7 @@ class Memory;
 
 // `bytes` counts arena and index together, up to 32 GiB. Touches every page.
 std::shared_ptr<Memory> NewMemory(size_t bytes);
-// Touches no page: for the first memtable of a database, which may stay small. REQUIRES: used for one memtable only,
-// which relies on its zeros.
+// Touches no page: for a memtable that may stay small. REQUIRES: used for one memtable only, which relies on its zeros.
 std::shared_ptr<Memory> NewUntouchedMemory(size_t bytes);
 
 class Memtable {
@@ -55,6 +54,10 @@ class Memtable {
   bool Reserve(uint64_t records, size_t bytes);
   // True if a new memtable of `memory_bytes` has room for these records.
   static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
+
+  // Gives pages that no record and no index slot uses back to the system, from the next `bytes_max` bytes of the memory.
+  // True: more may be given back. A later Add takes the pages that it needs. REQUIRES: as Add.
+  bool GiveBackUnused(size_t bytes_max);
 
   // Adds a version, or a range delete (its begin as key, its end as value). REQUIRES: HasRoom; (key, tag) is
   // newer than every version of the key here; one thread at a time. Readers see the version at once; a reader

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/sync.h"
+#include "memtable/memory.h"
 #include "memtable/memtable.h"
 
 namespace mergedb::write {
@@ -19,8 +20,12 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   }
 
   size_t memory_bytes() const { return memory_bytes_; }
+  size_t free_count() const {
+    base::Lock lock(mutex_);
+    return free_.size();
+  }
 
-  // A memtable that takes its memory from the pool and returns it.
+  // A memtable that takes its memory from the pool and returns it. Ends a rest.
   std::shared_ptr<memtable::Memtable> NewMemtable(const kv::Order& order) {
     auto memory = Take();
     return {new memtable::Memtable(order, memory), [pool = weak_from_this(), memory](memtable::Memtable* table) {
@@ -28,27 +33,31 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
               if (auto home = pool.lock()) home->GiveBack(memory);
             }};
   }
-  // The first memtable of a database: takes pages as it fills, and leaves the pool no memory.
-  std::shared_ptr<memtable::Memtable> NewFirstMemtable(const kv::Order& order) const {
+  // A memtable that may stay small: takes pages as it fills, and leaves the pool no memory.
+  std::shared_ptr<memtable::Memtable> NewUntouchedMemtable(const kv::Order& order) const {
     return std::make_shared<memtable::Memtable>(order, memtable::NewUntouchedMemory(memory_bytes_));
   }
   // A memtable with a memory of its own, for a record that does not fit into a standard one.
   static std::shared_ptr<memtable::Memtable> NewLargeMemtable(const kv::Order& order, size_t bytes) {
     return std::make_shared<memtable::Memtable>(order, memtable::NewMemory(bytes));
   }
-  // Makes a memory before it is needed.
-  void Prepare() {
-    {
+  // Gives all free memories back to the system. Until the next NewMemtable, memories that return go there, too.
+  void Rest() {
+    for (;;) {
+      std::shared_ptr<memtable::Memory> dropped;  // unmapped without the mutex
       base::Lock lock(mutex_);
-      if (!free_.empty()) return;
+      rests_ = true;
+      if (free_.empty()) return;
+      dropped = std::move(free_.back());
+      free_.pop_back();
     }
-    GiveBack(memtable::NewMemory(memory_bytes_));
   }
 
  private:
   std::shared_ptr<memtable::Memory> Take() {
     {
       base::Lock lock(mutex_);
+      rests_ = false;
       if (!free_.empty()) {
         auto memory = std::move(free_.back());
         free_.pop_back();
@@ -58,13 +67,15 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
     return memtable::NewMemory(memory_bytes_);
   }
   void GiveBack(std::shared_ptr<memtable::Memory> memory) {
+    if (memory->is_untouched()) return;  // it gave its pages back (Memtable::GiveBackUnused)
     base::Lock lock(mutex_);
-    if (free_.size() < kept_max_) free_.push_back(std::move(memory));
+    if (!rests_ && free_.size() < kept_max_) free_.push_back(std::move(memory));
   }
 
   const size_t memory_bytes_;
   const size_t kept_max_;
-  base::Mutex mutex_;
+  mutable base::Mutex mutex_;
+  bool rests_ GUARDED_BY(mutex_) = false;
   std::vector<std::shared_ptr<memtable::Memory>> free_ GUARDED_BY(mutex_);
 };
 

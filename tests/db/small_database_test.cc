@@ -1,5 +1,7 @@
 // Goal: a small database takes little disk space and memory, and a large one gives the disk space of its WAL back when
-// it waits for compactions and when it is closed. Method: real files with the default options; st_blocks of the directory, RssAnon of the process.
+// it waits for compactions and when it is closed. Databases at rest hold almost no memory, whatever they did before.
+// Method: real files with the default options; st_blocks of the directory, RssAnon of the process. A rest passes in
+// simulated time.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "mergedb/db.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -69,6 +72,97 @@ TEST(SmallDatabase, ManyOfThemTakeLittleMemory) {
     EXPECT_LE(bytes, count << 20);
 #endif
   }
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCountsMemory = false;  // shadow memory and freed memory count as well
+#else
+constexpr bool kCountsMemory = true;
+#endif
+constexpr uint64_t kRestingBytesMax = uint64_t{512} << 10;
+
+// Databases with real files whose background work and time the test advances.
+class RestingDatabases : public ::testing::Test {
+ protected:
+  static constexpr int kCount = 50;
+
+  mergedb::Options OptionsOf() {
+    mergedb::Options options;
+    options.env.clock = &clock_;
+    options.env.executor = &executor_;
+    return options;
+  }
+  void OpenAll(int count = kCount) {
+    before_ = AnonymousBytes();
+    for (int i = 0; i < count; ++i) Open(i);
+  }
+  void Open(int i) {
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(OptionsOf(), directory_ / std::to_string(i)));
+    databases_.push_back(std::move(db));
+  }
+  // Ten seconds pass. The idle flush comes after five, the end of the ticks after eight.
+  void Rest() {
+    for (int second = 0; second < 10; ++second) {
+      clock_.SleepNanos(1'000'000'000);
+      executor_.RunTimers();
+      executor_.RunAll();
+    }
+  }
+  uint64_t BytesOfOne() const {
+    const uint64_t now = AnonymousBytes();
+    return now <= before_ ? 0 : (now - before_) / databases_.size();
+  }
+  void ExpectLittleMemory(const char* when) {
+    if (kCountsMemory) { EXPECT_LE(BytesOfOne(), kRestingBytesMax) << when; }
+  }
+
+  const TempDirectory directory_;
+  TickingClock clock_;
+  ManualExecutor executor_;
+  uint64_t before_ = 0;
+  std::vector<std::unique_ptr<DB>> databases_;
+};
+
+TEST_F(RestingDatabases, HoldLittleMemoryWithOneKey) {
+  OpenAll();
+  for (auto& db : databases_) ASSERT_OK(db->Put({}, "key", "value"));
+  Rest();
+  ExpectLittleMemory("after the idle flush");
+  for (auto& db : databases_) ASSERT_OK(db->Put({}, "key2", "value"));
+  ExpectLittleMemory("after a put that follows a rest");
+  Rest();
+  ExpectLittleMemory("after the second rest");
+  for (auto& db : databases_) {
+    ASSERT_OK(db->Put({}, "key3", "value"));
+    ASSERT_OK(db->Flush());
+  }
+  ExpectLittleMemory("right after a flush");
+  Rest();
+  ExpectLittleMemory("after a flush and a rest");
+  databases_.clear();
+  for (int i = 0; i < kCount; ++i) Open(i);
+  Rest();
+  ExpectLittleMemory("opened again");
+  std::string value;
+  for (auto& db : databases_) {
+    for (const char* key : {"key", "key2", "key3"}) EXPECT_OK(db->Get({}, key, &value));
+  }
+  ExpectLittleMemory("after reads");
+}
+
+// 40 MB go through several memtables, so there were standby memtables, and memories wait in the pool.
+TEST_F(RestingDatabases, GiveBackWhatALoadNeeded) {
+  OpenAll(1);
+  const std::string value(1'000, 'v');
+  for (int i = 0; i < 40'000; ++i) {
+    ASSERT_OK(databases_[0]->Put({}, "key" + std::to_string(i), value));
+    if (i % 100 == 0) executor_.RunAll();
+  }
+  std::unique_ptr<Iterator> pin = databases_[0]->NewIterator();  // its memtable comes back after the rest has begun
+  Rest();
+  pin = nullptr;
+  Rest();
+  if (kCountsMemory) { EXPECT_LE(BytesOfOne(), uint64_t{8} << 20) << "with the block cache"; }
 }
 
 // What the WAL buffer no longer needs must not be written to the disk by a sync of the file system.

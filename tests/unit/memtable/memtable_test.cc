@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
+#include <string>
 
 #include "base/hash.h"
 #include "tests/unit/kv/iterator_contract.h"
@@ -206,6 +208,55 @@ TEST(Memtable, ForgetsAllWhenItsMemoryServesAnother) {
     EXPECT_EQ(PrintAll(*table.NewIterator()), "");
     table.Add("a", PutTag(1), "v");
     EXPECT_EQ(PrintAll(*table.NewIterator()), "a#1,PUT=v ");
+  }
+}
+
+uint64_t AnonymousBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kib = 0;
+    if (word == "RssAnon:" && status >> kib) return kib << 10;
+  }
+  return 0;
+}
+
+// Between two pieces, and after the last, records are added. None may be lost with a page that goes back.
+TEST(Memtable, KeepsItsRecordsWhenItGivesUnusedMemoryBack) {
+  constexpr size_t kBytes = size_t{16} << 20;
+  for (const kv::Order& order : {kBytewise, kCaseless}) {
+    for (const int first : {0, 1, 3'000}) {
+      SCOPED_TRACE(std::string(order.comparator()->Name()) + ", records " + std::to_string(first));
+      const uint64_t before = AnonymousBytes();
+      Memtable table(order, NewMemory(kBytes));
+      int added = 0;
+      const auto add = [&](int count) {
+        for (; count > 0; --count, ++added) {
+          const std::string key = "key" + std::to_string(added);
+          table.Add(key, PutTag(static_cast<kv::Sequence>(added) + 1), "value of " + key);
+        }
+      };
+      add(first);
+      const uint64_t held = AnonymousBytes() - before;
+      int pieces = 1;
+      for (; table.GiveBackUnused(kBytes / 8); ++pieces) add(first / 10);
+      EXPECT_EQ(pieces, 8);
+      EXPECT_FALSE(table.GiveBackUnused(kBytes)) << "a second time";
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+      EXPECT_GE(held, kBytes);
+      const uint64_t index_bytes = order.is_bytewise() && first > 1 ? kBytes / 7 : 0;
+      EXPECT_LE(AnonymousBytes() - before, index_bytes + (size_t{1} << 20));
+#endif
+      add(5'000);
+      for (int i = 0; i < added; ++i) {
+        const std::string key = "key" + std::to_string(i);
+        ASSERT_EQ(Get(table, key), "value of " + key + "#" + std::to_string(i + 1));
+      }
+      EXPECT_EQ(Get(table, "absent"), "none");
+      int shown = 0;
+      const auto iterator = table.NewIterator();
+      for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++shown;
+      EXPECT_EQ(shown, added);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-// Goal: the memory of memtables is reused, pinned memory makes no writer wait, and a memtable may outlive its
-// pool.
+// Goal: the memory of memtables is reused, pinned memory makes no writer wait, a pool at rest holds no memory, and a
+// memtable may outlive its pool.
 #include "write/memory_pool.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +44,29 @@ TEST_F(MemoryPoolTest, MakesOneForARecordThatNoStandardOneHolds) {
   auto large = MemoryPool::NewLargeMemtable(order_, bytes);
   EXPECT_FALSE(pool_->NewMemtable(order_)->HasRoom(10, 4 * kBytes));
   EXPECT_TRUE(large->HasRoom(10, 4 * kBytes));
+}
+
+TEST_F(MemoryPoolTest, AtRestItKeepsNoMemory) {
+  auto early = pool_->NewMemtable(order_), late = pool_->NewMemtable(order_);
+  early = nullptr;
+  EXPECT_EQ(pool_->free_count(), 1u);
+  pool_->Rest();
+  EXPECT_EQ(pool_->free_count(), 0u);
+  late = nullptr;  // comes back during the rest
+  EXPECT_EQ(pool_->free_count(), 0u);
+  auto next = pool_->NewMemtable(order_);
+  next = nullptr;
+  EXPECT_EQ(pool_->free_count(), 1u) << "the rest is over";
+}
+
+TEST_F(MemoryPoolTest, DoesNotKeepAMemoryThatGaveItsPagesBack) {
+  auto table = pool_->NewMemtable(order_);
+  Add(*table, "k");
+  while (table->GiveBackUnused(kBytes)) {}
+  table = nullptr;
+  EXPECT_EQ(pool_->free_count(), 0u);
+  Add(*pool_->NewMemtable(order_), "k");
+  EXPECT_EQ(pool_->free_count(), 1u);
 }
 
 TEST_F(MemoryPoolTest, MayGoBeforeItsMemtables) {
