@@ -1,6 +1,7 @@
 #include "db/live_publisher.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,10 @@ namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kUnchangedBeforePause = 10;
+// The load is light if counters changed in at most seven of the last ten looks. After four changes in a row it is not.
+constexpr uint32_t kRecentLooks = 0x3ff;
+constexpr int kBusyLooks = 8;
+constexpr uint32_t kChangesInARow = 0xf;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
@@ -86,19 +91,25 @@ void LivePublisher::Update() {
                 .boot_id = process.boot_id};
   }
   format::LiveState state = describe_();
-  unchanged_ = AddWindow(&state) ? 0 : unchanged_ + 1;
+  const bool has_changed = AddWindow(&state);
+  unchanged_ = has_changed ? 0 : unchanged_ + 1;
+  recent_ = (recent_ << 1 | (has_changed ? 1 : 0)) & kRecentLooks;
   const bool pauses = unchanged_ >= kUnchangedBeforePause;
+  const bool is_light = !pauses && std::popcount(recent_) < kBusyLooks && (recent_ & kChangesInARow) != kChangesInARow;
   period_nanos_ = pauses ? std::min(2 * period_nanos_, kPeriodNanosMax) : kPeriodNanos;
   if (pauses && is_paused_) return;
+  if (is_light && is_slow_ && ++skipped_ < kLooksBetweenSlowUpdates) return;
   state.update = ++update_;
   state.process = process_;
   state.times.opened_unix_micros = opened_unix_micros_;
   state.times.updated_unix_micros = env::WallMicros();
   state.times.updated_boot_nanos = env::BootNanos();
-  state.times.period_nanos = pauses ? 0 : period_nanos_;
+  state.times.period_nanos = pauses ? 0 : is_light ? kSlowPeriodNanos : period_nanos_;
   const bool is_written = Write(state).ok();
   has_published_ |= is_written;
   is_paused_ = pauses && is_written;
+  is_slow_ = is_light && is_written;
+  skipped_ = 0;
 }
 
 // Fills in the values at the beginning of the window. Returns whether a counter changed since the last update.

@@ -424,7 +424,10 @@ void WalWriter::RunHeld() {
   }
   if (goal > durable()) {
     if (buffer_->is_mapped() && written_end() < goal) {
-      (void)Step(goal);
+      // WHY a small rest goes along: it would soon need a sync of its own, which writes the last block again. A large rest
+      // may be flushed before.
+      const uint64_t end = appended_end();
+      (void)Step(end - written_end() <= kBounceBytes ? end : goal);
     } else {
       (void)SyncHeld();
     }

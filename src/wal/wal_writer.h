@@ -8,7 +8,7 @@
 // What asks, with a mapped buffer:
 //   a sync           MakeDurable writes everything. Until half a buffer of bytes without a sync has followed, the
 //                    background work writes ahead (is_eager), so that the next sync has little to write.
-//   the clock        a timer writes and syncs what is as old as Options::sync_interval_nanos
+//   the clock        a timer writes and syncs what is as old as Options::sync_interval_nanos, and a small rest with it
 //   a full buffer    the background work writes the oldest bytes when seven eighths of the buffer are in use
 // Release ends the need: bytes below it count as written and durable, because tables hold them.
 // A buffer in memory is written after each commit group (WriteAll), and the timer only syncs.

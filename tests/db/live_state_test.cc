@@ -160,7 +160,32 @@ TEST(LiveState, UpdatesPauseWhileNothingHappens) {
   ASSERT_OK(db->Put({}, "key", "value"));
   sim.PassTime(1);
   ASSERT_OK_AND_ASSIGN(state, Read(sim));
+  EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
+}
+
+// Every fifth look of a light load writes; its promise says so. A load that changes counters at each look is published at
+// each look, from the fourth second on.
+TEST(LiveState, UpdatesAreSeldomWhileLittleHappens) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, sim.Open());
+  const auto updates_of = [&](int seconds, int seconds_between_puts) -> uint64_t {
+    const auto before = Read(sim);
+    for (int second = 0; second < seconds; ++second) {
+      if (second % seconds_between_puts == 0) { EXPECT_OK(db->Put({}, "key", "value")); }
+      sim.PassTime(1);
+    }
+    const auto after = Read(sim);
+    EXPECT_OK(after.status());
+    return after->update - (before ? before->update : 0);
+  };
+  (void)updates_of(30, 3);
+  EXPECT_LE(updates_of(60, 3), 12u);
+  ASSERT_OK_AND_ASSIGN(format::LiveState state, Read(sim));
+  EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
+  EXPECT_GE(updates_of(20, 1), 16u);
+  ASSERT_OK_AND_ASSIGN(state, Read(sim));
   EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kPeriodNanos);
+  EXPECT_EQ(state.Value("writes"), 50u);
 }
 
 TEST(LiveState, ALostOrDamagedFileIsWrittenAgain) {

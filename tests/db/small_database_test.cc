@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -51,6 +52,31 @@ TEST(SmallDatabase, TakesLittleDiskSpace) {
   ASSERT_OK_AND_ASSIGN(db, DB::Open({}, directory.path()));
   std::string value;
   EXPECT_OK(db->Get({}, "key", &value));
+}
+
+// Bytes of mapped pages of files whose path ends in `name`, which a store or a fault for a store has made dirty. The kernel
+// writes them to the disk.
+uint64_t DirtyBytes(const std::string& name) {
+  std::ifstream mappings("/proc/self/smaps");
+  uint64_t bytes = 0;
+  bool is_named = false;
+  for (std::string line; std::getline(mappings, line);) {
+    if (line.find('-') < line.find(' ')) is_named = line.ends_with(name);
+    uint64_t kib = 0;
+    if (is_named && (std::sscanf(line.c_str(), "Shared_Dirty: %lu", &kib) == 1 ||
+                     std::sscanf(line.c_str(), "Private_Dirty: %lu", &kib) == 1))
+      bytes += kib << 10;
+  }
+  return bytes;
+}
+
+TEST(SmallDatabase, DirtiesOnlyThePagesOfTheWalBufferThatHoldItsRecords) {
+  const TempDirectory directory;
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open({}, directory.path()));
+  for (int i = 0; i < 20; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), "value"));
+  const uint64_t bytes = DirtyBytes(directory / "STAGING");
+  EXPECT_GE(bytes, 4096u);
+  EXPECT_LE(bytes, 16u << 10) << "1.5 KB of frames, in pages of up to 16 KiB";
 }
 
 TEST(SmallDatabase, ManyOfThemTakeLittleMemory) {

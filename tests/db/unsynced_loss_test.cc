@@ -15,6 +15,8 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "mergedb/write_batch.h"
+#include "testing/counters.h"
 #include "testing/seed.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
@@ -132,6 +134,30 @@ TEST_P(UnsyncedLoss, IsBoundedInTimeAndInBytes) {
   EXPECT_GT(most_lost_, 0u) << "no power cut lost anything, so the test shows nothing";
   // Memtables fill more slowly than the interval passes, so the bound is tested near its edge.
   if (shape_.name == "SlowWrites") { EXPECT_GT(oldest_lost_, shape_.interval_millis * kMilli / 2); }
+}
+
+// Each batch of a small program is due at another tick. One sync and one written block make all of them durable that
+// are there by then: one for every five seconds, not one for every batch.
+TEST(SmallBatches, ShareASyncAndABlock) {
+  SimulatedEnv sim;
+  TimedExecutor executor(sim.executor, sim.clock);
+  mergedb::Options options = sim.SmallOptions();
+  options.env.executor = &executor;
+  options.write_buffer_bytes = 1 << 20;  // no flush makes a sync needless
+  options.memory_bytes = 8 << 20;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, SimulatedEnv::kPath));
+  constexpr uint64_t kBatches = 48;
+  const uint64_t writes = Counter(*db, "wal_writes"), syncs = Counter(*db, "wal_syncs");
+  for (uint64_t batch = 0; batch < kBatches; ++batch) {
+    WriteBatch records;
+    for (uint64_t i = 0; i < 20; ++i) records.Put("key" + std::to_string(batch * 20 + i), "a small value");
+    ASSERT_OK(db->Write({}, records));
+    executor.Pass(2'500 * kMilli);
+  }
+  // A batch of about 700 B enters a new block now and then; a sync then still takes one write.
+  EXPECT_LE(Counter(*db, "wal_syncs") - syncs, kBatches / 2 + 2);
+  EXPECT_LE(Counter(*db, "wal_writes") - writes, kBatches / 2 + 2);
+  EXPECT_GE(Counter(*db, "wal_syncs") - syncs, kBatches / 4) << "the interval is five seconds";
 }
 
 // WaitForCompaction makes holes in STAGING beside the frames of the active memtable, in every lap of the buffer.

@@ -266,19 +266,26 @@ TEST_P(WalTest, WithoutALimitInTimeNothingIsWritten) {
   EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 5u);
 }
 
-// A frame is durable after as many ticks as the interval has, not earlier.
+// A frame is durable after as many ticks as the interval has, not earlier, unless it is a part of a small rest: this goes
+// along with the frames that are due.
 TEST_P(WalTest, TheIntervalCountsFromTheCommit) {
-  Options options = fixture_.LogOptions();
-  options.sync_interval_nanos = 5'000'000'000;
-  auto log = fixture_.Create(options);
-  std::vector<uint64_t> ends;
-  for (uint64_t i = 0; i < 20; ++i) {
-    ASSERT_OK(Append(*log, PayloadOf(i, 100)));
-    ends.push_back(log->end().position);
-    fixture_.executor.RunTimers();
-    fixture_.executor.RunAll();
-    EXPECT_GE(log->durable_position(), i < 4 ? 0u : ends[i - 4]) << i;
-    if (GetParam()) { EXPECT_EQ(log->durable_position(), i < 4 ? 0u : ends[i - 4]) << i; }
+  for (const bool is_small : {false, true}) {
+    SCOPED_TRACE(is_small ? "small" : "large");
+    WalFixture fixture({.allow_mapping = GetParam()});
+    Options options = fixture.LogOptions();
+    options.sync_interval_nanos = 5'000'000'000;
+    options.buffer_bytes = options.segment_bytes = size_t{1} << 20;
+    auto log = fixture.Create(options);
+    std::vector<uint64_t> ends;
+    for (uint64_t i = 0; i < 20; ++i) {
+      ASSERT_OK(Append(*log, PayloadOf(i, is_small ? 100 : 20'000)));
+      ends.push_back(log->end().position);
+      fixture.executor.RunTimers();
+      fixture.executor.RunAll();
+      EXPECT_GE(log->durable_position(), i < 4 ? 0u : ends[i - 4]) << i;
+      const uint64_t synced = is_small ? i - (i + 1) % 5 : i - 4;
+      if (GetParam()) { EXPECT_EQ(log->durable_position(), i < 4 ? 0u : ends[synced]) << i; }
+    }
   }
 }
 
