@@ -46,8 +46,9 @@ class MERGEDB_EXPORT MergeOperator {
 
   // Combines two operands: *operand gets one operand that has the effect of `older` and then `newer`, on any
   // base. Returns false if no such operand exists; the default does so always. Operands that cannot be
-  // combined are kept until they meet their base. If a key collects more than a million such operands, or
-  // more than 1 GiB of them, it cannot be read until it is put or deleted.
+  // combined are kept until a compaction finds them together with their base, and each read of the key visits all of
+  // them. If a key collects more than a million such operands, or more than 1 GiB of them, compactions keep them, too,
+  // until it is put or deleted; a read then calls Apply once for each million.
   virtual bool Combine(std::string_view key, std::string_view older, std::string_view newer,
                        std::string* operand) const;
 };

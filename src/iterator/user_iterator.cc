@@ -40,7 +40,7 @@ class UserIterator final : public UserCursor {
         upper_prefix_(options_.upper ? order.Prefix(*options_.upper) : 0),
         lower_prefix_(options_.lower ? order.Prefix(*options_.lower) : 0),
         input_(std::move(input)),
-        chain_(options_.operators),
+        chain_(options_.operators, options_.operands_max),
         tombstone_scan_meter_(options_.on_tombstone_scan) {
     status_ = input_->status();
   }
@@ -337,7 +337,7 @@ class UserIterator final : public UserCursor {
         chain_.Clear();
         TakeBase(entry);
       } else if (chain_.is_full()) {
-        return FailKey(chain_.CheckBounds());
+        return ShowNewestFromAbove(entry);
       } else if (entry.tag != newest) {  // an equal tag is the same write, replayed twice
         chain_.AddNewer(key_.key(), entry.tag, entry.value);
       }
@@ -394,12 +394,60 @@ class UserIterator final : public UserCursor {
         TakeBase(entry);
         return {};
       }
-      if (chain_.is_full()) return chain_.CheckBounds();
+      if (chain_.is_full()) [[unlikely]]
+        return CollectFromBelow();
       // An equal tag is the same write, replayed twice.
       if (entry.tag != last) chain_.AddOlder(key_.key(), entry.tag, entry.value);
       last = entry.tag;
     }
     return input_->status();
+  }
+
+  // The rest of Collect for a key with more operands than the chain takes: finds the base, and folds the operands onto it
+  // from the oldest on, as many at a time as the chain takes. So their number is not limited.
+  [[gnu::noinline, gnu::cold]] Status CollectFromBelow() {
+    chain_ = kv::Chain(options_.operators, options_.operands_max);
+    for (; input_->Valid() && key_.Matches(order_, input_->entry()); input_->Next()) {
+      if (!IsKnownKind(kv::KindOf(input_->entry().tag))) return ReservedKind(input_->entry());
+      if (!IsWhole(input_->entry())) continue;
+      TakeBase(input_->entry());
+      break;
+    }
+    if (!input_->Valid() && !input_->status().ok()) return input_->status();
+    StepBack();
+    Status failure;  // of a fold; a newer `put` operand replaces everything older, also a failure
+    kv::Tag last = 0;
+    for (; input_->Valid(); input_->Prev()) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
+      if (entry.tag == last) continue;  // the same write, replayed twice
+      last = entry.tag;
+      if (kv::IsPut(entry.value)) {
+        chain_.Clear();
+        base_ = {};
+        base_value_ = {};
+        failure = {};
+      }
+      if (!failure.ok()) continue;
+      if (chain_.is_full()) failure = FoldOntoBase();
+      if (failure.ok()) chain_.AddNewer(key_.key(), entry.tag, entry.value);
+    }
+    if (!input_->Valid() && !input_->status().ok()) return input_->status();
+    RETURN_IF_ERROR(failure);
+    input_->Seek(key_.key(), kv::Tag{0});
+    return input_->Valid() ? Status() : input_->status();
+  }
+
+  // chain_ becomes a part of base_.
+  Status FoldOntoBase() {
+    kv::Base below{base_.kind, base_value_};
+    RETURN_IF_ERROR(ResolveBase(&below));
+    kv::Folded folded;
+    RETURN_IF_ERROR(chain_.Fold(key_.key(), below, &folded));
+    base_ = std::move(folded);
+    base_value_ = base_.bytes;
+    chain_.Clear();
+    return {};
   }
 
   // True if no older version is needed. With keys_only an operand is enough: it shows that the key exists.
@@ -473,13 +521,16 @@ class UserIterator final : public UserCursor {
     return valid_ = true;
   }
 
+  // If *base, which is base_, is a blob index, it becomes the value.
+  Status ResolveBase(kv::Base* base) {
+    if (base->kind != kv::Kind::kPutBlobIndex) return {};
+    base->kind = kv::Kind::kPut;
+    return Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_value_}, &base->bytes);
+  }
+
   Status Fold(std::string_view* shown) {
     kv::Base below{base_.kind, base_value_};
-    if (below.kind == kv::Kind::kPutBlobIndex) {
-      below.kind = kv::Kind::kPut;
-      RETURN_IF_ERROR(
-          Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_value_}, &below.bytes));
-    }
+    RETURN_IF_ERROR(ResolveBase(&below));
     *shown = below.bytes;
     if (chain_.empty() && below.kind == kv::Kind::kPut) return {};
     RETURN_IF_ERROR(kv::FoldAndShow(key_.key(), below, chain_, &value_));

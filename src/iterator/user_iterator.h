@@ -35,7 +35,8 @@ struct UserIteratorOptions {
   kv::ValueSource* values = nullptr;
   // Reverse moves show bytes in place if `values` says that they last.
   bool shows_lasting = false;
-  bool keys_only = false;  // values are empty views; operands are not folded, so no fold fails
+  size_t operands_max = kv::kChainOperandsMax;  // of one key at a time in memory; fewer in tests
+  bool keys_only = false;                       // values are empty views; operands are not folded, so no fold fails
 };
 
 class UserCursor : public kv::Iterator {

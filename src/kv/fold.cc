@@ -11,6 +11,9 @@ namespace {
 
 // The first attempt to combine operands that do not stay small waits for this many operands.
 constexpr size_t kCombineFirst = 64;
+// After this many further operands they are combined, however few bytes they have. WHY: the chain must not become full of
+// operands that can be combined.
+constexpr size_t kCombineAgain = kChainOperandsMax / 4;
 
 Status Name(std::string_view key, const Status& status) {
   return status.ok() ? status : status.WithContext("key \"" + base::Escape(key) + "\"");
@@ -66,7 +69,7 @@ Status ApplyAll(const ProgramOperators* operators, std::string_view key, std::sp
 void Chain::Clear() {
   operands_.clear();
   bytes_ = 0;
-  combine_at_ = 0;
+  combine_at_ = combine_at_bytes_ = combine_at_most_ = 0;
 }
 
 void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is_older) {
@@ -86,10 +89,13 @@ void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is
   }
   bytes_ += operand.size();
   operands_.push_back({.tag = tag, .bytes = std::string(operand)});
-  if (combine_at_ == 0) combine_at_ = kCombineFirst;
-  if (operands_.size() < combine_at_) return;
+  if (operands_.size() < kCombineFirst) return;
+  const bool is_due = operands_.size() >= combine_at_ && bytes_ >= combine_at_bytes_;
+  if (!is_due && (combine_at_most_ == 0 || operands_.size() < combine_at_most_)) return;
   Combine(key);
-  combine_at_ = std::max(kCombineFirst, 2 * operands_.size());
+  combine_at_ = 2 * operands_.size();
+  combine_at_bytes_ = 2 * bytes_;
+  combine_at_most_ = operands_.size() + kCombineAgain;
 }
 
 bool Chain::CombineTwo(std::string_view key, std::string_view older, std::string_view newer,
@@ -157,14 +163,6 @@ Tag Chain::newest_tag() const {
   return is_newest_first_ ? operands_.front().tag : operands_.back().tag;
 }
 
-Status Chain::CheckBounds() const {
-  if (!is_full()) return {};
-  return Status::MergeFailed(OperandName(operands_.front().bytes) + ": " + std::to_string(operands_.size()) +
-                             " operands of " + std::to_string(bytes_) + " bytes have no base yet; fewer than " +
-                             std::to_string(kChainOperandsMax) + ", of " + std::to_string(kChainBytesMax) +
-                             " bytes, can be applied");
-}
-
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,
             std::span<const std::string_view> operands, Folded* folded) {
   if (Counter counter; operands.size() == 1 && AddToCounter(base, operands[0], &counter)) {
@@ -173,8 +171,7 @@ Status Fold(const ProgramOperators* operators, std::string_view key, const Base&
     return {};
   }
   Value value;
-  const auto last_put = std::find_if(operands.rbegin(), operands.rend(),
-                                     [](std::string_view operand) { return IsOfType(operand, OperandType::kPut); });
+  const auto last_put = std::find_if(operands.rbegin(), operands.rend(), IsPut);
   if (last_put == operands.rend()) {
     RETURN_IF_ERROR(Name(key, DecodeBase(base, &value)));
   } else {
@@ -191,16 +188,9 @@ Status Chain::Fold(std::string_view key, const Base& base, Folded* folded) const
   return kv::Fold(operators_, key, base, {&only, 1}, folded);
 }
 
-Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value) {
-  RETURN_IF_ERROR(Name(key, chain.CheckBounds()));
-  if (chain.empty()) {
-    std::string_view shown;
-    RETURN_IF_ERROR(Name(key, ShowValue(base, value, &shown)));
-    if (shown.data() != value->data()) value->assign(shown);
-    return {};
-  }
-  Folded folded;
-  RETURN_IF_ERROR(chain.Fold(key, base, &folded));
+namespace {
+
+Status Show(std::string_view key, Folded&& folded, std::string* value) {
   std::string scratch;
   std::string_view shown;
   RETURN_IF_ERROR(Name(key, ShowValue({folded.kind, folded.bytes}, &scratch, &shown)));
@@ -210,6 +200,28 @@ Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, s
     value->assign(shown);
   }
   return {};
+}
+
+}  // namespace
+
+Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value) {
+  if (chain.empty()) {
+    std::string_view shown;
+    RETURN_IF_ERROR(Name(key, ShowValue(base, value, &shown)));
+    if (shown.data() != value->data()) value->assign(shown);
+    return {};
+  }
+  Folded folded;
+  RETURN_IF_ERROR(chain.Fold(key, base, &folded));
+  return Show(key, std::move(folded), value);
+}
+
+Status FoldAndShow(const ProgramOperators* operators, std::string_view key, const Base& base,
+                   std::span<const std::string_view> newest_first, std::string* value) {
+  const std::vector<std::string_view> operands(newest_first.rbegin(), newest_first.rend());
+  Folded folded;
+  RETURN_IF_ERROR(Fold(operators, key, base, operands, &folded));
+  return Show(key, std::move(folded), value);
 }
 
 }  // namespace mergedb::kv

@@ -34,7 +34,8 @@ namespace mergedb::kv {
 // True if a version of this kind determines the value, whatever the older versions are.
 constexpr bool IsBase(Kind kind) { return kind != Kind::kMerge; }
 
-// If a key has this many operands that cannot be combined, or this many bytes of them, reading the key is an error.
+// A chain takes this many operands that cannot be combined, or this many bytes of them. A reader that meets more folds
+// them from the oldest on, one full chain after the other (iterator/user_iterator.cc).
 inline constexpr size_t kChainOperandsMax = size_t{1} << 20;
 inline constexpr size_t kChainBytesMax = kMergedValueBytesMax;
 
@@ -45,11 +46,14 @@ struct Folded {
 };
 
 // The operands of one key, each a copy. They come newest first (AddOlder), as versions are ordered, or oldest
-// first (AddNewer), but not both. Numbers are combined at once, other operands when many are there.
+// first (AddNewer), but not both. Numbers are combined at once, other operands when their number and their bytes have
+// doubled. WHY both: a combination copies all bytes, and appends leave one long operand, above which a few short ones
+// come soon. So n operands of b bytes cost n calls and b * log(n) copied bytes.
 class Chain {
  public:
   // `operators` may be null: there are none. It must outlive the chain.
-  explicit Chain(const ProgramOperators* operators) : operators_(operators) {}
+  explicit Chain(const ProgramOperators* operators, size_t operands_max = kChainOperandsMax)
+      : operators_(operators), operands_max_(operands_max) {}
 
   void Clear();
   bool empty() const { return operands_.empty(); }
@@ -72,10 +76,9 @@ class Chain {
   // As kv::Fold, for all operands of the chain.
   Status Fold(std::string_view key, const Base& base, Folded* folded) const;
   Tag newest_tag() const;
-  // A full chain takes no more operands, so that memory is bounded. A reader then fails with CheckBounds(); a
-  // compaction keeps the key's versions as they are.
-  bool is_full() const { return operands_.size() >= kChainOperandsMax || bytes_ >= kChainBytesMax; }
-  Status CheckBounds() const;  // MergeFailed if the chain is full
+  // A full chain takes no more operands, so that memory is bounded. A compaction then keeps the key's versions as they
+  // are.
+  bool is_full() const { return operands_.size() >= operands_max_ || bytes_ >= kChainBytesMax; }
 
  private:
   void Add(std::string_view key, Tag tag, std::string_view operand, bool is_older);
@@ -83,10 +86,14 @@ class Chain {
   bool CombinePairs(std::string_view key);
 
   const ProgramOperators* operators_;
+  size_t operands_max_;
   std::vector<Operand> operands_;  // in the order of the Add calls
   bool is_newest_first_ = true;
   size_t bytes_ = 0;
-  size_t combine_at_ = 0;  // combine when there are this many operands
+  // Combine when there are this many operands and bytes, or `combine_at_most_` operands.
+  size_t combine_at_ = 0;
+  size_t combine_at_bytes_ = 0;
+  size_t combine_at_most_ = 0;
 };
 
 // *folded = `operands`, oldest first, applied to `base`. The Status of a failure names the key.
@@ -94,5 +101,11 @@ Status Fold(const ProgramOperators* operators, std::string_view key, const Base&
             std::span<const std::string_view> operands, Folded* folded);
 // The same for a chain. *value is the result as a reader sees it.
 Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value);
+// The same for operands, newest first, however many.
+Status FoldAndShow(const ProgramOperators* operators, std::string_view key, const Base& base,
+                   std::span<const std::string_view> newest_first, std::string* value);
+
+// True if the operand replaces everything older.
+inline bool IsPut(std::string_view operand) { return !operand.empty() && TypeOf(operand) == OperandType::kPut; }
 
 }  // namespace mergedb::kv

@@ -1,6 +1,10 @@
 #include "kv/program_operators.h"
 
 #include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "kv/merge_operators.h"
@@ -11,8 +15,59 @@ MergeOperator::~MergeOperator() = default;
 
 bool MergeOperator::Combine(std::string_view, std::string_view, std::string_view, std::string*) const { return false; }
 
+namespace {
+
+// Up to this many operands are joined one after the other.
+constexpr size_t kJoinedInOrderMax = 8;
+
+// Joins neighbours, then the results, and so on. WHY not one after the other: each join copies what it joins, so values
+// that grow would cost the square of their number. False: two of them cannot be joined.
+bool JoinInPairs(const AssociativeMergeOperator& joins, std::string_view key, Span<const std::string_view> operands,
+                 std::string* result) {
+  std::vector<std::optional<std::string>> levels;  // level i joins 2^i operands; newer operands are in lower levels
+  std::string joined;
+  const auto join = [&](const std::string& older, std::string* newer) {
+    joined.clear();
+    if (!joins.Join(key, older, *newer, &joined).ok()) return false;
+    newer->swap(joined);
+    return true;
+  };
+  for (const std::string_view operand : operands) {
+    std::string carried(operand);
+    size_t level = 0;
+    for (; level < levels.size() && levels[level]; ++level) {
+      if (!join(*levels[level], &carried)) return false;
+      levels[level].reset();
+    }
+    if (level == levels.size()) levels.emplace_back();
+    levels[level] = std::move(carried);
+  }
+  std::optional<std::string> all;
+  for (std::optional<std::string>& older : levels) {
+    if (!older) continue;
+    if (!all) {
+      all = std::move(older);
+    } else if (!join(*older, &*all)) {
+      return false;
+    }
+  }
+  *result = std::move(*all);
+  return true;
+}
+
+}  // namespace
+
 Status AssociativeMergeOperator::Apply(std::string_view key, std::optional<std::string_view> base,
                                        Span<const std::string_view> operands, std::string* result) const {
+  std::string all;
+  if (operands.size() > kJoinedInOrderMax && JoinInPairs(*this, key, operands, &all)) {
+    if (!base) {
+      *result = std::move(all);
+      return {};
+    }
+    if (Join(key, *base, all, result).ok()) return {};
+  }
+  // Also for operands of which some can be joined with what is below them only.
   result->assign(base ? *base : operands[0]);
   std::string joined;
   for (const std::string_view operand : operands.subspan(base ? 0 : 1)) {

@@ -12,7 +12,6 @@
 #include "blob/cache.h"
 #include "env/latencies.h"
 #include "env/slow_call.h"
-#include "iterator/masking_iterator.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
@@ -23,6 +22,7 @@
 #include "read/pinned_tables.h"
 #include "read/read_observer.h"
 #include "read/super_version.h"
+#include "read/tree_iterator.h"
 #include "table/cache.h"
 
 namespace mergedb::read {
@@ -51,14 +51,6 @@ struct DbIteratorContext {
   // The sources whose entries are shown are kept here, if their bytes last; it outlives the iterator. Null: the iterator
   // releases a table when it leaves the table.
   PinnedTables* kept = nullptr;
-};
-
-// The uncommitted writes of a transaction, over the tree. Their sequences are larger than all of the tree's.
-struct Overlay {
-  std::unique_ptr<kv::Iterator> versions = nullptr;       // null: there is no overlay
-  std::unique_ptr<iterator::MaskSource> masks = nullptr;  // null: no range deletes
-  // Other writers may commit during the transaction: the tree's versions newer than `sequence` must be left out.
-  bool is_shared = false;
 };
 
 // An iterator that also gives access to its internal iterator. An interface on top of it uses that one, to

@@ -7,7 +7,9 @@
 
 #include "base/hash.h"
 #include "base/perf.h"
+#include "iterator/user_iterator.h"
 #include "read/blob_values.h"
+#include "read/tree_iterator.h"
 
 namespace mergedb::read {
 namespace {
@@ -28,7 +30,7 @@ class Answer {
   bool Start(std::span<const std::string_view> newer) {
     if (newer.empty()) [[likely]]
       return true;
-    chain_.emplace(context_.operators);
+    chain_.emplace(context_.operators, context_.operands_max);
     for (const std::string_view operand : newer) {
       if (TakeBelow(kv::MakeTag(kv::kSequenceMax, kv::Kind::kMerge), operand)) return false;
     }
@@ -43,7 +45,7 @@ class Answer {
       case kv::Kind::kPut: TakeValue(stored, lasts); return true;
       case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
       case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
-      default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
+      default: chain_.emplace(context_.operators, context_.operands_max); return TakeBelow(tag, stored);
     }
   }
   Status Finish() { return std::move(status_); }
@@ -52,78 +54,84 @@ class Answer {
   void KeepSource(const Source&... source) {
     if (in_place_ != nullptr && in_place_->value && !is_blob_) in_place_->tables.Keep(source...);
   }
+  // The chain is full, and the base was not met.
+  bool is_too_long() const { return is_too_long_; }
+}
 
   // After a wait for a blob value: reads it.
-  bool waits_for_blob() const { return blob_file_ != nullptr; }
-  Status ReadBlob() {
-    ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
-    blob::Found found;
-    Status status =
-        reader->Get(blob_index_, key_, {control_.verify_checksums, control_.fill_cache, control_.deferral}, &found);
-    if (control_.deferral != nullptr && control_.deferral->is_waiting()) return {};
-    blob_file_ = nullptr;
-    RETURN_IF_ERROR(std::move(status));
-    if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
-    TakeValue(found.value, !found.pin);
-    is_blob_ = true;
-    if (in_place_ != nullptr && in_place_->value)
-      in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
-    return {};
-  }
+  bool waits_for_blob() const {
+  return blob_file_ != nullptr;
+}
+Status ReadBlob() {
+  ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
+  blob::Found found;
+  Status status =
+      reader->Get(blob_index_, key_, {control_.verify_checksums, control_.fill_cache, control_.deferral}, &found);
+  if (control_.deferral != nullptr && control_.deferral->is_waiting()) return {};
+  blob_file_ = nullptr;
+  RETURN_IF_ERROR(std::move(status));
+  if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
+  TakeValue(found.value, !found.pin);
+  is_blob_ = true;
+  if (in_place_ != nullptr && in_place_->value)
+    in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
+  return {};
+}
 
-  // No older version exists.
-  Status FinishAtTheEnd() {
-    if (!chain_) return Status::NotFound("");
-    return kv::FoldAndShow(key_, {}, *chain_, value_);
-  }
+// No older version exists.
+Status FinishAtTheEnd() {
+  if (!chain_) return Status::NotFound("");
+  return kv::FoldAndShow(key_, {}, *chain_, value_);
+}
 
- private:
-  void TakeValue(std::string_view stored, bool lasts) {
-    if (lasts && in_place_ != nullptr) {
-      in_place_->value = stored;
-    } else {
-      value_->assign(stored.data(), stored.size());
-    }
+private:
+void TakeValue(std::string_view stored, bool lasts) {
+  if (lasts && in_place_ != nullptr) {
+    in_place_->value = stored;
+  } else {
+    value_->assign(stored.data(), stored.size());
   }
+}
 
-  bool TakeBelow(kv::Tag tag, std::string_view stored) {
-    const kv::Kind kind = kv::KindOf(tag);
-    switch (kind) {
-      case kv::Kind::kMerge:
-        if (chain_->is_full()) break;
-        chain_->AddOlder(key_, tag, stored);
-        return false;
-      case kv::Kind::kPut:
-      case kv::Kind::kDelete:
-      case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
-      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
-      default:
-        status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
-                                       " needs a newer mergedb");
-        return true;
-    }
-    status_ = chain_->CheckBounds();
-    return true;
+bool TakeBelow(kv::Tag tag, std::string_view stored) {
+  const kv::Kind kind = kv::KindOf(tag);
+  switch (kind) {
+    case kv::Kind::kMerge:
+      if (chain_->is_full()) break;
+      chain_->AddOlder(key_, tag, stored);
+      return false;
+    case kv::Kind::kPut:
+    case kv::Kind::kDelete:
+    case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
+    case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
+    default:
+      status_ =
+          Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) + " needs a newer mergedb");
+      return true;
   }
+  is_too_long_ = true;
+  return true;
+}
 
-  // Reads the value from its blob file, and folds the operands above it onto it.
-  Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
-    const kv::Entry entry{.key = key_, .tag = tag, .value = stored};
-    ASSIGN_OR_RETURN(blob_file_, BlobFileOf(*super_version_.version, entry, &blob_index_));
-    return ReadBlob();
-  }
+// Reads the value from its blob file, and folds the operands above it onto it.
+Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
+  const kv::Entry entry{.key = key_, .tag = tag, .value = stored};
+  ASSIGN_OR_RETURN(blob_file_, BlobFileOf(*super_version_.version, entry, &blob_index_));
+  return ReadBlob();
+}
 
-  const LookupContext& context_;
-  const SuperVersion& super_version_;
-  const table::ReadControl& control_;
-  const std::string_view key_;
-  std::string* const value_;
-  InPlace* const in_place_;
-  std::optional<kv::Chain> chain_;                   // set once an operand was met
-  const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
-  format::BlobIndex blob_index_{};
-  bool is_blob_ = false;  // the value was read from a blob file
-  Status status_;
+const LookupContext& context_;
+const SuperVersion& super_version_;
+const table::ReadControl& control_;
+const std::string_view key_;
+std::string* const value_;
+InPlace* const in_place_;
+std::optional<kv::Chain> chain_;                   // set once an operand was met
+const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
+format::BlobIndex blob_index_{};
+bool is_blob_ = false;  // the value was read from a blob file
+bool is_too_long_ = false;
+Status status_;
 };
 
 // Stands for the versions that a range tombstone masks.
@@ -154,25 +162,38 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
   return false;
 }
 
-// The same for one table, for versions from *newest down to `oldest`, both inclusive. Lowers *newest below each version
-// that was taken. If the deferral waits, the result says nothing.
-Result<bool> FindInTable(const table::Reader& reader, std::string_view key, kv::Sequence oldest,
-                         const table::ReadControl& control, kv::Sequence* newest, Answer* answer) {
-  for (;;) {
-    table::Found found;
-    Status status = reader.Get(key, *newest, control, &found);
-    if (control.deferral != nullptr) [[unlikely]] {
-      if (control.deferral->is_waiting()) return true;
-      control.deferral->Pass();
-    }
+// Takes the versions below the operand *found, down to `oldest`.
+Result<bool> TakeOlder(const table::Reader& reader, std::string_view key, kv::Sequence oldest,
+                       table::ReadControl control, table::Found* found, Answer* answer) {
+  // WHY no read waits for its turn here: a search that goes on after a wait begins at the newest version again.
+  control.deferral = nullptr;
+  for (kv::Sequence taken = kv::SequenceOf(found->tag);;) {
+    Status status = reader.GetOlder(key, control, found);
     if (status.IsNotFound()) return false;
     if (!status.ok()) return status;
-    const kv::Sequence sequence = kv::SequenceOf(found.tag);
+    const kv::Sequence sequence = kv::SequenceOf(found->tag);
     if (sequence < oldest) return false;
-    if (answer->Take(found.tag, found.value, !found.pin)) return true;
-    if (sequence == 0) return false;
-    *newest = sequence - 1;
+    if (sequence == taken) continue;  // the same write, replayed twice
+    if (answer->Take(found->tag, found->value, !found->pin)) return true;
+    taken = sequence;
   }
+}
+
+// The same for one table, for versions from `newest` down to `oldest`, both inclusive. If the deferral waits, the result
+// says nothing.
+Result<bool> FindInTable(const table::Reader& reader, std::string_view key, kv::Sequence newest, kv::Sequence oldest,
+                         const table::ReadControl& control, Answer* answer) {
+  table::Found found;
+  Status status = reader.Get(key, newest, control, &found);
+  if (control.deferral != nullptr) [[unlikely]] {
+    if (control.deferral->is_waiting()) return true;
+    control.deferral->Pass();
+  }
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return status;
+  if (kv::SequenceOf(found.tag) < oldest) return false;
+  if (answer->Take(found.tag, found.value, !found.pin)) return true;
+  return TakeOlder(reader, key, oldest, control, &found, answer);
 }
 
 // Tables whose key range contains the key, a batch at a time, newest first.
@@ -205,7 +226,6 @@ class Search {
         sequence_(sequence),
         is_hashed_(context.order.is_bytewise()),
         hash_(is_hashed_ ? base::Hash64(key) : 0),
-        newest_(sequence),
         answer_(context, super_version, control, key, value, in_place) {}
 
   Status Begin(std::span<const std::string_view> newer) {
@@ -215,6 +235,8 @@ class Search {
   }
   // REQUIRES: the deferral was waiting, and continues.
   Status Continue() { return answer_.waits_for_blob() ? answer_.ReadBlob() : SearchRuns(); }
+  // The last call found more operands than a chain takes, and its status says nothing: ReadLongChain finds the value.
+  bool is_too_long() const { return answer_.is_too_long(); }
 
  private:
   bool is_waiting() const { return control_.deferral != nullptr && control_.deferral->is_waiting(); }
@@ -228,7 +250,6 @@ class Search {
   const bool is_hashed_;
   const uint64_t hash_;
   size_t next_run_ = 0;      // the runs above it are searched
-  kv::Sequence newest_;      // in that run, versions above it are taken
   bool is_counted_ = false;  // the run's visit is counted
   Answer answer_;
 };
@@ -255,7 +276,7 @@ Status Search::SearchRuns() {
         CountRun(reader, is_hashed_, hash_, perf);
       if (!is_hashed_ || reader.MayContain(hash_)) {
         ASSIGN_OR_RETURN(const bool is_decided,
-                         FindInTable(reader, key_, masking_sequence, control_, &newest_, &answer_));
+                         FindInTable(reader, key_, sequence_, masking_sequence, control_, &answer_));
         if (is_waiting()) [[unlikely]] {
           next_run_ = batch.runs[i];
           is_counted_ = true;
@@ -265,7 +286,6 @@ Status Search::SearchRuns() {
           answer_.KeepSource(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer_.Finish();
         }
-        newest_ = sequence_;
       }
       if (masking_sequence > 0 && answer_.Take(kDeleted, {})) return answer_.Finish();
     }
@@ -274,12 +294,44 @@ Status Search::SearchRuns() {
   return answer_.FinishAtTheEnd();
 }
 
+// The value of a key that has more operands than a chain takes. An iterator folds them from the oldest on.
+[[gnu::noinline, gnu::cold]] Status ReadLongChain(const LookupContext& context, const SuperVersion& super_version,
+                                                  std::string_view key, kv::Sequence sequence,
+                                                  table::ReadControl control, std::string* value,
+                                                  std::span<const std::string_view> newer) {
+  control.deferral = nullptr;
+  BlobValues values(*super_version.version, context.values, control.verify_checksums);
+  const auto iterator =
+      iterator::NewUserIterator(context.order,
+                                {.sequence = sequence,
+                                 .lower = std::string(key),
+                                 .operators = context.operators,
+                                 .values = &values,
+                                 .operands_max = context.operands_max},
+                                NewTreeIterator({.order = context.order, .tables = context.tables}, super_version,
+                                                sequence, {.lower = std::string(key), .upper = std::nullopt}, control));
+  iterator->Seek(key, kv::kTagMax);
+  if (!iterator->Valid() && !iterator->status().ok()) return iterator->status();
+  const bool is_found = iterator->Valid() && context.order.SameKey(iterator->entry().key, key);
+  if (newer.empty()) {
+    if (!is_found) return Status::NotFound("");
+    value->assign(iterator->entry().value);
+    return {};
+  }
+  const kv::Base base = is_found ? kv::Base{kv::Kind::kPut, iterator->entry().value} : kv::Base{};
+  return kv::FoldAndShow(context.operators, key, base, newer, value);
+}
+
 }  // namespace
 
 Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
               kv::Sequence sequence, const table::ReadControl& control, std::string* value,
               std::span<const std::string_view> newer, InPlace* in_place) {
-  return Search(context, super_version, control, key, sequence, value, in_place).Begin(newer);
+  Search search(context, super_version, control, key, sequence, value, in_place);
+  Status status = search.Begin(newer);
+  if (!search.is_too_long()) [[likely]]
+    return status;
+  return ReadLongChain(context, super_version, key, sequence, control, value, newer);
 }
 
 namespace {
@@ -299,6 +351,10 @@ struct OneSearch {
     control.deferral = &deferral;
   }
 
+  Status ReadLong(const LookupContext& context, const SuperVersion& super_version, const ManyKeys& many) const {
+    return ReadLongChain(context, super_version, many.keys[index], many.sequence, control, &many.values[index], {});
+  }
+
   env::Deferral deferral;
   table::ReadControl control;
   Search search;
@@ -309,15 +365,17 @@ struct OneSearch {
 // move, and keys that need no device need a single allocation.
 class Searches {
  public:
-  explicit Searches(std::span<Status> statuses) : statuses_(statuses) {}
+  // All references outlive the object.
+  Searches(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+           const ManyKeys& many)
+      : context_(context), super_version_(super_version), control_(control), many_(many) {}
 
   bool has_room() const { return waiting_.size() < kWaitingMax && waiting_bytes_ < kWaitingBytesMax; }
   bool empty() const { return waiting_.empty(); }
 
-  template <class... Arguments>
-  void Begin(const Arguments&... arguments) {
+  void Begin(size_t index) {
     if (idle_.empty()) idle_.emplace_back();
-    OneSearch& one = idle_.front().emplace(arguments...);
+    OneSearch& one = idle_.front().emplace(context_, super_version_, control_, many_, index);
     Status status = one.search.Begin({});
     if (one.deferral.is_waiting()) {
       Wait(idle_);
@@ -346,12 +404,18 @@ class Searches {
     waiting_.splice(waiting_.end(), places, places.begin());
   }
   void End(Places& places, Status status) {
-    statuses_[places.front()->index] = std::move(status);
+    const OneSearch& one = *places.front();
+    if (one.search.is_too_long()) [[unlikely]]
+      status = one.ReadLong(context_, super_version_, many_);
+    many_.statuses[one.index] = std::move(status);
     places.front().reset();
     idle_.splice(idle_.begin(), places, places.begin());
   }
 
-  const std::span<Status> statuses_;
+  const LookupContext& context_;
+  const SuperVersion& super_version_;
+  const table::ReadControl& control_;
+  const ManyKeys& many_;
   Places idle_;     // empty places
   Places waiting_;  // oldest first
   uint64_t waiting_bytes_ = 0;
@@ -365,10 +429,9 @@ void MultiLookup(const LookupContext& context, const SuperVersion& super_version
     many.statuses[0] = Lookup(context, super_version, many.keys[0], many.sequence, control, &many.values[0]);
     return;
   }
-  Searches searches(many.statuses);
+  Searches searches(context, super_version, control, many);
   for (size_t next = 0; next < many.keys.size() || !searches.empty();) {
-    while (next < many.keys.size() && searches.has_room())
-      searches.Begin(context, super_version, control, many, next++);
+    while (next < many.keys.size() && searches.has_room()) searches.Begin(next++);
     if (!searches.empty()) searches.ContinueOldest();
   }
 }

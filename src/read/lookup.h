@@ -3,7 +3,7 @@
 //
 // The first version that the sequence can see is the newest one (I1), so the search ends there. If that
 // version is an operand, the search goes on to older versions until it meets the base, and folds the operands
-// onto it. A range tombstone over the key also ends the search: it masks everything older. If the version is
+// onto it. If a key has more operands than a chain takes, an iterator reads it instead. A range tombstone over the key also ends the search: it masks everything older. If the version is
 // a blob index, the value is read from its blob file.
 //
 // The filters of up to 16 runs are probed in one batch, with their cache lines prefetched: twelve probes one
@@ -29,6 +29,7 @@ struct LookupContext {
   table::Cache& tables;
   blob::Cache& values;
   const kv::ProgramOperators* operators = nullptr;
+  size_t operands_max = kv::kChainOperandsMax;  // of one key at a time in memory; fewer in tests
 };
 
 // For a caller that can use a value in place: if the value lies in a memtable or in a mapped file, `value` is set and

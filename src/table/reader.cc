@@ -115,6 +115,7 @@ class ReaderImpl final : public Reader {
   bool MayContain(uint64_t hash) const override { return bloom_.MayContain(hash); }
   void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
   Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
+  Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const override;
   const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
   std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
                                             std::shared_ptr<const Reader> keep) const override {
@@ -280,6 +281,9 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
       found->tag = entries.tag(i);
       found->value = entries.value(i);
       found->pin = std::move(pin);
+      found->raw = raw;
+      found->block = block;
+      found->entry = i;
       return {};
     }
     // The whole block sorts before the wanted version. The next block can have that version only if this
@@ -287,6 +291,28 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
     if (!entries.HasKey(source_.order, i - 1, key)) break;
   }
   return Status::Make(Code::kNotFound, {});
+}
+
+Status ReaderImpl::GetOlder(std::string_view key, const ReadControl& control, Found* found) const {
+  format::Block entries(found->raw);
+  uint32_t i = found->entry + 1;
+  if (i == entries.count()) {
+    const uint32_t block = found->block + 1;
+    if (block == source_.index.count()) return Status::Make(Code::kNotFound, {});
+    if (own_filter_ && !own_filter_->MayContain(source_.index.offset(block), key))
+      return Status::Make(Code::kNotFound, {});
+    base::BlockCache::Pin pin;
+    RETURN_IF_ERROR(source_.Read(block, control, &pin, &found->raw));
+    found->pin = std::move(pin);
+    entries = format::Block(found->raw);
+    found->block = block;
+    i = 0;
+  }
+  if (!entries.HasKey(source_.order, i, key)) return Status::Make(Code::kNotFound, {});
+  found->tag = entries.tag(i);
+  found->value = entries.value(i);
+  found->entry = i;
+  return {};
 }
 
 std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {

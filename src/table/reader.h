@@ -56,6 +56,10 @@ struct Found {
   kv::Tag tag = 0;
   std::string_view value;
   base::BlockCache::Pin pin;
+  // The place of the version, for GetOlder.
+  std::string_view raw;  // its block
+  uint32_t block = 0;
+  uint32_t entry = 0;
 };
 
 class Reader {
@@ -76,6 +80,9 @@ class Reader {
   // The newest version of `key` with a sequence up to `sequence`: OK and *found, NotFound, or an error. Asks
   // the program's own filter, but not the bloom filter.
   virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
+  // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions of
+  // a key cost one step each. The result is as of Get; after a failure *found is unusable.
+  virtual Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const = 0;
 
   // All range tombstones of the file, whatever the bounds of a virtual table; most tables have none. They are
   // valid as long as the Reader.

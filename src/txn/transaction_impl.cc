@@ -269,13 +269,9 @@ Status TransactionImpl::GetInTree(std::string_view key, std::string* value, read
 // Folds the operands of a Get onto a value that this transaction put, or onto nothing.
 Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base,
                                 std::string* value) const {
-  kv::Chain chain(&host_.operators());
-  for (const std::string_view operand : operands_) {
-    if (chain.is_full()) return chain.CheckBounds();
-    chain.AddOlder(key, kv::MakeTag(OwnWrites::kSequenceFirst, kv::Kind::kMerge), operand);
-  }
   const bool is_on_value = says == OwnWrites::Says::kOperandsOnValue;
-  return kv::FoldAndShow(key, {is_on_value ? kv::Kind::kPut : kv::Kind::kDelete, base}, chain, value);
+  return kv::FoldAndShow(&host_.operators(), key, {is_on_value ? kv::Kind::kPut : kv::Kind::kDelete, base}, operands_,
+                         value);
 }
 
 read::Overlay TransactionImpl::NewOverlay() {

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "mergedb/perf_context.h"
 #include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
@@ -268,6 +269,55 @@ class Fickle final : public MergeOperator {
   }
   bool throws = false;
 };
+
+// Neither Combine nor anything that a fold on write could use.
+class Collecting final : public MergeOperator {
+ public:
+  std::string_view Name() const override { return "test.collecting"; }
+  Status Apply(std::string_view, std::optional<std::string_view> base, Span<const std::string_view> operands,
+               std::string* result) const override {
+    if (base) result->assign(*base);
+    for (const std::string_view operand : operands) result->append(operand);
+    return {};
+  }
+};
+
+// Each block of a table is asked for once, wherever the operands lie, and not once for each operand that follows it.
+TEST_F(MergeTest, AReadOfManyOperandsTakesABlockOnce) {
+  options_.merge_operators = {std::make_shared<Collecting>()};
+  options_.write_buffer_bytes = 8 << 20;
+  options_.memory_bytes = 32 << 20;
+  Reopen();
+  for (const char* key : {"a", "k", "z"}) ASSERT_OK(db_->Put({}, key, "base"));
+  ASSERT_OK(db_->Flush());
+  for (const int operands : {1'000, 10'000}) {
+    std::string expected = Get("k");
+    for (int i = 0; i < operands; ++i) {
+      const std::string part = std::to_string(i) + std::string(15, ',');
+      ASSERT_OK(db_->Merge({}, "k", merge::Named("test.collecting", part)));
+      expected += part;
+      if (i == operands / 2) { ASSERT_OK(db_->Flush()); }
+    }
+    ASSERT_OK(db_->Flush());
+    // Blocks have 4 KiB and an entry at least 20 B. A block that is asked for at the border of two counts twice.
+    const auto blocks_max = static_cast<uint64_t>(2 * (operands * 60 / 4096 + 8));
+    PerfContext perf;
+    {
+      const PerfScope scope(&perf);
+      EXPECT_EQ(Get("k"), expected);
+    }
+    EXPECT_LE(perf.block_cache_hits + perf.block_cache_misses, blocks_max) << operands << " operands";
+    perf = {};
+    {
+      const PerfScope scope(&perf);
+      std::vector<std::string> values;
+      const std::vector<std::string_view> keys = {"a", "k", "z"};
+      for (const Status& status : db_->MultiGet({}, keys, &values)) EXPECT_OK(status);
+      EXPECT_EQ(values[1], expected);
+    }
+    EXPECT_LE(perf.block_cache_hits + perf.block_cache_misses, 2 * blocks_max) << operands << " operands, MultiGet";
+  }
+}
 
 TEST_F(MergeTest, AnOperatorThatThrowsFailsItsKeyAndNothingElse) {
   const auto fickle = std::make_shared<Fickle>();

@@ -264,6 +264,47 @@ TEST(UserIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
   EXPECT_EQ(PrintVisibleBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
 }
 
+// Folded from the oldest on, a few at a time: as if all had been folded at once.
+TEST(UserIterator, FoldsMoreOperandsThanAChainTakes) {
+  std::vector<OwnedEntry> entries = {Put("A", 1, "first")};
+  std::string value = "base";
+  for (kv::Sequence sequence = 60; sequence > 20; --sequence)
+    entries.push_back(Merge("k", sequence, merge::Append(std::to_string(sequence % 10))));
+  entries.push_back(Put("k", 20, value));
+  entries.push_back(Put("k", 19, "older"));
+  entries.push_back(Put("z", 2, "last"));
+  for (kv::Sequence sequence = 21; sequence <= 60; ++sequence) {
+    value += std::to_string(sequence % 10);
+    const std::string shown = "k#" + std::to_string(sequence) + ",PUT=" + value + " ";
+    for (const size_t operands_max : {1, 2, 7, 39, 40, 41}) {
+      const UserIteratorOptions options{.sequence = sequence, .operands_max = operands_max};
+      ASSERT_EQ(PrintAll(*VisibleOf(entries, options)), "A#1,PUT=first " + shown + "z#2,PUT=last ") << operands_max;
+      ASSERT_EQ(PrintVisibleBackward(*VisibleOf(entries, options)), "z#2,PUT=last " + shown + "A#1,PUT=first ");
+    }
+  }
+}
+
+// A `put` operand replaces what is below it, also what cannot be folded.
+TEST(UserIterator, APutOperandAboveALongChainHidesItsFailure) {
+  std::vector<OwnedEntry> entries;
+  for (kv::Sequence sequence = 60; sequence > 50; --sequence)
+    entries.push_back(Merge("k", sequence, merge::Append("x")));
+  entries.push_back(Merge("k", 50, merge::Put("new")));
+  for (kv::Sequence sequence = 49; sequence > 20; --sequence)
+    entries.push_back(Merge("k", sequence, merge::Named("test.absent", "x")));
+  entries.push_back(Put("k", 1, "old"));
+  for (const size_t operands_max : {1, 3, 12, 100}) {
+    EXPECT_EQ(PrintAll(*VisibleOf(entries, {.operands_max = operands_max})), "k#60,PUT=newxxxxxxxxxx ") << operands_max;
+    const auto visible = VisibleOf(entries, {.sequence = 49, .operands_max = operands_max});
+    visible->SeekToFirst();
+    EXPECT_EQ(visible->failed_key(), "k");
+    EXPECT_EQ(visible->status().code(), Code::kNotSupported);
+    visible->NextFromFailed();
+    EXPECT_FALSE(visible->Valid());
+    EXPECT_TRUE(visible->status().ok());
+  }
+}
+
 TEST(UserIterator, ShowsWhatMergingMade) {
   const std::string five = merge::FromU64(5);
   const auto visible = VisibleOf({{"a", kv::MakeTag(0, kv::Kind::kMerged), "\x01" + five}});
@@ -415,6 +456,7 @@ TEST(UserIterator, AgreesWithAMapOnRandomMoves) {
     SortEntries(&entries, kOrder);
     UserIteratorOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201),
                                    .keys_only = random.OneIn(4)};
+    if (random.OneIn(2)) options.operands_max = 1 + random.Uniform(4);
     if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
     if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
     auto model = Model(history, options.sequence);
