@@ -21,6 +21,7 @@
 #include <fstream>
 #include <map>
 #include <new>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -202,6 +203,8 @@ struct Condition {
   Fate fate = Fate::kStays;
   std::function<std::string()> check = [] { return std::string(); };  // after each open and at the end
 };
+
+void PrintTo(const Condition& condition, std::ostream* out) { *out << condition.name; }
 
 std::vector<Condition> Conditions() {
   return {
