@@ -21,9 +21,10 @@ constexpr int kEntriesPerLook = 256;
 // iterator closes a table after its last entry: the release that follows may remove the file while the job goes on.
 class SourceIterator final : public kv::ForwardIterator {
  public:
+  // `failed` receives the table that cannot be read; it outlives the iterator.
   SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables,
-                 const format::Bounds& bounds)
-      : order_(order), tables_(tables), bounds_(bounds), virtual_tables_(std::move(virtual_tables)) {}
+                 const format::Bounds& bounds, std::optional<FailedInput>* failed)
+      : order_(order), tables_(tables), bounds_(bounds), failed_(failed), virtual_tables_(std::move(virtual_tables)) {}
 
   void SeekToFirst() override { Enter(); }
   void Next() override {
@@ -36,11 +37,16 @@ class SourceIterator final : public kv::ForwardIterator {
     for (; !virtual_tables_.empty(); virtual_tables_.pop_front()) {
       const version::VirtualTable& virtual_table = virtual_tables_.front();
       auto reader = tables_.Open(virtual_table.file);
-      if (!reader) return Fail(reader.error());
+      if (!reader) {
+        unreadable_ = {};
+        return Fail(reader.error());
+      }
       child_ = nullptr;
       reader_ = std::move(*reader);
-      child_ = reader_->NewScanIterator(Tighter(virtual_table.bounds.lower, bounds_.lower, 1));
       upper_ = Tighter(virtual_table.bounds.upper, bounds_.upper, -1);
+      unreadable_ = {};
+      child_ = reader_->NewScanIterator(Tighter(virtual_table.bounds.lower, bounds_.lower, 1),
+                                        {.upper = upper_, .unreadable = &unreadable_});
       child_->SeekToFirst();
       if (Show()) return;
       if (!status_.ok()) return;
@@ -66,6 +72,7 @@ class SourceIterator final : public kv::ForwardIterator {
   void Fail(Status status) {
     status_ = std::move(status);
     valid_ = false;
+    *failed_ = FailedInput{.file = virtual_tables_.front().file->number, .keys = std::exchange(unreadable_, {})};
   }
   using Bound = std::optional<std::string>;
   const Bound& Tighter(const Bound& a, const Bound& b, int sign) const {
@@ -76,7 +83,9 @@ class SourceIterator final : public kv::ForwardIterator {
   const kv::Order order_;
   table::Cache& tables_;
   const format::Bounds bounds_;
+  std::optional<FailedInput>* const failed_;
   std::deque<version::VirtualTable> virtual_tables_;  // not yet read; the first one is being read
+  format::Bounds unreadable_;  // of the child, after an error; declared before child_, which writes it
   std::shared_ptr<table::Reader> reader_;
   std::unique_ptr<kv::ForwardIterator> child_;
   Bound upper_;
@@ -172,7 +181,10 @@ Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
   if (file == collected_.end() || (*file)->number != reference.file) return outputs_->Add(entry);
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
-  RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
+  if (Status status = scanner_->Read(**file, reference, entry.key, &whole.value); !status.ok()) {
+    failed_input_ = FailedInput{.file = reference.file, .is_blob_file = true, .keys = {}};
+    return status;
+  }
   counts_.blob_bytes_moved += reference.bytes;
   counts_.bytes_read += reference.bytes;
   return outputs_->AddMoved(whole);
@@ -189,7 +201,8 @@ Status CompactionJob::Start() {
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed. A snapshot taken later sees the newest versions, which the compaction keeps.
   const kv::Stripes stripes(context_.snapshots());
-  ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
+  ASSIGN_OR_RETURN(ranges_,
+                   GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes, &failed_input_));
   std::vector<std::unique_ptr<kv::ForwardIterator>> children;
   uint64_t entries = 0, raw_bytes = 0;
   for (const version::RunPtr& run : sources_) {
@@ -198,8 +211,8 @@ Status CompactionJob::Start() {
       entries += virtual_table.file->entries;
       raw_bytes += virtual_table.file->raw_bytes;
     }
-    children.push_back(
-        std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds));
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds,
+                                                        &failed_input_));
   }
   sources_.clear();
   entries_expected_ = entries;

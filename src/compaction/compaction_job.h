@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "blob/scanner.h"
+#include "compaction/failed_input.h"
 #include "compaction/outputs.h"
 #include "iterator/compaction_iterator.h"
 #include "kv/iterator.h"
@@ -63,6 +64,9 @@ class CompactionJob {
   // Works for about `nanos`. True: the job is done. After an error the job is unusable; its releases stay valid.
   Result<bool> Step(uint64_t nanos);
 
+  // After an error: the input that could not be read. Nothing if the error has another cause.
+  const std::optional<FailedInput>& failed_input() const { return failed_input_; }
+
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
@@ -92,6 +96,7 @@ class CompactionJob {
   std::vector<format::CompactedRange> compacted_ranges_;  // recorded in the outputs
   Counts counts_;
   uint64_t entries_expected_ = 0;
+  std::optional<FailedInput> failed_input_;  // declared before input_, which writes it
 
   kv::RangeTombstones ranges_;                    // of the inputs
   std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it

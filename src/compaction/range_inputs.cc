@@ -9,7 +9,8 @@ namespace mergedb::compaction {
 
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
                                                   const std::vector<version::RunPtr>& sources,
-                                                  const format::Bounds& bounds, const kv::Stripes& stripes) {
+                                                  const format::Bounds& bounds, const kv::Stripes& stripes,
+                                                  std::optional<FailedInput>* failed) {
   // Owners of the bytes that the views in `all` point to, until Fragment copies them. WHY a deque: its
   // elements do not move.
   std::vector<std::shared_ptr<table::Reader>> readers;
@@ -20,7 +21,12 @@ Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table:
     for (const uint32_t index : run->virtual_tables_with_ranges()) {
       if (index < first || index >= last) continue;
       const version::VirtualTable& virtual_table = run->virtual_tables()[index];
-      ASSIGN_OR_RETURN(auto reader, tables.Open(virtual_table.file));
+      auto opened = tables.Open(virtual_table.file);
+      if (!opened) {
+        if (failed != nullptr) *failed = FailedInput{.file = virtual_table.file->number, .keys = {}};
+        return opened.error();
+      }
+      std::shared_ptr<table::Reader> reader = std::move(*opened);
       const format::Bounds& shown = limits.emplace_back(version::Intersection(order, virtual_table.bounds, bounds));
       reader->range_tombstones().AppendTo(order, shown.lower, shown.upper, &all);
       readers.push_back(std::move(reader));

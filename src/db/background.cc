@@ -34,6 +34,7 @@ BackgroundScheduler::Task Background::ChooseLocked() {
   // WHY compactions wait for the commit and the purge: their outputs would come on top of the files that these remove.
   const bool must_wait = (commits_.IsCommittingLocked() && controller_.NeedsCommit()) ||
                          (purger_.IsPurgingLocked() && controller_.NeedsPurge());
+  if (auto probe = compactions_.NextProbeLocked()) return probe;
   if (auto step = must_wait ? nullptr : compactions_.NextStepLocked()) return step;
   if (auto commit = commits_.NextLocked()) return commit;
   if (auto idle_switch = flushes_.NextIdleSwitchLocked()) return idle_switch;
@@ -41,14 +42,14 @@ BackgroundScheduler::Task Background::ChooseLocked() {
 }
 
 // Ticks come while writes come, until no compaction is needed after the last write. They go on while iterators or
-// snapshots pin obsolete data: nothing signals their release.
+// snapshots pin obsolete data, since nothing signals their release, and while compactions cannot read a file.
 bool Background::TickLocked() {
   // WHY three ticks: an idle flush, its commit, and then the WAL's disk space is given back.
   constexpr uint64_t kOverAfterNanos = CompactionRequests::kIdleAfterNanos + 3'000'000'000;
   requests_.TickLocked();
   flushes_.TickLocked();
   return requests_.NanosSinceWriteLocked() <= kOverAfterNanos || compactions_.HasJobsLocked() ||
-         parts_.snapshots.oldest().count > 0 ||
+         parts_.snapshots.oldest().count > 0 || !inputs_.unreadable().empty() ||
          parts_.obsolete.bytes_on_disk() > parts_.version_set.Current()->version->bytes_on_disk() ||
          !NeedsNoCompactionLocked(picker::Urgency::kIdle);
 }
@@ -78,6 +79,7 @@ void Background::RequestScanCompaction(format::Bounds bounds, uint64_t entries) 
   counters_.tombstone_scans.fetch_add(1, std::memory_order_relaxed);
   counters_.tombstone_scan_entries.fetch_add(entries, std::memory_order_relaxed);
   if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
+  entries_scanned_.fetch_add(entries, std::memory_order_relaxed);
   switch_is_wanted_.store(true, std::memory_order_relaxed);
   base::Lock lock(mutex_);
   if (scheduler_->IsStoppingLocked()) return;
@@ -150,6 +152,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
     commits_.WantCommitLocked();
     return false;
   };
+  compactions_.ProbeAll();
   const kv::Sequence end = parts_.version_set.immutable_end();
   Status status = WaitUntil(Needs::kRemovals, [&] {
     return is_done() || (parts_.version_set.flushed_end() >= end && parts_.version_set.UncommittedWalBytes() == 0);
@@ -158,6 +161,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
     when_flushed();
     status = WaitUntil(Needs::kRemovals, is_done);
   }
+  if (status.ok()) status = compactions_.UnreadableStatus();
   base::Lock lock(mutex_);
   requests_.RemoveWaiterLocked(urgency);
   scheduler_->ScheduleLocked();  // work that waited for the end of this wait
@@ -166,6 +170,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
 
 // One call at a time has its turn: the wait tests and takes the turn in one critical section.
 Status Background::CompactRange(const format::Bounds& bounds) {
+  compactions_.ProbeAll();
   bool has_turn = false;
   RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&] {
     if (has_turn) return true;
@@ -182,6 +187,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
   });
   {
     base::Lock lock(mutex_);
+    if (status.ok()) status = requests_.ManualStatusLocked();
     requests_.EndManualLocked();
     scheduler_->NotifyLocked();  // the next call may have its turn
   }

@@ -65,6 +65,9 @@ class Background : private BackgroundScheduler::Host {
   // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
   bool switch_is_wanted() const { return switch_is_wanted_.load(std::memory_order_relaxed); }
   void SwitchIsConsidered() { switch_is_wanted_.store(false, std::memory_order_relaxed); }
+  // Entries that tombstone-heavy scans have passed over since the last switch. (exclusive section)
+  uint64_t entries_scanned() const { return entries_scanned_.load(std::memory_order_relaxed); }
+  void ForgetEntriesScanned() { entries_scanned_.store(0, std::memory_order_relaxed); }
   // Sets the rate of delayed writes from the memory in use now.
   void UpdateWriteDelay() { controller_.UpdateDelay(*parts_.version_set.Current()); }
   const WriteController& controller() const { return controller_; }
@@ -85,8 +88,14 @@ class Background : private BackgroundScheduler::Host {
   // Compacts `bounds` of all runs that exist now into the oldest run.
   Status CompactRange(const format::Bounds& bounds);
 
-  // The first error that background work waits to retry; OK if there is none.
-  Status error() const { return scheduler_->error(); }
+  // The first error that background work waits to retry, or what compactions cannot read; OK if there is none.
+  Status error() const {
+    Status status = scheduler_->error();
+    return status.ok() ? compactions_.UnreadableStatus() : status;
+  }
+  Status work_error() const { return scheduler_->error(); }
+  Status unreadable() const { return compactions_.UnreadableStatus(); }
+  size_t unreadable_files() const { return inputs_.unreadable().count(); }
   bool DiskIsFull() const {
     base::Lock lock(mutex_);
     return scheduler_->DiskIsFullLocked();
@@ -110,6 +119,7 @@ class Background : private BackgroundScheduler::Host {
   const Parts parts_;
   BackgroundCounters counters_;
   std::atomic<bool> switch_is_wanted_{false};
+  std::atomic<uint64_t> entries_scanned_{0};
   const std::shared_ptr<BackgroundScheduler> scheduler_;
   base::Mutex& mutex_;  // of the scheduler
   CompactionRequests requests_;

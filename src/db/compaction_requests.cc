@@ -41,8 +41,10 @@ bool CompactionRequests::TryBeginManualLocked(const format::Bounds& bounds, kv::
   return true;
 }
 
-void CompactionRequests::NoteManualDoneLocked(uint64_t id) {
-  if (manual_ && manual_->id == id) manual_is_done_ = true;
+void CompactionRequests::NoteManualDoneLocked(uint64_t id, const Status& status) {
+  if (!manual_ || manual_->id != id) return;
+  manual_is_done_ = true;
+  manual_status_ = status;
 }
 
 bool CompactionRequests::TryAddScanLocked(format::Bounds bounds, uint64_t flushes) {

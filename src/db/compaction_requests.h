@@ -17,6 +17,7 @@
 #include "base/sync.h"
 #include "format/version_edit.h"
 #include "mergedb/env.h"
+#include "mergedb/status.h"
 #include "picker/picker.h"
 
 namespace mergedb::db {
@@ -49,9 +50,11 @@ class CompactionRequests {
   bool TryBeginManualLocked(const format::Bounds& bounds, kv::Position newest) REQUIRES_LOCK(mutex_);
   void EndManualLocked() REQUIRES_LOCK(mutex_) { manual_ = std::nullopt; }
   const std::optional<Manual>& ManualLocked() const REQUIRES_LOCK(mutex_) { return manual_; }
-  // No work is left for call `id`. It may have ended early, and another call may have its turn.
-  void NoteManualDoneLocked(uint64_t id) REQUIRES_LOCK(mutex_);
+  // No work is left for call `id` or, if the status is an error, none that can be done. The call may have ended early,
+  // and another call may have its turn.
+  void NoteManualDoneLocked(uint64_t id, const Status& status = {}) REQUIRES_LOCK(mutex_);
   bool ManualIsDoneLocked() const REQUIRES_LOCK(mutex_) { return manual_is_done_; }
+  const Status& ManualStatusLocked() const REQUIRES_LOCK(mutex_) { return manual_status_; }
 
   // Takes at most one range for each value of `flushes`: tombstones in memtables must be in tables first. False: the
   // range is dropped.
@@ -70,6 +73,7 @@ class CompactionRequests {
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // CompactRange calls so far
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
+  Status manual_status_ GUARDED_BY(mutex_);  // if it is done
   std::optional<format::Bounds> scan_bounds_ GUARDED_BY(mutex_);
   uint64_t scan_flushes_ GUARDED_BY(mutex_) = 0;  // at the last range that was taken
 };

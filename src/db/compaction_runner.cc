@@ -5,12 +5,15 @@
 
 #include "base/schedule_point.h"
 #include "compaction/masked_bytes.h"
+#include "read/next_step.h"
 
 namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kStepNanos = 500'000;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+// If so many jobs in a row cannot read an input, compactions pause: the whole disk may fail.
+constexpr size_t kUnreadableInRowMax = 8;
 
 using Work = BackgroundScheduler::Work;
 
@@ -39,6 +42,15 @@ BackgroundScheduler::Task CompactionRunner::NextPickLocked() {
   if (idle_key_ == PickKey{inputs_.generation(), requests_.UrgencyLocked(), inputs_.OldestSnapshot()}) return nullptr;
   is_picking_ = true;
   return [this] { Pick(); };
+}
+
+BackgroundScheduler::Task CompactionRunner::NextProbeLocked() {
+  const std::optional<uint64_t> wait = inputs_.unreadable().empty() || is_probing_ || !picks_jobs_
+                                           ? std::nullopt
+                                           : inputs_.unreadable().NanosToNextDue(clock_->NowNanos());
+  if (!wait || *wait > 0) return nullptr;
+  is_probing_ = true;
+  return [this] { ProbeNext(); };
 }
 
 BackgroundScheduler::Task CompactionRunner::NextStepLocked() {
@@ -123,7 +135,10 @@ void CompactionRunner::Pick() {
   for (const auto& each : jobs_) output_bytes_max += each->output_bytes_max;
   controller_.NoteRunning(output_bytes_max);
   RaiseTo(super_version->version->runs().size(), &counters_.runs_max);
-  if (manual && manual_pick.is_done) requests_.NoteManualDoneLocked(manual->id);
+  if (!manual) return;
+  const bool is_stuck = !manual_pick.pick && !manual_pick.is_done && running_compactions.empty();
+  if (manual_pick.is_done) requests_.NoteManualDoneLocked(manual->id);
+  if (is_stuck && input.unreadable != nullptr) requests_.NoteManualDoneLocked(manual->id, UnreadableStatus());
 }
 
 // A blob collection keeps all files that it collects to its end; another compaction keeps inputs until a release.
@@ -183,6 +198,7 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   TellEnd(*running, status);
   if (status.ok() && !running->job->pick().is_move)
     parts_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
+  const Status outcome = NoteEnd(*running->job, status);
   running_compactions_.Release(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
@@ -194,10 +210,80 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
     NoteOutputBytesLocked();
-    scheduler_.NoteJobEndLocked(began_nanos, status);
+    scheduler_.NoteJobEndLocked(began_nanos, outcome);
   }
   inputs_.NoteChange();
   UpdateTree();
+}
+
+Status CompactionRunner::NoteEnd(const compaction::CompactionJob& job, const Status& status) {
+  inputs_.unreadable().Prune([this] { return parts_.version_set.Current()->version; });
+  if (status.ok()) {
+    inputs_.NoteCompacted();
+    unreadable_in_row_.store(0, std::memory_order_relaxed);
+    return status;
+  }
+  if (status.IsBusy()) return inputs_.HalveSources(job.pick().sources.size()) ? Status() : status;
+  const bool lies_in_inputs = job.failed_input() || status.IsCorruption();
+  return lies_in_inputs && !status.IsNoSpace() ? NoteUnreadable(job, status) : status;
+}
+
+Status CompactionRunner::NoteUnreadable(const compaction::CompactionJob& job, const Status& status) {
+  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  const uint64_t now = clock_->NowNanos();
+  const bool is_new = job.failed_input() ? unreadable.Note(*job.failed_input(), status, now)
+                                         : unreadable.NotePick(job.pick(), status, now);
+  if (is_new) {
+    if (parts_.options.env.logger != nullptr) parts_.options.env.logger->Log("background: " + status.ToString());
+    parts_.events.Emit(EventKind::kError, [&] {
+      return EventFields{TextField("work", "compaction"), StatusField(read::OfWrite(status, parts_.directory))};
+    });
+  }
+  return unreadable_in_row_.fetch_add(1, std::memory_order_relaxed) < kUnreadableInRowMax ? Status() : status;
+}
+
+void CompactionRunner::ProbeNext() {
+  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  if (const auto probe = unreadable.NextDue(clock_->NowNanos())) {
+    unreadable.NoteProbe(probe->file, IsReadable(*probe), clock_->NowNanos());
+  }
+  inputs_.NoteChange();
+  base::Lock lock(mutex_);
+  is_probing_ = false;
+}
+
+void CompactionRunner::ProbeAll() {
+  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  if (unreadable.empty()) return;
+  unreadable.MakeDue();
+  const uint64_t start = clock_->NowNanos();
+  while (const auto probe = unreadable.NextDue(start)) {
+    unreadable.NoteProbe(probe->file, IsReadable(*probe), clock_->NowNanos());
+  }
+  inputs_.NoteChange();
+}
+
+// A table that is gone counts as readable: it is forgotten.
+bool CompactionRunner::IsReadable(const compaction::UnreadableInputs::Probe& probe) const {
+  const version::VersionPtr version = parts_.version_set.Current()->version;
+  const std::vector<format::FileMetaPtr> files = version->file_metas();
+  const auto file = std::ranges::lower_bound(files, probe.file, {}, [](const auto& each) { return each->number; });
+  if (file == files.end() || (*file)->number != probe.file) return true;
+  const auto reader = parts_.tables.Open(*file);
+  if (!reader) return false;
+  const auto reads = [&](const format::Bounds& keys) {
+    const auto entries = (*reader)->NewScanIterator(keys.lower, {.upper = keys.upper});
+    entries->SeekToFirst();
+    while (entries->Valid() && (!keys.upper || parts_.order.CompareKeys(entries->entry().key, *keys.upper) < 0)) {
+      entries->Next();
+    }
+    return entries->status().ok();
+  };
+  return probe.keys.empty() ? reads({}) : std::ranges::all_of(probe.keys, reads);
+}
+
+Status CompactionRunner::UnreadableStatus() const {
+  return read::OfWrite(inputs_.unreadable().status(), parts_.directory);
 }
 
 void CompactionRunner::UpdateTree() {

@@ -6,6 +6,10 @@
 // A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large
 // one. If a pick finds nothing, the next one waits for a change of its inputs.
 //
+// If a job cannot read an input, the keys that it could not read are left alone (compaction/unreadable_inputs.h), and the
+// next pick follows at once. One event tells of each file. If a job finds too few file descriptors, the next picks have
+// fewer sources. After another error all compactions pause (db/retry.h).
+//
 // THREADS: any; a method named ...Locked needs the mutex of the scheduler.
 #pragma once
 
@@ -32,12 +36,19 @@ class CompactionRunner {
 
   BackgroundScheduler::Task NextPickLocked() REQUIRES_LOCK(mutex_);
   BackgroundScheduler::Task NextStepLocked() REQUIRES_LOCK(mutex_);
+  // Reads again what could not be read, when its pause is over.
+  BackgroundScheduler::Task NextProbeLocked() REQUIRES_LOCK(mutex_);
   bool HasJobsLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty(); }
   bool IsRunningLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty() || is_picking_; }
   // No writes come, all flushes and commits are done, and the last pick found nothing to compact.
   bool IsIdleLocked() const REQUIRES_LOCK(mutex_);
   // The generation of the inputs (db/pick_inputs.h) with which the last pick found nothing.
   uint64_t IdleGenerationLocked() const REQUIRES_LOCK(mutex_) { return idle_key_.generation; }
+
+  // What compactions leave alone because they could not read it; OK if there is nothing. With the next step.
+  Status UnreadableStatus() const;
+  // Reads all of it again now. Takes no lock while it reads.
+  void ProbeAll();
 
   void StopPicking();
   void DropJobs();               // REQUIRES: no step runs
@@ -68,6 +79,11 @@ class CompactionRunner {
                                                     kv::Sequence flushed_sequence);
   void Step(const std::shared_ptr<Running>& running);
   void EndJob(const std::shared_ptr<Running>& running, uint64_t began_nanos, const Status& status);
+  // What the end of the job means for other compactions: OK if they need no pause.
+  Status NoteEnd(const compaction::CompactionJob& job, const Status& status);
+  Status NoteUnreadable(const compaction::CompactionJob& job, const Status& status);
+  void ProbeNext();
+  bool IsReadable(const compaction::UnreadableInputs::Probe& probe) const;
   void UpdateTree();
   void Count(const compaction::CompactionJob& job, bool is_done);
   void TellBegin(const Running& running, const picker::PickInput& input) const;
@@ -82,10 +98,12 @@ class CompactionRunner {
   BackgroundCounters& counters_;
   compaction::RunningCompactions running_compactions_;
   std::atomic<uint64_t> jobs_begun_{0};
+  std::atomic<size_t> unreadable_in_row_{0};  // jobs that failed to read an input since the last one that ended well
 
   base::Mutex& mutex_;  // of the scheduler
   bool picks_jobs_ GUARDED_BY(mutex_) = true;
   bool is_picking_ GUARDED_BY(mutex_) = false;
+  bool is_probing_ GUARDED_BY(mutex_) = false;
   PickKey idle_key_ GUARDED_BY(mutex_);  // of the last pick that found nothing
   std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
 };

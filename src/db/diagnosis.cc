@@ -134,6 +134,21 @@ void FindFailures(const Facts& facts, Findings* findings) {
   }
 }
 
+void FindUnreadable(const Facts& facts, Findings* findings) {
+  const std::string error = facts.Text("unreadable");
+  if (error.empty()) return;
+  findings->Add({.cause = Cause::kUnreadable,
+                 .urgency = 98,
+                 .text = "A compaction could not read a file: " + error +
+                         ". Reads of the damaged keys fail. Compactions "
+                         "leave these keys alone; all other keys are compacted.",
+                 .advice =
+                     "Restore a backup, or close the database and run `mergedb verify` and `mergedb repair` on the "
+                     "directory. Look at the disk and at the system's log.",
+                 .figures = {{"unreadable_files", std::to_string(facts.Value("unreadable_files"))},
+                             {"compactions_failed", std::to_string(facts.Value("compactions_failed"))}}});
+}
+
 void FindSyncs(const Facts& facts, Findings* findings) {
   const double share = facts.ShareOfWindow(facts.SyncNanos());
   if (!facts.SyncsEachWrite() || share < kSyncShareMin) return;
@@ -295,6 +310,7 @@ std::string_view CauseName(Cause cause) {
   switch (cause) {
     case Cause::kFullDisk: return "full_disk";
     case Cause::kFailedDisk: return "failed_disk";
+    case Cause::kUnreadable: return "unreadable_file";
     case Cause::kSyncs: return "sync_per_write";
     case Cause::kSlowDisk: return "slow_disk";
     case Cause::kCompactions: return "compactions_behind";
@@ -310,8 +326,8 @@ std::string_view CauseName(Cause cause) {
 std::vector<Finding> Diagnose(const format::LiveState& state) {
   const Facts facts(state);
   Findings findings;
-  for (const auto find : {FindFailures, FindSyncs, FindWaits, FindSmallCache, FindTombstones, FindHeldSnapshot,
-                          FindBlobGarbage, FindHotKey}) {
+  for (const auto find : {FindFailures, FindUnreadable, FindSyncs, FindWaits, FindSmallCache, FindTombstones,
+                          FindHeldSnapshot, FindBlobGarbage, FindHotKey}) {
     find(facts, &findings);
   }
   return findings.Take();

@@ -18,6 +18,7 @@ namespace mergedb::db {
 enum class Cause {
   kFullDisk,      // writes or background work fail for lack of space
   kFailedDisk,    // they fail for another reason
+  kUnreadable,    // compactions cannot read a file, and leave it alone
   kSyncs,         // writers wait for a sync of each write
   kSlowDisk,      // flushes and compactions wait for the device, and writers for them
   kCompactions,   // flushes and compactions are behind, and the device is not the reason

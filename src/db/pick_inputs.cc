@@ -16,7 +16,28 @@ picker::PickInput PickInputs::For(const version::Version& version, std::span<con
           .scattered_bytes = scattered_bytes_.load(std::memory_order_relaxed),
           .extra_run_visits = run_visits_.load(std::memory_order_relaxed),
           .order = order_,
-          .oldest_snapshot = OldestSnapshot()};
+          .oldest_snapshot = OldestSnapshot(),
+          .unreadable = unreadable_.In(version),
+          .sources_max = sources_max_.load(std::memory_order_relaxed)};
+}
+
+// WHY relaxed, in both methods: a pick may have the old limit once more.
+bool PickInputs::HalveSources(size_t sources) {
+  constexpr size_t kSourcesLeast = 2;
+  compacted_in_row_.store(0, std::memory_order_relaxed);
+  if (sources <= kSourcesLeast) return false;
+  const size_t before = sources_max_.load(std::memory_order_relaxed);
+  sources_max_.store(std::max(kSourcesLeast, std::min(before, sources / 2)), std::memory_order_relaxed);
+  NoteChange();
+  return true;
+}
+
+void PickInputs::NoteCompacted() {
+  constexpr size_t kInRow = 16;
+  const size_t before = sources_max_.load(std::memory_order_relaxed);
+  if (before == picker::kSourcesMax || compacted_in_row_.fetch_add(1, std::memory_order_relaxed) + 1 < kInRow) return;
+  compacted_in_row_.store(0, std::memory_order_relaxed);
+  sources_max_.store(std::min(2 * before, picker::kSourcesMax), std::memory_order_relaxed);
 }
 
 kv::Sequence PickInputs::OldestSnapshot() const {

@@ -1,5 +1,5 @@
 // What a pick depends on, besides the version and the running compactions: the settings, the oldest snapshot, the size
-// of the last flush, and an estimate of the live bytes. A generation counts the changes of the tree and of the
+// of the last flush, an estimate of the live bytes, what cannot be read, and how many sources have file descriptors. A generation counts the changes of the tree and of the
 // requests: if it is the same, a pick that found nothing need not be repeated.
 //
 // THREADS: any; one thread at a time calls BeginSample and NoteFlush.
@@ -11,6 +11,7 @@
 
 #include "compaction/flush_job.h"
 #include "compaction/live_sample.h"
+#include "compaction/unreadable_inputs.h"
 #include "db/snapshots.h"
 #include "mergedb/options.h"
 #include "picker/picker.h"
@@ -20,7 +21,7 @@ namespace mergedb::db {
 class PickInputs {
  public:
   PickInputs(const Options& options, uint64_t flush_bytes, const kv::Order& order, const Snapshots& snapshots)
-      : options_(options), flush_bytes_(flush_bytes), order_(order), snapshots_(snapshots) {}
+      : options_(options), flush_bytes_(flush_bytes), order_(order), snapshots_(snapshots), unreadable_(order) {}
 
   picker::PickInput For(const version::Version& version, std::span<const picker::RunningCompaction> running,
                         picker::Urgency urgency) const;
@@ -40,6 +41,15 @@ class PickInputs {
   // A compaction for reads begins.
   void SpendRunVisits(uint64_t visits);
 
+  compaction::UnreadableInputs& unreadable() { return unreadable_; }
+  const compaction::UnreadableInputs& unreadable() const { return unreadable_; }
+
+  // A compaction of so many sources found too few file descriptors: the next ones have at most half as many. False: it
+  // had the fewest already.
+  bool HalveSources(size_t sources);
+  // A compaction has ended well. After several of them in a row, compactions may have twice as many sources.
+  void NoteCompacted();
+
   compaction::LiveSample::Changes BeginSample() const { return live_sample_.Begin(); }
   // The flush is installed.
   void NoteFlush(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed);
@@ -53,7 +63,10 @@ class PickInputs {
   std::atomic<uint64_t> flushed_bytes_{0};  // of the last flush
   std::atomic<uint64_t> scattered_bytes_{0};
   std::atomic<uint64_t> run_visits_{0};
+  std::atomic<size_t> sources_max_{picker::kSourcesMax};
+  std::atomic<size_t> compacted_in_row_{0};
   compaction::LiveSample live_sample_;
+  compaction::UnreadableInputs unreadable_;
 };
 
 }  // namespace mergedb::db

@@ -163,7 +163,10 @@ format::LiveState DescribeLive(const PropertySources& sources) {
   state.texts.push_back({"directory", sources.store.directory});
   if (const std::string key = sources.background->hot_key().Get(); !key.empty())
     state.texts.push_back({"hot_key", base::Escape(key, 128)});
-  if (const Status error = sources.background->error(); !error.ok()) state.texts.push_back({"error", error.ToString()});
+  if (const Status error = sources.background->work_error(); !error.ok())
+    state.texts.push_back({"error", error.ToString()});
+  if (const Status error = sources.background->unreadable(); !error.ok())
+    state.texts.push_back({"unreadable", error.ToString()});
   state.compactions = sources.background->ListJobs();
   AddHeat(metrics, &state);
   for (const version::RunPtr& run : metrics.super_version->version->runs()) {

@@ -28,8 +28,8 @@ struct TombstoneScan {
 };
 
 // MEASURED: full_size_test Queue: passing over an entry costs 60-100 ns, so a move that is not reported takes
-// less than 0.2 ms.
-inline constexpr uint64_t kTombstoneScanEntries = 2048;
+// less than 0.1 ms.
+inline constexpr uint64_t kTombstoneScanEntries = 1024;
 
 // THREADS: not for two threads at once.
 class TombstoneScanMeter {

@@ -99,15 +99,27 @@ bool CollectsBlobs(const PickInput& input) {
 // File numbers, ascending.
 using BlobFileNumbers = std::vector<kv::FileNumber>;
 
-// Blob files that sources of running compactions refer to.
+void AddFiles(const version::VirtualTable& virtual_table, BlobFileNumbers* files) {
+  for (const format::BlobShare& share : virtual_table.file->values) files->push_back(share.file);
+}
+
+// Blob files to which sources of running compactions refer, those to which unreadable keys refer, and those that are
+// unreadable: they cannot be collected now.
 BlobFileNumbers FilesInUse(const PickInput& input) {
   BlobFileNumbers files;
   const auto& runs = input.version.runs();
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (IsFree(input, i)) continue;
-    for (const version::VirtualTable& virtual_table : runs[i]->virtual_tables()) {
-      for (const format::BlobShare& share : virtual_table.file->values) files.push_back(share.file);
-    }
+    if (!IsHeld(input, {i, i}, {})) continue;
+    for (const version::VirtualTable& virtual_table : runs[i]->virtual_tables()) AddFiles(virtual_table, &files);
+  }
+  if (input.unreadable != nullptr) {
+    files.insert(files.end(), input.unreadable->blob_files.begin(), input.unreadable->blob_files.end());
+  }
+  for (const UnreadableKeys& each : UnreadableOf(input)) {
+    const version::RunPtr run = input.version.FindRun(each.position);
+    if (run == nullptr) continue;
+    const auto [first, last] = run->Overlap(input.order, each.bounds);
+    for (size_t i = first; i < last; ++i) AddFiles(run->virtual_tables()[i], &files);
   }
   std::ranges::sort(files);
   const auto repeated = std::ranges::unique(files);
@@ -117,7 +129,7 @@ BlobFileNumbers FilesInUse(const PickInput& input) {
 
 using BlobFiles = std::vector<const version::BlobFile*>;
 
-// The wanted files to which no running compaction refers, the oldest first; none if fewer than `least` are wanted.
+// The wanted files that can be collected, the oldest first; none if fewer than `least` are wanted.
 // WHY FilesInUse last: it visits all tables that are being compacted.
 template <typename IsWanted>
 BlobFiles FreeFiles(const PickInput& input, size_t least, IsWanted&& is_wanted) {
@@ -223,8 +235,14 @@ bool RefersTo(const format::FileMeta& table, const BlobFileNumbers& victims) {
   return false;
 }
 
-// The runs and keys of the tables that refer to victims.
+bool Shows(const kv::Order& order, const version::VirtualTable& virtual_table, const format::Bounds& bounds) {
+  if (bounds.upper && order.CompareKeys(virtual_table.smallest(), *bounds.upper) >= 0) return false;
+  return !bounds.lower || !virtual_table.IsBefore(order, *bounds.lower);
+}
+
+// The runs and keys of the tables that refer to victims, within `limit`.
 struct BlobReferences {
+  format::Bounds limit;
   bool is_empty = true;
   Span span;
   std::string_view lower;
@@ -233,7 +251,7 @@ struct BlobReferences {
   void Add(const PickInput& input, size_t index, const BlobFileNumbers& victims) {
     const version::VirtualTable* last = nullptr;
     for (const version::VirtualTable& virtual_table : input.version.runs()[index]->virtual_tables()) {
-      if (!RefersTo(*virtual_table.file, victims)) continue;
+      if (!RefersTo(*virtual_table.file, victims) || !Shows(input.order, virtual_table, limit)) continue;
       if (is_empty) {
         span = {.newest = index, .oldest = index};
         lower = virtual_table.smallest();
@@ -262,18 +280,62 @@ struct BlobReferences {
     }
     return upper ? std::optional<std::string>(*upper) : std::nullopt;
   }
+  format::Bounds Bounds(const PickInput& input) const {
+    return version::Intersection(input.order, limit, {.lower = std::string(lower), .upper = Upper(input)});
+  }
 };
+
+// The runs and keys of one collection.
+struct Area {
+  Span span;
+  format::Bounds bounds;
+};
+
+// The runs and keys within `limit` that refer to the victims. Unreadable keys in between are left out: the area is then a
+// part, and the next picks take the others: the newer runs, the older runs, and the other keys of the run itself. Nothing
+// if a running compaction blocks it.
+std::optional<Area> AreaOf(const PickInput& input, const BlobFileNumbers& victims, const Area& limit) {
+  BlobReferences references;
+  references.limit = limit.bounds;
+  for (size_t i = limit.span.newest; i <= limit.span.oldest; ++i) references.Add(input, i, victims);
+  if (references.is_empty) return std::nullopt;
+  const Area area{.span = references.span, .bounds = references.Bounds(input)};
+  if (IsHeld(input, area.span, area.bounds)) return std::nullopt;
+  const auto& runs = input.version.runs();
+  for (const UnreadableKeys& each : UnreadableOf(input)) {
+    size_t index = area.span.newest;
+    while (index <= area.span.oldest && runs[index]->position() != each.position) ++index;
+    if (index > area.span.oldest || !version::Intersect(input.order, each.bounds, area.bounds)) continue;
+    std::vector<Area> parts;
+    if (index > area.span.newest) parts.push_back({{area.span.newest, index - 1}, area.bounds});
+    if (index < area.span.oldest) parts.push_back({{index + 1, area.span.oldest}, area.bounds});
+    const bool begins_before =
+        each.bounds.lower &&
+        (!area.bounds.lower || input.order.CompareKeys(*area.bounds.lower, *each.bounds.lower) < 0);
+    if (begins_before) parts.push_back({{index, index}, {.lower = area.bounds.lower, .upper = each.bounds.lower}});
+    const bool ends_behind = each.bounds.upper && (!area.bounds.upper ||
+                                                   input.order.CompareKeys(*each.bounds.upper, *area.bounds.upper) < 0);
+    if (ends_behind) parts.push_back({{index, index}, {.lower = each.bounds.upper, .upper = area.bounds.upper}});
+    for (const Area& part : parts) {
+      if (auto found = AreaOf(input, victims, part)) return found;
+    }
+    return std::nullopt;
+  }
+  return area;
+}
 
 // Nothing if a running compaction blocks it.
 std::optional<CompactionPick> CollectFiles(const PickInput& input, const Choice& choice, CompactionReason reason) {
   if (choice.files.empty()) return std::nullopt;
-  BlobReferences references;
-  for (size_t i = 0; i < input.version.runs().size(); ++i) references.Add(input, i, choice.files);
-  if (references.is_empty) return std::nullopt;
-  format::Bounds bounds{.lower = std::string(references.lower), .upper = references.Upper(input)};
-  if (IsBlocked(input, references.span, bounds)) return std::nullopt;
-  const version::Run& oldest = *input.version.runs()[references.span.oldest];
-  CompactionPick pick = MakePick(input, references.span, std::move(bounds), oldest.level(), reason);
+  const auto& runs = input.version.runs();
+  if (runs.empty()) return std::nullopt;
+  auto area = AreaOf(input, choice.files, {.span = {.newest = 0, .oldest = runs.size() - 1}, .bounds = {}});
+  if (!area) return std::nullopt;
+  // A collection of few files may need many sources, and needs all of them at once.
+  if (input.sources_max < kSourcesMax && area->span.oldest - area->span.newest >= input.sources_max)
+    return std::nullopt;
+  const version::Run& oldest = *runs[area->span.oldest];
+  CompactionPick pick = MakePick(input, area->span, std::move(area->bounds), oldest.level(), reason);
   pick.blob_files_to_collect = choice.files;
   pick.output_file_bytes = PartitionBytes(oldest.bytes());
   return pick;

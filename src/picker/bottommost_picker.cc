@@ -49,7 +49,7 @@ std::optional<Span> FreeSuffix(const PickInput& input) {
     if (ReachesOldest(input, running)) continue;
     while (span.newest < span.oldest && runs[span.newest]->position() >= running.sources.back()) ++span.newest;
   }
-  if (span.oldest - span.newest >= kSourcesMax) span.newest = span.oldest + 1 - kSourcesMax;
+  if (span.oldest - span.newest >= input.sources_max) span.newest = span.oldest + 1 - input.sources_max;
   if (span.newest == span.oldest) return std::nullopt;
   return span;
 }
@@ -58,7 +58,7 @@ std::optional<Span> FreeSuffix(const PickInput& input) {
 uint64_t BytesInWorkAbove(const PickInput& input, Span span) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < span.newest; ++i) {
-    if (!IsFree(input, i)) bytes += input.version.runs()[i]->bytes_with_values();
+    if (IsHeld(input, {i, i}, {})) bytes += input.version.runs()[i]->bytes_with_values();
   }
   return bytes;
 }
@@ -86,20 +86,24 @@ bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
   });
 }
 
-// The partitions, and which of them a running compaction has taken.
+// The partitions, which of them a running compaction has taken, and where the span has unreadable keys.
 struct PartitionMap {
   std::vector<Partition> partitions;
   std::vector<bool> is_taken;
+  std::vector<bool> is_unreadable;
 
-  bool CanJoin(size_t i) const { return !is_taken[i] && partitions[i].upper_bytes > 0; }
+  bool CanJoin(size_t i) const { return !is_taken[i] && !is_unreadable[i] && partitions[i].upper_bytes > 0; }
   double Score(size_t i) const { return partitions[i].GainBytes() / (partitions[i].input_bytes() + 1); }
 };
 
 PartitionMap Survey(const PickInput& input, Span span, uint64_t partition_bytes) {
   const auto& runs = input.version.runs();
-  PartitionMap map{.partitions = MakePartitions(*runs[span.oldest], partition_bytes), .is_taken = {}};
+  PartitionMap map{.partitions = PartitionsOf(input, partition_bytes), .is_taken = {}, .is_unreadable = {}};
   for (size_t i = span.newest; i < span.oldest; ++i) AddUpper(input.order, *runs[i], &map.partitions);
-  for (const Partition& partition : map.partitions) { map.is_taken.push_back(IsBusyAtOldest(input, partition.bounds)); }
+  for (const Partition& partition : map.partitions) {
+    map.is_taken.push_back(IsBusyAtOldest(input, partition.bounds));
+    map.is_unreadable.push_back(partition.is_unreadable && IsUnreadable(input, span, partition.bounds));
+  }
   return map;
 }
 
@@ -156,6 +160,15 @@ CompactionPick PickFor(const PickInput& input, Span span, const PartitionMap& ma
   return pick;
 }
 
+// The runs of the span below the unreadable ones. Nothing if that leaves only the oldest run, or all of them.
+std::optional<Span> BelowUnreadable(const PickInput& input, Span span) {
+  for (size_t i = span.oldest; i-- > span.newest;) {
+    if (!IsUnreadable(input, {i, i}, {})) continue;
+    return i + 1 < span.oldest ? std::optional(Span{.newest = i + 1, .oldest = span.oldest}) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 // The gain of the running compactions.
 double GainOnTheWay(const PartitionMap& map) {
   double gain = 0;
@@ -179,13 +192,18 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
   // WHY wait: when the compactions above end, their result would need this compaction once more.
   if (is_quiet && static_cast<double>(BytesInWorkAbove(input, *free)) > allowed_upper) return std::nullopt;
   const bool takes_all = is_idle || (is_quiet && HasIdleTier(input, *free));
-  const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
+  Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const uint64_t partition_bytes =
       PartitionBytes(std::max(LiveTableBytesAtLeast(input), input.version.runs().back()->bytes()));
   const Step step = StepFor(input, span, partition_bytes);
-  const PartitionMap map = Survey(input, span, step.piece_bytes);
+  PartitionMap map = Survey(input, span, step.piece_bytes);
   if (!is_idle && over <= GainOnTheWay(map)) return std::nullopt;
-  const auto part = BestPart(map, step.bytes);
+  auto part = BestPart(map, step.bytes);
+  if (const auto below = part ? std::nullopt : BelowUnreadable(input, span)) {
+    span = *below;
+    map = Survey(input, span, step.piece_bytes);
+    part = BestPart(map, step.bytes);
+  }
   if (!part) return std::nullopt;
   return PickFor(input, span, map, *part, partition_bytes);
 }
@@ -216,23 +234,55 @@ bool HasOldTombstones(const PickInput& input, const version::Run& run, const for
   return false;
 }
 
+namespace {
+
+// The keys from virtual table `first` of the run up to virtual table `end`.
+format::Bounds KeysOf(const version::Run& run, size_t first, size_t end) {
+  const auto& virtual_tables = run.virtual_tables();
+  format::Bounds bounds{.lower = std::string(virtual_tables[first].smallest())};
+  if (end < virtual_tables.size()) bounds.upper = virtual_tables[end].smallest();
+  return bounds;
+}
+
+// The part of the bounds before the unreadable keys or, if there is none, behind them. Nothing if no part is left.
+std::optional<format::Bounds> ReadablePart(const PickInput& input, format::Bounds bounds) {
+  for (const UnreadableKeys& each : UnreadableOf(input)) {
+    if (!version::Intersect(input.order, each.bounds, bounds)) continue;
+    const bool begins_before =
+        each.bounds.lower && (!bounds.lower || input.order.CompareKeys(*bounds.lower, *each.bounds.lower) < 0);
+    if (begins_before) {
+      bounds.upper = each.bounds.lower;
+    } else if (each.bounds.upper) {
+      bounds.lower = each.bounds.upper;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return bounds;
+}
+
+}  // namespace
+
 std::optional<CompactionPick> PickTombstones(const PickInput& input) {
   const auto& runs = input.version.runs();
   if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
   const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
   const auto& virtual_tables = runs.back()->virtual_tables();
+  const auto is_wanted = [&](size_t i) {
+    return HasTooManyTombstones(input, *virtual_tables[i].file) &&
+           !IsUnreadable(input, span, KeysOf(*runs.back(), i, i + 1));
+  };
   for (size_t i = 0; i < virtual_tables.size();) {
-    if (!HasTooManyTombstones(input, *virtual_tables[i].file)) {
+    if (!is_wanted(i)) {
       ++i;
       continue;
     }
-    format::Bounds bounds{.lower = std::string(virtual_tables[i].smallest())};
+    const size_t first = i;
     uint64_t bytes = 0;
-    for (; i < virtual_tables.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *virtual_tables[i].file);
-         ++i) {
+    for (; i < virtual_tables.size() && bytes < kStepBytesMin && is_wanted(i); ++i) {
       bytes += virtual_tables[i].file->bytes;
     }
-    if (i < virtual_tables.size()) bounds.upper = virtual_tables[i].smallest();
+    format::Bounds bounds = KeysOf(*runs.back(), first, i);
     if (IsBlocked(input, span, bounds)) continue;
     CompactionPick pick = MakePick(input, span, std::move(bounds), runs.back()->level(), CompactionReason::kTombstones);
     pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
@@ -243,10 +293,11 @@ std::optional<CompactionPick> PickTombstones(const PickInput& input) {
 
 std::optional<CompactionPick> PickTombstoneScan(const PickInput& input, const format::Bounds& bounds) {
   const auto& runs = input.version.runs();
-  if (runs.empty() || runs.size() > kSourcesMax) return std::nullopt;
+  if (runs.empty() || runs.size() > input.sources_max) return std::nullopt;
   const Span span{.newest = 0, .oldest = runs.size() - 1};
-  if (IsBlocked(input, span, bounds)) return std::nullopt;
-  CompactionPick pick = MakePick(input, span, bounds, runs.back()->level(), CompactionReason::kTombstoneScan);
+  const auto part = ReadablePart(input, bounds);
+  if (!part || IsBlocked(input, span, *part)) return std::nullopt;
+  CompactionPick pick = MakePick(input, span, *part, runs.back()->level(), CompactionReason::kTombstoneScan);
   if (pick.input_bytes == 0) return std::nullopt;
   pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
   return pick;

@@ -43,6 +43,8 @@ struct FreeLevels {
   std::vector<format::Level> levels;
   format::Level level_end = kLevelMax;  // the levels of results are smaller
   size_t flushed = 0;                   // number of runs at level 0
+  // No running compaction will put a run below these: they are all runs, or the next one has unreadable keys.
+  bool is_whole = false;
 
   size_t count() const { return levels.size(); }
 };
@@ -67,12 +69,19 @@ FreeLevels MakeFreeLevels(const PickInput& input) {
   }
   // WHY the level of the last held run: the running compaction puts its result there or above. The levels of
   // its other sources are free when it ends.
-  if (count < runs.size()) free_levels.level_end = free_levels.levels.back();
+  free_levels.is_whole = count == runs.size() || !IsHeld(input, {count, count}, {});
+  if (!free_levels.is_whole) free_levels.level_end = free_levels.levels.back();
   free_levels.levels.resize(count);
   return free_levels;
 }
 
+// With fewer sources than the rule wants, the newest runs become one.
 CompactionPick PickFor(const PickInput& input, Span span, format::Level level, CompactionReason reason) {
+  if (span.oldest - span.newest >= input.sources_max) {
+    span.oldest = span.newest + input.sources_max - 1;
+    const uint64_t bytes = BytesOf(input, span.newest, span.oldest + 1);
+    level = bytes <= CapacityOf(input, 0) ? 0 : std::min(level, CascadeLevel(input, bytes));
+  }
   CompactionPick pick = MakePick(input, span, {}, level, reason);
   pick.output_file_bytes = std::clamp(pick.input_bytes / 16, 2 * kMebibyte, kOutputBytes);
   return pick;
@@ -80,8 +89,8 @@ CompactionPick PickFor(const PickInput& input, Span span, format::Level level, C
 
 std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels& free_levels) {
   const auto& runs = input.version.runs();
-  if (free_levels.count() != runs.size() || runs.size() < 2) return std::nullopt;
-  const size_t oldest = runs.size() - 1;
+  if (!free_levels.is_whole || free_levels.count() < 2) return std::nullopt;
+  const size_t oldest = free_levels.count() - 1;
   const size_t newest = oldest - std::min(oldest, kAdjacentRuns);
   Span span{.newest = std::max(newest, free_levels.flushed), .oldest = oldest};
   if (span.newest >= oldest) return std::nullopt;
@@ -104,7 +113,7 @@ std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLev
 }
 
 std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevels& free_levels) {
-  const bool is_inner = free_levels.count() < input.version.runs().size();
+  const bool is_inner = !free_levels.is_whole;
   if (free_levels.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
   uint64_t bytes = BytesOf(input, 0, free_levels.flushed);
   size_t next = free_levels.flushed;  // the first run that is not in the prefix

@@ -58,5 +58,16 @@ struct RunningCompaction {
   bool collects_blobs = false;  // it is a blob garbage collection
 };
 
+// What compactions leave alone because reading it has failed: keys of one run, and blob files.
+struct UnreadableKeys {
+  kv::Position position;
+  format::Bounds bounds;
+  bool is_block = false;  // a part of a table: few bytes
+};
+struct Unreadable {
+  std::vector<UnreadableKeys> keys;
+  std::vector<kv::FileNumber> blob_files;  // ascending
+};
+
 // INVARIANT: two running compactions have disjoint ranges of positions or disjoint bounds.
 }  // namespace mergedb::picker

@@ -35,6 +35,13 @@ struct TierWidths {
   size_t others = kTierWidth;
 };
 
+// Above the runs is one of their level that compactions leave alone. Then no more runs of this level will follow them.
+bool IsBelowUnreadable(const PickInput& input, const Tier& tier) {
+  if (tier.span.newest == 0) return false;
+  const size_t above = tier.span.newest - 1;
+  return input.version.runs()[above]->level() == tier.level && IsUnreadable(input, {above, above}, {});
+}
+
 std::optional<Tier> FullTier(const PickInput& input, const TierWidths& widths) {
   const auto& runs = input.version.runs();
   std::optional<Tier> found;
@@ -42,8 +49,8 @@ std::optional<Tier> FullTier(const PickInput& input, const TierWidths& widths) {
     Tier tier{.span = {.newest = i, .oldest = i}, .level = runs[i]->level()};
     if (!IsFree(input, i++)) continue;
     while (i < runs.size() && runs[i]->level() == tier.level && IsFree(input, i)) tier.span.oldest = i++;
-    if (tier.level == format::kBottomLevel || tier.count() < (tier.level == 0 ? widths.flushed : widths.others))
-      continue;
+    const size_t width = IsBelowUnreadable(input, tier) ? 2 : tier.level == 0 ? widths.flushed : widths.others;
+    if (tier.level == format::kBottomLevel || tier.count() < width) continue;
     if (!found || tier.level < found->level) found = tier;
   }
   return found;
@@ -65,7 +72,7 @@ std::optional<CompactionPick> CompactTier(const PickInput& input, const TierWidt
   if (!tier) return std::nullopt;
   const auto& runs = input.version.runs();
   Span span = tier->span;
-  if (tier->count() > kSourcesMax) span.newest = span.oldest + 1 - kSourcesMax;
+  if (tier->count() > input.sources_max) span.newest = span.oldest + 1 - input.sources_max;
   const bool is_oldest = span.oldest + 1 == runs.size();
   const format::Level target_level = is_oldest ? format::kBottomLevel : tier->level + 1;
   CompactionPick pick = MakePick(input, span, {}, target_level, CompactionReason::kTierFull);
@@ -84,8 +91,9 @@ std::optional<CompactionPick> PickTier(const PickInput& input) {
 }
 
 std::optional<CompactionPick> PickIdleTier(const PickInput& input) {
-  // Over the bound, PickBottommost compacts these runs together with the runs below them.
-  if (input.urgency == Urgency::kWriting || BytesOverBound(input) > 0) return std::nullopt;
+  // Over the bound, PickBottommost compacts these runs together with the runs below them, unless these are unreadable.
+  if (input.urgency == Urgency::kWriting) return std::nullopt;
+  if (BytesOverBound(input) > 0 && UnreadableOf(input).empty()) return std::nullopt;
   return CompactTier(input, {.flushed = kFlushedWhenIdle});
 }
 

@@ -26,6 +26,8 @@ struct Partition {
   double upper_value_bytes = 0;
   double upper_tombstones = 0;
   double upper_masked_bytes = 0;  // bytes of older runs that range tombstones mask
+  bool is_unreadable = false;     // some run has unreadable keys here
+  bool is_block = false;          // no more than a block of a table is unreadable: few bytes
 
   double input_bytes() const { return static_cast<double>(oldest_bytes) + upper_bytes; }
   // Bytes that a compaction of the partition removes at best: the upper bytes and the bytes that tombstones delete.
@@ -43,7 +45,12 @@ uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes);
 
 // REQUIRES: `oldest` is not empty.
 std::vector<Partition> MakePartitions(const version::Run& oldest, uint64_t partition_bytes);
+// The same, and a border at each bound of unreadable keys. The bytes of a partition that such a border cuts are halved.
+std::vector<Partition> PartitionsOf(const PickInput& input, uint64_t partition_bytes);
 void AddUpper(const kv::Order& order, const version::Run& run, std::vector<Partition>* partitions);
+
+// An estimate of the bytes above the oldest run that no compaction can take into it, because keys there are unreadable.
+uint64_t BytesBlocked(const PickInput& input);
 
 // Borders at which to cut the outputs of a compaction of upper runs: each piece has about `piece_bytes` or more.
 std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes, uint64_t piece_bytes);

@@ -33,7 +33,7 @@ std::optional<CompactionPick> PickMove(const PickInput& input) {
   for (size_t i = 0; i + 1 < runs.size(); ++i) {
     const Span pair{.newest = i, .oldest = i + 1};
     if (!IsWorthMoving(input, *runs[i], *runs[i + 1]) || !CanMove(input, pair)) continue;
-    if (IsBlocked(input, pair, {})) continue;
+    if (IsHeld(input, pair, {})) continue;
     CompactionPick pick =
         MakePick(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), CompactionReason::kDisjoint);
     pick.is_move = true;
@@ -128,7 +128,8 @@ namespace {
 
 uint64_t AllowedBy(const SpaceBound& bound, const PickInput& input) {
   return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(input)) +
-                               static_cast<double>(bound.slack_bytes));
+                               static_cast<double>(bound.slack_bytes)) +
+         BytesBlocked(input);
 }
 
 }  // namespace
@@ -162,7 +163,7 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
   if (first == runs.end()) return pick;
   const version::Run& oldest = *runs.back();
   const uint64_t partition_bytes = PartitionBytes(oldest.bytes());
-  for (const Partition& partition : MakePartitions(oldest, partition_bytes)) {
+  for (const Partition& partition : PartitionsOf(input, partition_bytes)) {
     if (!version::Intersect(input.order, partition.bounds, bounds)) continue;
     format::Bounds part = version::Intersection(input.order, partition.bounds, bounds);
     const auto newest_owing = std::find_if(first, runs.end() - 1, [&](const version::RunPtr& run) {
@@ -172,7 +173,7 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
     if (newest_owing == runs.end() - 1 && !HasOldTombstones(input, oldest, part)) continue;
     pick.is_done = false;
     Span span{.newest = static_cast<size_t>(newest_owing - runs.begin()), .oldest = runs.size() - 1};
-    span.oldest = std::min(span.oldest, span.newest + kSourcesMax - 1);
+    span.oldest = std::min(span.oldest, span.newest + input.sources_max - 1);
     if (IsBlocked(input, span, part)) continue;
     // If the oldest run is the target, it is the bottom level. A run above it keeps its level.
     const bool is_at_bottom = span.oldest == runs.size() - 1;

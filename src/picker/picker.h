@@ -7,6 +7,11 @@
 //        │                           or, before it if more garbage is known there: blob files   (blob_picker.cc)
 //        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
 //        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
+//
+// What compactions failed to read (PickInput::unreadable) blocks picks as a running compaction does. The partitions end
+// at its keys, and tiers at its runs, so all other keys are compacted. The bytes that cannot be compacted because of it
+// count as allowed.
+//
 //   PickTombstoneScan ── a scan met many deleted keys: compact them away                        (bottommost_picker.cc)
 //
 // If tables refer to values in blob files, the size of a run is the bytes of its tables plus the bytes of the values
@@ -17,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -34,6 +40,8 @@ enum class Urgency : uint8_t {
   kQuiet,    // no writes for a short time: bound 1.25; WaitForCompaction waits for this state
   kIdle,     // no writes for a longer time: one run
 };
+
+inline constexpr size_t kSourcesMax = 64;  // of one compaction
 
 struct PickInput {
   const version::Version& version;
@@ -55,6 +63,10 @@ struct PickInput {
   const kv::Order& order;
   // Of the oldest snapshot: newer tombstones may have to stay. kSequenceMax without snapshots.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
+  // No compaction touches it, except that runs move. Null: everything is readable.
+  std::shared_ptr<const Unreadable> unreadable = nullptr;
+  // Of one compaction; fewer than kSourcesMax while file descriptors are short. At least 2.
+  size_t sources_max = kSourcesMax;
 };
 
 // The most urgent compaction that can start now, or nothing.
@@ -69,8 +81,9 @@ uint64_t RunVisitsFor(uint64_t input_bytes);
 bool NeedsBlobOrder(const PickInput& input);
 
 struct ManualPick {
-  std::optional<CompactionPick> pick;  // empty: no work is left, or running compactions block all of it
-  bool is_done = false;                // no work is left: only the oldest run holds the keys
+  // Empty: no work is left, or running compactions or unreadable inputs block all of it.
+  std::optional<CompactionPick> pick;
+  bool is_done = false;  // no work is left: only the oldest run holds the keys
 };
 // The next step of CompactRange that is not blocked: compact `bounds` of all runs into the oldest run, one
 // partition at a time. Runs newer than `newest` (written after the call began) do not take part. A step takes

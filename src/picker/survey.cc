@@ -68,7 +68,24 @@ bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span s
       });
 }
 
+std::span<const UnreadableKeys> UnreadableOf(const PickInput& input) {
+  if (input.unreadable == nullptr) return {};
+  return input.unreadable->keys;
+}
+
+bool IsUnreadable(const PickInput& input, Span span, const format::Bounds& bounds) {
+  const auto& runs = input.version.runs();
+  return std::ranges::any_of(UnreadableOf(input), [&](const UnreadableKeys& each) {
+    return each.position >= runs[span.oldest]->position() && each.position <= runs[span.newest]->position() &&
+           version::Intersect(input.order, each.bounds, bounds);
+  });
+}
+
 bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds) {
+  return IsHeld(input, span, bounds) || IsUnreadable(input, span, bounds);
+}
+
+bool IsHeld(const PickInput& input, Span span, const format::Bounds& bounds) {
   const auto& runs = input.version.runs();
   const kv::Position newest = runs[span.newest]->position();
   const kv::Position oldest = runs[span.oldest]->position();

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 
 #include "picker/compaction_pick.h"
 #include "picker/picker.h"
@@ -17,13 +18,18 @@ struct Span {
   size_t oldest = 0;
 };
 
-inline constexpr size_t kSourcesMax = 64;  // of one compaction
 inline constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 // True if a running compaction overlaps `span` and `bounds` in both positions and keys.
+bool IsHeld(const PickInput& input, Span span, const format::Bounds& bounds);
+// True if the runs of `span` have unreadable keys in `bounds`.
+bool IsUnreadable(const PickInput& input, Span span, const format::Bounds& bounds);
+// One of the two.
 bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds);
-// True if no running compaction has this run in its range of positions.
+// True if no running compaction has this run in its range of positions, and if all of its keys are readable.
 bool IsFree(const PickInput& input, size_t index);
+// The unreadable keys of all runs; empty if there are none.
+std::span<const UnreadableKeys> UnreadableOf(const PickInput& input);
 // True if `running` includes the oldest run. All other compactions leave at least the oldest run alone.
 bool ReachesOldest(const PickInput& input, const RunningCompaction& running);
 

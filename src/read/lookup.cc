@@ -56,82 +56,79 @@ class Answer {
   }
   // The chain is full, and the base was not met.
   bool is_too_long() const { return is_too_long_; }
-}
 
   // After a wait for a blob value: reads it.
-  bool waits_for_blob() const {
-  return blob_file_ != nullptr;
-}
-Status ReadBlob() {
-  ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
-  blob::Found found;
-  Status status =
-      reader->Get(blob_index_, key_, {control_.verify_checksums, control_.fill_cache, control_.deferral}, &found);
-  if (control_.deferral != nullptr && control_.deferral->is_waiting()) return {};
-  blob_file_ = nullptr;
-  RETURN_IF_ERROR(std::move(status));
-  if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
-  TakeValue(found.value, !found.pin);
-  is_blob_ = true;
-  if (in_place_ != nullptr && in_place_->value)
-    in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
-  return {};
-}
-
-// No older version exists.
-Status FinishAtTheEnd() {
-  if (!chain_) return Status::NotFound("");
-  return kv::FoldAndShow(key_, {}, *chain_, value_);
-}
-
-private:
-void TakeValue(std::string_view stored, bool lasts) {
-  if (lasts && in_place_ != nullptr) {
-    in_place_->value = stored;
-  } else {
-    value_->assign(stored.data(), stored.size());
+  bool waits_for_blob() const { return blob_file_ != nullptr; }
+  Status ReadBlob() {
+    ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
+    blob::Found found;
+    Status status =
+        reader->Get(blob_index_, key_, {control_.verify_checksums, control_.fill_cache, control_.deferral}, &found);
+    if (control_.deferral != nullptr && control_.deferral->is_waiting()) return {};
+    blob_file_ = nullptr;
+    RETURN_IF_ERROR(std::move(status));
+    if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
+    TakeValue(found.value, !found.pin);
+    is_blob_ = true;
+    if (in_place_ != nullptr && in_place_->value)
+      in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
+    return {};
   }
-}
 
-bool TakeBelow(kv::Tag tag, std::string_view stored) {
-  const kv::Kind kind = kv::KindOf(tag);
-  switch (kind) {
-    case kv::Kind::kMerge:
-      if (chain_->is_full()) break;
-      chain_->AddOlder(key_, tag, stored);
-      return false;
-    case kv::Kind::kPut:
-    case kv::Kind::kDelete:
-    case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
-    case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
-    default:
-      status_ =
-          Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) + " needs a newer mergedb");
-      return true;
+  // No older version exists.
+  Status FinishAtTheEnd() {
+    if (!chain_) return Status::NotFound("");
+    return kv::FoldAndShow(key_, {}, *chain_, value_);
   }
-  is_too_long_ = true;
-  return true;
-}
 
-// Reads the value from its blob file, and folds the operands above it onto it.
-Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
-  const kv::Entry entry{.key = key_, .tag = tag, .value = stored};
-  ASSIGN_OR_RETURN(blob_file_, BlobFileOf(*super_version_.version, entry, &blob_index_));
-  return ReadBlob();
-}
+ private:
+  void TakeValue(std::string_view stored, bool lasts) {
+    if (lasts && in_place_ != nullptr) {
+      in_place_->value = stored;
+    } else {
+      value_->assign(stored.data(), stored.size());
+    }
+  }
 
-const LookupContext& context_;
-const SuperVersion& super_version_;
-const table::ReadControl& control_;
-const std::string_view key_;
-std::string* const value_;
-InPlace* const in_place_;
-std::optional<kv::Chain> chain_;                   // set once an operand was met
-const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
-format::BlobIndex blob_index_{};
-bool is_blob_ = false;  // the value was read from a blob file
-bool is_too_long_ = false;
-Status status_;
+  bool TakeBelow(kv::Tag tag, std::string_view stored) {
+    const kv::Kind kind = kv::KindOf(tag);
+    switch (kind) {
+      case kv::Kind::kMerge:
+        if (chain_->is_full()) break;
+        chain_->AddOlder(key_, tag, stored);
+        return false;
+      case kv::Kind::kPut:
+      case kv::Kind::kDelete:
+      case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
+      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
+      default:
+        status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
+                                       " needs a newer mergedb");
+        return true;
+    }
+    is_too_long_ = true;
+    return true;
+  }
+
+  // Reads the value from its blob file, and folds the operands above it onto it.
+  Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
+    const kv::Entry entry{.key = key_, .tag = tag, .value = stored};
+    ASSIGN_OR_RETURN(blob_file_, BlobFileOf(*super_version_.version, entry, &blob_index_));
+    return ReadBlob();
+  }
+
+  const LookupContext& context_;
+  const SuperVersion& super_version_;
+  const table::ReadControl& control_;
+  const std::string_view key_;
+  std::string* const value_;
+  InPlace* const in_place_;
+  std::optional<kv::Chain> chain_;                   // set once an operand was met
+  const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
+  format::BlobIndex blob_index_{};
+  bool is_blob_ = false;  // the value was read from a blob file
+  bool is_too_long_ = false;
+  Status status_;
 };
 
 // Stands for the versions that a range tombstone masks.

@@ -179,7 +179,15 @@ Status BlockWindow::Read(uint32_t block, std::string_view* raw, Direction direct
   const uint64_t offset = source_.index.offset(block);
   const size_t bytes = source_.index.stored_bytes(block);
   Status status;
-  if (offset < begin_ || offset + bytes > end_) status = Refill(offset, offset + bytes, direction);
+  if (offset < begin_ || offset + bytes > end_) {
+    status = Refill(offset, offset + bytes, direction);
+    // The disk may have failed to read a neighbour of the block.
+    if (status.IsIOError() && read_bytes_ > bytes + 2 * kDirectIoAlign) {
+      read_bytes_ = 0;
+      status = Refill(offset, offset + bytes, direction);
+      read_bytes_ = shape_.bytes_first;
+    }
+  }
   if (status.ok()) status = Open({buffer_.data() + (offset - begin_), bytes}, offset, raw);
   return status.ok() ? status : source_.InContext(block, status);
 }

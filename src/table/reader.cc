@@ -121,8 +121,9 @@ class ReaderImpl final : public Reader {
                                             std::shared_ptr<const Reader> keep) const override {
     return has_blocks() ? table::NewIterator(source_, control, std::move(keep)) : kv::NewEmptyIterator();
   }
-  std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower) const override {
-    return has_blocks() ? table::NewScanIterator(source_, std::move(lower)) : kv::NewEmptyIterator();
+  std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower,
+                                                       const ScanLimit& limit) const override {
+    return has_blocks() ? table::NewScanIterator(source_, std::move(lower), limit) : kv::NewEmptyIterator();
   }
   uint64_t ApproximateOffset(std::string_view key) const override {
     return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
@@ -367,7 +368,7 @@ Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
 
 // Checks all entries: their order, their number and bounds against the properties, and that the filter contains them.
 Status ReaderImpl::CheckEntries() const {
-  const auto scan = NewScanIterator({});
+  const auto scan = NewScanIterator({}, {});
   kv::Entry before;
   std::string before_key;
   std::string first_key;

@@ -50,6 +50,13 @@ struct ReaderOptions {
   env::Latencies* latencies = nullptr;  // of reads of blocks; outlives the reader; may be null
 };
 
+// How far a scan for a compaction goes, and what it says about an error.
+struct ScanLimit {
+  std::optional<std::string> upper = {};  // the caller needs no key from here on: no block behind it is read
+  // Receives, after an error, the keys of the block that could not be read; it outlives the iterator. May be null.
+  format::Bounds* unreadable = nullptr;
+};
+
 // The result of a point read. `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and
 // valid as long as the Reader.
 struct Found {
@@ -93,7 +100,8 @@ class Reader {
   virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
                                                     std::shared_ptr<const Reader> keep = nullptr) const = 0;
   // For compactions: from `lower` on, if given; reads of 1 MiB past the caches, always verified.
-  virtual std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower = {}) const = 0;
+  virtual std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower = {},
+                                                               const ScanLimit& limit = {}) const = 0;
 
   // Approximate number of bytes of the file before the first entry at or after `key`.
   virtual uint64_t ApproximateOffset(std::string_view key) const = 0;

@@ -10,7 +10,8 @@
 //   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists the cut keys, if any
 //
 // `pressure` is the Urgency. `busy` and `collecting` are running compactions; a compaction of `collecting`
-// collects blob garbage. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the answer may also be
+// collects blob garbage. `unreadable` (9:[a..f)), `unreadable_block` and `unreadable_blob` name what compactions leave
+// alone; `sources` is the most of one compaction. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the answer may also be
 // "blocked". `tombstone_scan` instead of `pick` takes bounds and asks for the compaction that a tombstone-heavy scan
 // triggers. With MERGEDB_REWRITE=1 the test writes the answers into the scripts.
 #include <gtest/gtest.h>
@@ -58,6 +59,13 @@ struct Command {
   std::vector<RunningCompaction> running;
   format::Bounds bounds;
   kv::Position newest{UINT64_MAX};
+  size_t sources_max = kSourcesMax;
+  std::shared_ptr<Unreadable> unreadable;
+
+  Unreadable& Unread() {
+    if (unreadable == nullptr) unreadable = std::make_shared<Unreadable>();
+    return *unreadable;
+  }
 };
 
 Command ParseCommand(const std::string& line) {
@@ -79,6 +87,13 @@ Command ParseCommand(const std::string& line) {
     if (name == "busy" || name == "collecting") command.running.push_back(ParseBusy(value));
     if (name == "collecting") command.running.back().collects_blobs = true;
     if (name == "bounds") command.bounds = ParseBounds(value);
+    if (name == "sources") command.sources_max = std::stoul(value);
+    if (name == "unreadable" || name == "unreadable_block") {
+      const RunningCompaction parsed = ParseBusy(value);
+      command.Unread().keys.push_back(
+          {.position = parsed.sources.front(), .bounds = parsed.bounds, .is_block = name == "unreadable_block"});
+    }
+    if (name == "unreadable_blob") command.Unread().blob_files.push_back(kv::FileNumber{std::stoull(value)});
     if (name == "newest") command.newest = kv::Position{std::stoull(value)};
   }
   return command;
@@ -95,7 +110,9 @@ std::string Answer(const std::string& tree, const std::string& line) {
                         .urgency = command.urgency,
                         .flush_bytes = command.flush_bytes,
                         .order = order,
-                        .oldest_snapshot = command.oldest_snapshot};
+                        .oldest_snapshot = command.oldest_snapshot,
+                        .unreadable = command.unreadable,
+                        .sources_max = command.sources_max};
   ManualPick manual;
   if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
   const auto pick = command.is_manual           ? manual.pick

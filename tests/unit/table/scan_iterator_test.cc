@@ -80,6 +80,54 @@ TEST(TableScan, EndsAtDamageThatItAlwaysNotices) {
   EXPECT_OK(behind->status());
 }
 
+// Two scans around the damage that the first scan tells of.
+TEST(TableScan, TellsOfTheKeysThatItCannotReadAndReadsTheOthers) {
+  StoredBlocks blocks(EqualBlocks(5, kDirectIoAlign));
+  const BlockSource source = blocks.Source(nullptr);
+  blocks.Damage(source, 2);
+  format::Bounds unreadable;
+  const auto it = NewScanIterator(source, std::nullopt, {.unreadable = &unreadable});
+  EXPECT_EQ(Walk(it.get()), 2u);
+  ASSERT_TRUE(unreadable.lower && unreadable.upper);
+  EXPECT_LE(*unreadable.lower, KeyOfBlock(2));
+  EXPECT_GT(*unreadable.lower, KeyOfBlock(1));
+  EXPECT_GT(*unreadable.upper, KeyOfBlock(2));
+  EXPECT_LE(*unreadable.upper, KeyOfBlock(3));
+
+  const auto before = NewScanIterator(source, std::nullopt, {.upper = unreadable.lower});
+  EXPECT_EQ(Walk(before.get()), 2u);
+  EXPECT_OK(before->status());
+  const auto behind = NewScanIterator(source, unreadable.upper);
+  size_t count = 3;
+  for (behind->SeekToFirst(); behind->Valid(); behind->Next()) EXPECT_EQ(behind->entry().key, KeyOfBlock(count++));
+  EXPECT_OK(behind->status());
+  EXPECT_EQ(count, 5u);
+}
+
+// The versions of one key fill several blocks, so a fence is above a key of the block behind it.
+TEST(TableScan, TheVersionsOfAKeyThatGoesOnInADamagedBlockAreUnreadableTogether) {
+  StoredBlocks blocks({{PutRow("a", 1, ""), PutRow("k", 9, "")}, {PutRow("k", 7, "")}, {PutRow("l", 5, "")}});
+  const BlockSource source = blocks.Source(nullptr);
+  blocks.Damage(source, 1);
+  format::Bounds unreadable;
+  const auto it = NewScanIterator(source, std::nullopt, {.unreadable = &unreadable});
+  it->SeekToFirst();
+  it->Next();
+  it->Next();
+  EXPECT_FALSE(it->status().ok());
+  EXPECT_EQ(unreadable.lower, "k");
+  EXPECT_EQ(unreadable.upper, "l");
+  // All versions of the keys below a bound are read, also if they go on behind a fence.
+  const auto whole = NewScanIterator(source, std::nullopt, {.upper = std::string("k\0", 2)});
+  size_t count = 0;
+  for (whole->SeekToFirst(); whole->Valid(); whole->Next()) ++count;
+  EXPECT_EQ(count, 2u);
+  EXPECT_THAT(whole->status(), StatusIs(Code::kCorruption));
+  const auto before = NewScanIterator(source, std::nullopt, {.upper = "k"});
+  for (before->SeekToFirst(); before->Valid() && before->entry().key < "k";) before->Next();
+  EXPECT_OK(before->status());
+}
+
 TEST(TableScan, AFileThatCannotBeOpenedIsAnErrorUntilItCan) {
   StoredBlocks blocks(EqualBlocks(kBlocksBuffered + 1, kDirectIoAlign));
   const BlockSource source = blocks.Source(nullptr);
