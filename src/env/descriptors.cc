@@ -91,6 +91,114 @@ int AboveStandardStreams(int fd) {
   return above;
 }
 
+// The ring of all LentDescriptors that are open, and the hand of a clock that looks for unused ones.
+// WHY no lock while a file is opened: the open may need TakeBack itself.
+class LentDescriptors {
+ public:
+  static LentDescriptors& Get() {
+    static LentDescriptors* const all = [] {
+      static auto* made = new LentDescriptors;  // never destroyed: a file may outlive main
+      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); }, [] { made->mutex_.unlock(); });
+      return made;
+    }();
+    return *all;
+  }
+
+  // Makes `lent` open, with `uses`. False: it is open already.
+  bool Add(LentDescriptor* lent, int fd, uint64_t uses) {
+    base::Lock lock(mutex_);
+    if ((lent->state_.load() & LentDescriptor::kIsOpen) != 0) return false;
+    lent->fd_ = fd;
+    lent->was_used_.store(true, std::memory_order_relaxed);
+    lent->state_.store(LentDescriptor::kIsOpen | uses);
+    if (hand_ == nullptr) hand_ = lent->next_ = lent->previous_ = lent;
+    if (hand_ != lent) {
+      lent->next_ = hand_;
+      lent->previous_ = hand_->previous_;
+      lent->next_->previous_ = lent->previous_->next_ = lent;
+    }
+    ++count_;
+    return true;
+  }
+
+  // Closes the descriptor if it is open and no call uses it.
+  bool Close(LentDescriptor* lent) {
+    base::Lock lock(mutex_);
+    return CloseLocked(lent);
+  }
+
+  size_t TakeBack(size_t count) {
+    base::Lock lock(mutex_);
+    size_t closed = 0;
+    // Two rounds: the first one takes the marks away.
+    for (size_t left = 2 * count_; left > 0 && closed < count && hand_ != nullptr; --left) {
+      LentDescriptor* const lent = hand_;
+      hand_ = lent->next_;
+      if (lent->was_used_.exchange(false, std::memory_order_relaxed)) continue;
+      closed += CloseLocked(lent);
+    }
+    return closed;
+  }
+
+  size_t count() const {
+    base::Lock lock(mutex_);
+    return count_;
+  }
+
+ private:
+  bool CloseLocked(LentDescriptor* lent) REQUIRES_LOCK(mutex_) {
+    uint64_t unused = LentDescriptor::kIsOpen;
+    if (!lent->state_.compare_exchange_strong(unused, 0)) return false;
+    close(std::exchange(lent->fd_, -1));
+    if (hand_ == lent) hand_ = lent->next_ == lent ? nullptr : lent->next_;
+    lent->previous_->next_ = lent->next_;
+    lent->next_->previous_ = lent->previous_;
+    --count_;
+    return true;
+  }
+
+  mutable base::Mutex mutex_;
+  LentDescriptor* hand_ GUARDED_BY(mutex_) = nullptr;
+  size_t count_ GUARDED_BY(mutex_) = 0;
+};
+
+namespace {
+
+// Keeps the rest of the process's descriptors free.
+void KeepWithinBudget() {
+  const uint64_t limit = DescriptorsMax();
+  const uint64_t budget = limit - limit / 4;
+  const size_t count = LentDescriptors::Get().count();
+  if (count > budget) TakeBack(static_cast<size_t>(count - budget));
+}
+
+}  // namespace
+
+LentDescriptor::LentDescriptor(int fd, std::function<int()> reopen) : reopen_(std::move(reopen)) {
+  LentDescriptors::Get().Add(this, fd, 0);
+  KeepWithinBudget();
+}
+
+void LentDescriptor::Close() { LentDescriptors::Get().Close(this); }
+
+int LentDescriptor::Reopen() {
+  for (;;) {
+    const int fd = reopen_();
+    if (fd < 0) return -1;
+    if (LentDescriptors::Get().Add(this, fd, 1)) {
+      KeepWithinBudget();
+      return fd;
+    }
+    close(fd);  // another thread has opened it
+    uint64_t state = state_.load();
+    while ((state & kIsOpen) != 0) {
+      if (state_.compare_exchange_weak(state, state + 1)) return fd_;
+    }
+  }
+}
+
+size_t TakeBack(size_t count) { return LentDescriptors::Get().TakeBack(count); }
+
 uint64_t DescriptorsMax() {
   rlimit limit{};
   const bool is_known = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 #include "base/assert.h"
@@ -17,6 +18,7 @@
 #include "env/posix_directory.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
+#include "env/posix_read_file.h"
 #include "env/posix_status.h"
 
 namespace mergedb::env {
@@ -200,6 +202,32 @@ struct Place {
   const char* name = nullptr;
 };
 
+// Opens a file for reading, whose descriptor may be taken back. The path is checked again at each open, in
+// env/posix_read_file.h. `directory`: the one that `place` begins at; null: the working directory.
+// WHY all memory is taken before the open: out of memory, the descriptor would stay open.
+Result<std::unique_ptr<File>> OpenToRead(std::string path, const Place& place,
+                                         std::shared_ptr<PosixDirectory> directory, const FileOptions& options) {
+  std::function<int()> open = [directory = std::move(directory), name = std::string(place.name),
+                               is_direct = options.direct] {
+    const int from = directory == nullptr ? AT_FDCWD : directory->fd();
+    // O_NONBLOCK: as in Open.
+    const int flags = OpenFlags(Access::kRead) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int fd = OpenMakingRoom([&] { return openat(from, name.c_str(), flags); });
+    if (fd >= 0 && is_direct) TurnDirect(fd);
+    return fd;
+  };
+  const int fd = open();
+  if (fd < 0) return PosixStatus(errno, path, "open");
+  struct stat opened {};
+  const bool is_known = fstat(fd, &opened) == 0;
+  const int error = errno;
+  if (!is_known || !S_ISREG(opened.st_mode)) {
+    close(fd);
+    return is_known ? Status::IOError(path + ": open: not a regular file") : PosixStatus(error, path, "fstat");
+  }
+  return NewPosixReadFile(std::move(path), fd, options, std::move(open));
+}
+
 // All files, or the files below one directory, which a descriptor holds, and all others.
 class PosixFileSystemImpl final : public FileSystem, public Holds {
  public:
@@ -224,6 +252,8 @@ class PosixFileSystemImpl final : public FileSystem, public Holds {
 
  private:
   Place Resolve(const std::string& path) const;
+  // A file whose descriptor is its own until it is closed.
+  Result<std::unique_ptr<PosixFile>> OpenToKeep(const std::string& path, const FileOptions& options);
   Result<int> OpenDirectory(const std::string& directory, const char* what) const;
   // Before a change of what is at `place`.
   Status CheckLock(const Place& place) const { return place.fd == AT_FDCWD ? Status() : directory_->CheckLock(); }
@@ -260,6 +290,16 @@ Result<std::unique_ptr<FileSystem>> PosixFileSystemImpl::Bind(const std::string&
 }
 
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
+  if (options.access != Access::kRead) {
+    ASSIGN_OR_RETURN(auto file, OpenToKeep(path, options));
+    return std::unique_ptr<File>(std::move(file));
+  }
+  const Place place = Resolve(path);
+  return OpenToRead(path, place, place.fd == AT_FDCWD ? nullptr : directory_, options);
+}
+
+Result<std::unique_ptr<PosixFile>> PosixFileSystemImpl::OpenToKeep(const std::string& path,
+                                                                   const FileOptions& options) {
   const Place place = Resolve(path);
   if (options.access != Access::kRead) RETURN_IF_ERROR(CheckLock(place));
   // O_NONBLOCK has no effect on a regular file. It keeps the open of a FIFO from waiting for the other end.
@@ -284,18 +324,19 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
     return Status::InvalidArgument(path + ": open to write again: another process reads the file");
   }
   if (options.direct) TurnDirect(fd);
-  return std::unique_ptr<File>(std::move(file));
-}
-
-Result<std::unique_ptr<File>> PosixFileSystemImpl::OpenHeld(const std::string& path) {
-  ASSIGN_OR_RETURN(auto file, Open(path, {}));
-  HoldDescriptor(static_cast<PosixFile&>(*file).fd());
   return file;
 }
 
+// The lock ends with the descriptor, so this one is never taken back.
+Result<std::unique_ptr<File>> PosixFileSystemImpl::OpenHeld(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, OpenToKeep(path, {}));
+  HoldDescriptor(file->fd());
+  return std::unique_ptr<File>(std::move(file));
+}
+
 bool PosixFileSystemImpl::IsHeld(const std::string& path) {
-  const auto file = Open(path, {.access = Access::kReadWrite});
-  return file && IsHeldByAReader(static_cast<PosixFile&>(**file).fd());
+  const auto file = OpenToKeep(path, {.access = Access::kReadWrite});
+  return file && IsHeldByAReader((*file)->fd());
 }
 
 Status PosixFileSystemImpl::Remove(const std::string& path) {

@@ -18,6 +18,7 @@
 
 #include "mergedb/checkpoint.h"
 #include "testing/apart.h"
+#include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -113,6 +114,67 @@ TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
     EXPECT_EQ(outcome.trouble, "");
     EXPECT_EQ(outcome.answer, Status().ToString());
   }
+}
+
+// ---- more sorted runs than descriptors ----
+
+constexpr rlim_t kFewDescriptors = 96;
+constexpr int kDatabases = 5;  // each needs about ten descriptors that it cannot give back
+
+// Writes to all databases in turn, with scans in between; then all of them are at rest.
+Status WriteToManyWithFew(const std::string& home) {
+  const rlimit limit{.rlim_cur = kFewDescriptors, .rlim_max = kFewDescriptors};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return Status::IOError("setrlimit failed");
+  const Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10};
+  std::vector<std::unique_ptr<DB>> all;
+  for (int i = 0; i < kDatabases; ++i) {
+    ASSIGN_OR_RETURN(auto db, DB::Open(options, home + "/" + std::to_string(i)));
+    all.push_back(std::move(db));
+  }
+  Pairs pairs;
+  uint64_t runs_max = 0;
+  const std::string value(300, 'v');
+  for (int i = 0; i < 100'000; ++i) {
+    DB& db = *all[static_cast<size_t>(i % kDatabases)];
+    RETURN_IF_ERROR(db.Put({}, KeyOf(i * 7 % 99'991), value).WithContext("put"));
+    if (i % 10'007 != 0) continue;
+    RETURN_IF_ERROR(ReadAll(db, &pairs).WithContext("scan beside writes"));
+    runs_max = std::max(runs_max, Counter(db, "runs"));
+  }
+  for (const auto& db : all) {
+    RETURN_IF_ERROR(db->WaitForCompaction().WithContext("wait"));
+    RETURN_IF_ERROR(ReadAll(*db, &pairs).WithContext("scan"));
+    RETURN_IF_ERROR(db->CompactRange(nullptr, nullptr).WithContext("compact"));
+    if (Counter(*db, "compactions_failed") > 0) return Status::IOError("compactions failed");
+  }
+  return runs_max <= 160 ? Status() : Status::IOError(std::to_string(runs_max) + " runs");
+}
+
+TEST(DescriptorsOfAProcess, ManyDatabasesWithFewDescriptorsWriteAndScan) {
+  const TempDirectory home;
+  const Outcome outcome = RunApart([&] { return WriteToManyWithFew(home.path()).ToString(); }, {.seconds = 60});
+  EXPECT_EQ(outcome.trouble, "");
+  EXPECT_EQ(outcome.answer, Status().ToString());
+}
+
+// A program's own file system that refuses to open more than a few files at once: compactions have fewer sources.
+TEST(DescriptorsOfAProcess, ACompactionThatFindsTooFewIsTriedWithFewerSources) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(sim.SmallOptions(), "/db"));
+  for (char filler = 'a'; filler < 'a' + 26; ++filler) {
+    ASSERT_OK(Write(*db, 0, 200, filler));
+    ASSERT_OK(db->Flush());
+  }
+  env::CloseIdleFiles();
+  ASSERT_GT(Counter(*db, "runs"), 20u);
+  sim.files->SetDescriptorsMax(sim.files->descriptors() + 10);
+  EXPECT_OK(db->CompactRange(nullptr, nullptr));
+  EXPECT_GT(Counter(*db, "compactions_failed"), 0u) << "there were enough";
+  EXPECT_LE(Counter(*db, "compactions_failed"), 5u);
+  EXPECT_EQ(Counter(*db, "runs"), 1u);
+  Pairs pairs;
+  ASSERT_OK(ReadAll(*db, &pairs));
+  EXPECT_EQ(pairs.size(), 200u);
 }
 
 // ---- a failure that is older than the call ----
