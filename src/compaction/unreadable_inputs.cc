@@ -149,6 +149,7 @@ std::optional<UnreadableInputs::Probe> UnreadableInputs::NextDue(uint64_t now_na
       record.due_nanos = now_nanos + record.pause_nanos;
     }
   }
+  NoteCountLocked();
   return probe;
 }
 

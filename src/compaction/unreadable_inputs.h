@@ -10,6 +10,7 @@
 // THREADS: any. Tests: tests/unit/compaction/unreadable_inputs_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -76,7 +77,11 @@ class UnreadableInputs {
   void Pause(Record* record, const Status& status, uint64_t now_nanos) REQUIRES_LOCK(mutex_);
   void AddTable(const version::Version& version, const Record& record, picker::Unreadable* unreadable) const;
   bool IsIn(const version::Version& version, const Record& record) const;
-  void NoteCountLocked() REQUIRES_LOCK(mutex_) { count_.store(records_.size(), std::memory_order_relaxed); }
+  // Records that may be picked do not count: the next pick forgets them or notes them again.
+  void NoteCountLocked() REQUIRES_LOCK(mutex_) {
+    const auto count = std::ranges::count_if(records_, [](const Record& each) { return !each.may_pick; });
+    count_.store(static_cast<size_t>(count), std::memory_order_relaxed);
+  }
 
   const kv::Order order_;
   std::atomic<size_t> count_{0};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -71,7 +72,9 @@ IdleFiles::~IdleFiles() {
 }
 
 void CloseIdleFiles() {
-  for (const OfferPtr& offer : Offers::Get().List()) {
+  // WHY the newest first: it may use files of an older one.
+  const std::vector<OfferPtr> offers = Offers::Get().List();
+  for (const OfferPtr& offer : std::views::reverse(offers)) {
     base::Lock lock(offer->mutex);
     if (offer->close) offer->close();
   }
@@ -81,6 +84,7 @@ int AboveStandardStreams(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   const auto copy = [fd] { return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); };
   int above = copy();
+  while (above < 0 && IsOutOfDescriptors(errno) && TakeBack(1) > 0) above = copy();
   if (above < 0 && IsOutOfDescriptors(errno)) {
     CloseIdleFiles();
     above = copy();

@@ -39,20 +39,21 @@ void HeldFiles::Hold(const std::set<std::string>& paths) {
       }
       closed.push_back(std::move(it->second));
       it = files_.erase(it);
+      --all_;
     }
   }
   closed.clear();
   for (const std::string& path : paths) {
     {
       base::Lock lock(mutex_);
-      if (files_.size() >= files_max_) return;
+      if (all_ >= files_max_) return;
       if (files_.contains(path)) continue;
     }
     auto file = OpenHeld(*below_, path);
     if (!file && file.error().IsBusy()) return;  // no descriptor is left
     if (!file) continue;
     base::Lock lock(mutex_);
-    files_.emplace(path, std::move(*file));
+    if (files_.emplace(path, std::move(*file)).second) ++all_;
   }
 }
 
@@ -65,16 +66,19 @@ Result<std::unique_ptr<File>> HeldFiles::Open(const std::string& path, const Fil
   return below_->Open(path, options);
 }
 
+// WHY a few: an open needs one descriptor, and a file that is let go may be gone when it is read.
 void HeldFiles::LetGoIdle() {
+  constexpr size_t kLetGoMax = 8;
   std::vector<FilePtr> closed;  // destroyed without the lock
   base::Lock lock(mutex_);
-  for (auto it = files_.begin(); it != files_.end();) {
+  for (auto it = files_.begin(); it != files_.end() && closed.size() < kLetGoMax;) {
     if (it->second.use_count() > 1) {
       ++it;
       continue;
     }
     closed.push_back(std::move(it->second));
     it = files_.erase(it);
+    --all_;
   }
 }
 

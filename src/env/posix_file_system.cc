@@ -203,16 +203,15 @@ struct Place {
 };
 
 // Opens a file for reading, whose descriptor may be taken back. The path is checked again at each open, in
-// env/posix_read_file.h. `directory`: the one that `place` begins at; null: the working directory.
+// env/posix_read_file.h. `directory`: the one that `place` begins at.
 // WHY all memory is taken before the open: out of memory, the descriptor would stay open.
 Result<std::unique_ptr<File>> OpenToRead(std::string path, const Place& place,
                                          std::shared_ptr<PosixDirectory> directory, const FileOptions& options) {
   std::function<int()> open = [directory = std::move(directory), name = std::string(place.name),
                                is_direct = options.direct] {
-    const int from = directory == nullptr ? AT_FDCWD : directory->fd();
     // O_NONBLOCK: as in Open.
     const int flags = OpenFlags(Access::kRead) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    const int fd = OpenMakingRoom([&] { return openat(from, name.c_str(), flags); });
+    const int fd = OpenMakingRoom([&] { return openat(directory->fd(), name.c_str(), flags); });
     if (fd >= 0 && is_direct) TurnDirect(fd);
     return fd;
   };
@@ -290,12 +289,12 @@ Result<std::unique_ptr<FileSystem>> PosixFileSystemImpl::Bind(const std::string&
 }
 
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
-  if (options.access != Access::kRead) {
-    ASSIGN_OR_RETURN(auto file, OpenToKeep(path, options));
-    return std::unique_ptr<File>(std::move(file));
-  }
   const Place place = Resolve(path);
-  return OpenToRead(path, place, place.fd == AT_FDCWD ? nullptr : directory_, options);
+  if (options.access == Access::kRead && place.fd != AT_FDCWD) return OpenToRead(path, place, directory_, options);
+  // WHY a descriptor of its own outside of the held directory: its name may lead elsewhere later, and a program's Env reads
+  // files that it has removed.
+  ASSIGN_OR_RETURN(auto file, OpenToKeep(path, options));
+  return std::unique_ptr<File>(std::move(file));
 }
 
 Result<std::unique_ptr<PosixFile>> PosixFileSystemImpl::OpenToKeep(const std::string& path,

@@ -85,7 +85,7 @@ class DbIterator final : public InternalAccessIterator {
     const Status& status = input_->status();
     if (status.ok() || !(status.IsCorruption() || explain_ != nullptr)) [[likely]]
       return status;
-    if (status.message() != unexplained_) {  // WHY once: an explanation may read files
+    if (explained_.ok() || status.message() != unexplained_) {  // WHY once: an explanation may read files
       unexplained_ = status.message();
       explained_ = explain_ != nullptr ? (*explain_)(status) : WithNextStep(status, directory_);
     }

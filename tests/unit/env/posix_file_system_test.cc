@@ -584,5 +584,14 @@ TEST(DefaultEnv, HasAllButALogger) {
   EXPECT_NE(env.entropy(), env.entropy());
 }
 
+// As LevelDB's Env promises: the descriptor stays with the file, also without descriptors.
+TEST_F(PosixFileSystemTest, AFileOutsideOfAHeldDirectoryIsReadAfterItsNameIsGone) {
+  Create("removed", "bytes");
+  const auto file = Open("removed", {});
+  ASSERT_OK(fs_.Remove(directory_ / "removed"));
+  (void)TakeBack(1'000'000);
+  EXPECT_EQ(Read(*file, 0, 5), "bytes");
+}
+
 }  // namespace
 }  // namespace mergedb::env
