@@ -11,9 +11,9 @@ namespace {
 
 // The first attempt to combine operands that do not stay small waits for this many operands.
 constexpr size_t kCombineFirst = 64;
-// After this many further operands they are combined, however few bytes they have. WHY: the chain must not become full of
-// operands that can be combined.
-constexpr size_t kCombineAgain = kChainOperandsMax / 4;
+// After this share of the most operands more they are combined, however few bytes they have. WHY: the chain must not
+// become full of operands that can be combined.
+constexpr size_t kCombineAgainShare = 4;
 
 Status Name(std::string_view key, const Status& status) {
   return status.ok() ? status : status.WithContext("key \"" + base::Escape(key) + "\"");
@@ -95,7 +95,7 @@ void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is
   Combine(key);
   combine_at_ = 2 * operands_.size();
   combine_at_bytes_ = 2 * bytes_;
-  combine_at_most_ = operands_.size() + kCombineAgain;
+  combine_at_most_ = operands_.size() + operands_max_ / kCombineAgainShare;
 }
 
 bool Chain::CombineTwo(std::string_view key, std::string_view older, std::string_view newer,
