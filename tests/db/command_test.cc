@@ -140,7 +140,9 @@ TEST_F(CommandTest, ShowsHostileJson) {
     ASSERT_OK(db->Put({}, "deep", std::string(100'000, '[') + std::string(100'000, ']')));
     ASSERT_OK(db->Put({}, "edge", std::string(512, '[') + std::string(512, ']')));
     ASSERT_OK(db->Put({}, "over", std::string(513, '[') + std::string(513, ']')));
-    ASSERT_OK(db->Put({}, "shown", "{\"a\":\"\xc2\x9b31m\xe2\x80\xae\"}"));
+    ASSERT_OK(db->Put({}, "shown",
+                      "{\"a\":\"\xc2\x9b"
+                      "31m\xe2\x80\xae\"}"));
   }
   EXPECT_EQ(Run("$M get $D deep --as json").out, "?\n");
   EXPECT_EQ(Run("$M get $D over --as json").out, "?\n");
@@ -242,7 +244,7 @@ TEST_F(CommandTest, ClearsItsProgressFromTheTerminal) {
     EXPECT_EQ(std::system(command.c_str()), 0);
     close(other_end);
     std::string shown(4096, '\0');
-    shown.resize(static_cast<size_t>(std::max<ssize_t>(read(terminal, shown.data(), shown.size()), 0)));
+    shown.resize(static_cast<size_t>(std::max<ssize_t>(::read(terminal, shown.data(), shown.size()), 0)));
     close(terminal);
     EXPECT_NE(shown.find(" % of "), std::string::npos) << verb << ": " << shown;
     EXPECT_TRUE(shown.ends_with("\r\033[K")) << verb << ": " << shown;
