@@ -20,7 +20,6 @@
 #include <string>
 #include <thread>
 
-#include "live_view.h"
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -145,19 +144,6 @@ TEST_F(TopTest, ShowsTheProcessThatHasTheDatabaseOpen) {
   EXPECT_EQ(histogram_of(out_), histogram_of(property));
   ASSERT_EQ(Run("$M metrics $D --json"), 0);
   EXPECT_EQ(nlohmann::json::parse(out_)["writes"], 1'000);
-}
-
-// Not damage: compactions of the writing process remove tables that a read-only open is about to read.
-TEST_F(TopTest, AnErrorOfAReadNamesTheProcessThatReplacesFiles) {
-  const Status missing = Status::IOError("000007.tbl: open: no such file"), damaged = Status::Corruption("a checksum");
-  const std::string named = "process " + std::to_string(getpid()) + " has the database open";
-  OpenAndWrite();
-  EXPECT_THAT(tool::WithWriter(missing, database_).ToString(), HasSubstr("such file; " + named));
-  EXPECT_EQ(tool::WithWriter(damaged, database_).ToString(), damaged.ToString());
-  EXPECT_OK(tool::WithWriter({}, database_));
-  EXPECT_EQ(Run("$M check $D"), 0) << out_;
-  db_ = nullptr;
-  EXPECT_EQ(tool::WithWriter(missing, database_).ToString(), missing.ToString());
 }
 
 TEST_F(TopTest, SaysThatThereIsNothingToShow) {
