@@ -556,11 +556,10 @@ static void tells_a_callers_logger(void) {
   mergedb_db db = 0;
   EXPECT_OK(mergedb_open(path, &options, &db, &error));
   EXPECT_OK(put(db, "k", "v"));
-  char away[600];
-  snprintf(away, sizeof away, "%s.away", path);
-  EXPECT(rename(path, away) == 0);
+  char lock[600];
+  snprintf(lock, sizeof lock, "%s/LOCK", path);
+  EXPECT(unlink(lock) == 0); /* then no file is changed any more */
   EXPECT(mergedb_flush(db, &error) != MERGEDB_OK);
-  EXPECT(rename(away, path) == 0);
   EXPECT(strncmp(logged, "background: ", 12) == 0);
   EXPECT(destroyed_loggers == 0);
   mergedb_close(db, &error);

@@ -121,7 +121,8 @@ TEST_F(UnreadableInputsTest, ABlobFileMayBePickedAgainAndPausesLongerIfThatFails
   const FailedInput blob{.file = kv::FileNumber{7}, .is_blob_file = true, .keys = {}};
   EXPECT_TRUE(inputs_.Note(blob, kDamage, 0));
   EXPECT_FALSE(inputs_.NextDue(5 * kSecond)) << "there is nothing to probe";
-  EXPECT_EQ(In(*version_), "");
+  EXPECT_EQ(In(*version_), "null");
+  EXPECT_EQ(inputs_.count(), 0u) << "a file that may be picked again is not counted";
   EXPECT_OK(inputs_.status());
   EXPECT_FALSE(inputs_.NanosToNextDue(5 * kSecond));
   EXPECT_FALSE(inputs_.Note(blob, kDamage, 6 * kSecond)) << "it was told before";

@@ -49,7 +49,9 @@ class PosixReadFileTest : public ::testing::Test {
   }
 
   const testing::TempDirectory directory_;
-  FileSystem* const files_ = PosixFileSystem();
+  // Only below a held directory descriptors are taken back.
+  const std::unique_ptr<FileSystem> bound_ = PosixFileSystem()->Bind(directory_.path()).value();
+  FileSystem* const files_ = bound_.get();
 };
 
 TEST_F(PosixReadFileTest, ReadsOnAfterItsDescriptorWasTakenBack) {
