@@ -274,7 +274,7 @@ class OwnTransactionTest(AioCase):
             fired = self.watch(transaction.blocking)
             for name, call in calls.items():
                 with self.subTest(name):
-                    with self.assertRaisesRegex(mergedb_kv.BusyError, "this thread began the transaction"):
+                    with self.assertRaisesRegex(mergedb_kv.BusyError, "this thread uses the transaction"):
                         await call()
             # Reads, and everything that waits for no writer, work.
             self.assertEqual(await self.db.get(b"a"), b"1")

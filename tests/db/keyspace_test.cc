@@ -225,7 +225,7 @@ TEST_F(Keyspaces, AreNotMadeByAnotherTransactionOfItsThreadEither) {
   Reopen();  // forgets the cached ids
   ASSERT_OK_AND_ASSIGN(auto writer, Transaction::Begin(*db_));
   ASSERT_OK_AND_ASSIGN(const auto optimistic, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic}));
-  EXPECT_THAT(optimistic->CreateKeyspace("y"), StatusIs(Code::kBusy, HasSubstr("this thread began the transaction")));
+  EXPECT_THAT(optimistic->CreateKeyspace("y"), StatusIs(Code::kBusy, HasSubstr("this thread uses the transaction")));
   writer = nullptr;
   ASSERT_OK(optimistic->CreateKeyspace("y"));
   ASSERT_OK(optimistic->Commit());

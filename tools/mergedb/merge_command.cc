@@ -76,8 +76,10 @@ constexpr int kShownJsonDepthMax = 512;
 // The value as ASCII. `indent` below 0: on one line. WHY a limit of the depth: the library prints by recursion.
 std::string ShowJson(std::string_view value, int indent) {
   bool is_too_deep = false;
-  const auto count = [&is_too_deep](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    is_too_deep = is_too_deep || depth > kShownJsonDepthMax;
+  const auto count = [&is_too_deep](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
+    using Event = nlohmann::json::parse_event_t;
+    const bool is_start = event == Event::array_start || event == Event::object_start;
+    is_too_deep = is_too_deep || (is_start && depth >= kShownJsonDepthMax);
     return !is_too_deep;
   };
   const auto json = nlohmann::json::parse(value, count, false);

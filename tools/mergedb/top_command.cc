@@ -448,7 +448,7 @@ void AddTopCommand(CLI::App& app, Context& context) {
         char* end = nullptr;
         const double seconds = std::strtod(word.c_str(), &end);
         // WHY not CLI::Range: it accepts nan.
-        return *end == '\0' && seconds >= 0.1 && seconds <= 3600 ? "" : "\"" + word + "\" is not from 0.1 to 3600";
+        return *end == '\0' && seconds >= 0.1 && seconds <= 3600 ? "" : "expected 0.1 to 3600, found \"" + word + "\"";
       });
 }
 
