@@ -42,8 +42,9 @@ typedef struct MDB_txn MDB_txn;
 typedef struct MDB_cursor MDB_cursor;
 typedef unsigned int MDB_dbi;
 
-/* Bytes that a call takes or gives. What is given stays valid until the transaction writes or ends. As with LMDB it can be read a while longer:
- * until the thread or the handle begins its next transaction, at most until the third commit since. */
+/* Bytes that a call takes or gives. Bytes that it gives stay valid until the transaction writes or ends. As with LMDB
+ * they can be read a while longer: until the thread or the handle begins its next transaction, at most until the third
+ * commit since. */
 typedef struct MDB_val {
   size_t mv_size;
   void* mv_data;

@@ -683,9 +683,9 @@ typedef struct mergedb_metric {
 
 /* Calls `take` for each metric of the database, by the calling thread, in the order of property "mergedb.counters". If
  * `take` returns 0, the call ends with ABORTED. The struct belongs to the library and lives for one call of `take`.
- * `state` is passed on; it may be NULL. In `take`, mergedb_close of this database returns BUSY. docs/METRICS.md lists all metrics. A database
- * that is open read-only has only those of its files and its own reads. For texts: properties "mergedb.stats.json" and
- * "mergedb.prometheus". */
+ * `state` is passed on; it may be NULL. In `take`, mergedb_close of this database returns BUSY. docs/METRICS.md lists all
+ * metrics. A database that is open read-only has only those of its files and its own reads. For texts: properties
+ * "mergedb.stats.json" and "mergedb.prometheus". */
 MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
                                               void* state, mergedb_error* error);
 
@@ -806,7 +806,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
                                                  const mergedb_checkpoint_options* options,
                                                  mergedb_checkpoint_report* report, mergedb_error* error);
 
-/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept ----------------
+/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept ----
  *
  *     mergedb_report report = 0;
  *     if (mergedb_verify("/srv/data", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);

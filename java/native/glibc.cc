@@ -19,14 +19,17 @@
 
 #if defined(__x86_64__)
 #define MERGEDB_OLDEST "GLIBC_2.2.5"
+#define MERGEDB_OLDEST_FXSTATAT "GLIBC_2.4"
 #elif defined(__aarch64__)
 #define MERGEDB_OLDEST "GLIBC_2.17"
+#define MERGEDB_OLDEST_FXSTATAT MERGEDB_OLDEST
 #else
 #error "the oldest version of glibc's symbols for this machine is not known"
 #endif
 
-// `name` of the oldest version, under another name.
-#define MERGEDB_OLD(name) __asm__(".symver mergedb_old_" #name "," #name "@" MERGEDB_OLDEST)
+// `name` of a version, under another name.
+#define MERGEDB_OF_VERSION(name, version) __asm__(".symver mergedb_old_" #name "," #name "@" version)
+#define MERGEDB_OLD(name) MERGEDB_OF_VERSION(name, MERGEDB_OLDEST)
 
 extern "C" {
 
@@ -52,6 +55,8 @@ int mergedb_old___xstat(int, const char*, struct stat*);
 MERGEDB_OLD(__xstat);
 int mergedb_old___lxstat(int, const char*, struct stat*);
 MERGEDB_OLD(__lxstat);
+int mergedb_old___fxstatat(int, int, const char*, struct stat*, int);
+MERGEDB_OF_VERSION(__fxstatat, MERGEDB_OLDEST_FXSTATAT);
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) noexcept {
   return mergedb_old_pthread_create(thread, attributes, run, argument);
@@ -83,6 +88,9 @@ constexpr int kStatVersion = 0;
 int fstat(int file, struct stat* found) noexcept { return mergedb_old___fxstat(kStatVersion, file, found); }
 int stat(const char* path, struct stat* found) noexcept { return mergedb_old___xstat(kStatVersion, path, found); }
 int lstat(const char* path, struct stat* found) noexcept { return mergedb_old___lxstat(kStatVersion, path, found); }
+int fstatat(int directory, const char* path, struct stat* found, int flags) noexcept {
+  return mergedb_old___fxstatat(kStatVersion, directory, path, found, flags);
+}
 
 // "Are there other threads?" A JVM has them always.
 char __libc_single_threaded = 0;

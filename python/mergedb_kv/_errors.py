@@ -162,7 +162,7 @@ def _explain(text: str) -> str:
             unknown = [each for each in by_name if each not in known]
             if unknown:
                 return f"{name}() has no argument {unknown[0]!r}"
-            positional = [each for each in split[: [*parameters, "*"].index("*")]]
+            positional = split[: [*parameters, "*"].index("*")]
             pairs = [(p, w, g) for (p, w, _), g in zip(positional, types)]
             pairs += [(each, known[each], by_name[each]) for each in by_name]
             for parameter, wanted, got in pairs:

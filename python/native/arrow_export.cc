@@ -211,7 +211,7 @@ const char* GetLastError(ArrowArrayStream* stream) {
 
 void ReleaseStream(ArrowArrayStream* stream) {
   stream->release = nullptr;
-  // WHY: at the end of the interpreter no thread gets the GIL, which the end of the iterator requires. The process ends then.
+  // WHY: at the end of the interpreter no thread gets the GIL, which the end of the iterator requires.
   if (mergedb_gil_is_ending() != 0) return;
   const WithGil gil;
   delete Self(stream);

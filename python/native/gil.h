@@ -23,7 +23,8 @@ int mergedb_gil_is_ending(void);
 void mergedb_gil_restore(PyThreadState* state);
 PyGILState_STATE mergedb_gil_ensure(void);
 
-/* As PyObject_CallObject, PyObject_GetIter, PyIter_Next, PyObject_IsTrue and PyObject_GetBuffer, whose objects may be Python code. */
+/* As PyObject_CallObject, PyObject_GetIter, PyIter_Next, PyObject_IsTrue and PyObject_GetBuffer, whose objects may be
+ * Python code. */
 PyObject* mergedb_gil_call(PyObject* callable, PyObject* arguments);
 PyObject* mergedb_gil_iterator(PyObject* object);
 PyObject* mergedb_gil_next(PyObject* iterator);

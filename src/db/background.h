@@ -55,8 +55,8 @@ class Background : private BackgroundScheduler::Host {
     if (!requests_.wrote()) [[unlikely]]
       NoteWrite();
   }
-  // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys: `entries` of them. At most one request per
-  // flush is accepted. Ignored while a snapshot exists. THREADS: any.
+  // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys: `entries` of them. At most
+  // one request per flush is accepted. Ignored while a snapshot exists. THREADS: any.
   void RequestScanCompaction(format::Bounds bounds, uint64_t entries);
   // Scans read `bytes` of values one by one, because the values are not in key order. THREADS: any.
   void NoteScatteredValues(uint64_t bytes);

@@ -16,10 +16,10 @@ namespace mergedb::env {
 // THREADS: any. OWNERSHIP: the mappings and readers that it gives out may live longer.
 class FileMemory {
  public:
-  // At most `mapped_bytes_max` bytes are mapped for fast reads, and both at most `memory_bytes`. Files beyond that would evict each other
-  // from the page cache: a mapped page that is missing costs what the system reads around each fault, and the
-  // neighbourhood of a block is evicted before it is read. With `maps_all` such a file is mapped, too, and a fault reads a
-  // single page of it: for an interface that promises pointers, which would otherwise be copies.
+  // At most `mapped_bytes_max` bytes are mapped for fast reads, and both at most `memory_bytes`. Files beyond that would
+  // evict each other from the page cache: a mapped page that is missing costs what the system reads around each fault,
+  // and the neighbourhood of a block is evicted before it is read. With `maps_all` such a file is mapped, too, and a
+  // fault reads a single page of it: for an interface that promises pointers, which would otherwise be copies.
   FileMemory(uint64_t mapped_bytes_max, uint64_t memory_bytes, bool maps_all = false)
       : maps_all_(maps_all),
         mapped_(std::make_shared<ByteBudget>(std::min(mapped_bytes_max, memory_bytes))),

@@ -4,9 +4,9 @@
 //     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already
 //                        └─► else: the file system below
 //
-// All objects together hold at most `files_max` files. If the process runs out of descriptors, a few files that nobody uses
-// are let go. A file that
-// is not held is opened by its name; if it is gone by then, or overwritten while it is read, the read fails.
+// All objects together hold at most `files_max` files. If the process runs out of descriptors, the objects let a few files
+// go that no call uses. A file that is not held is opened by its name; if it is gone by then, or overwritten while it is
+// read, the read fails.
 //
 // THREADS: any.
 #pragma once
@@ -29,7 +29,7 @@ class HeldFiles final : public FileSystem {
  public:
   // `below` outlives the object.
   HeldFiles(FileSystem* below, size_t files_max) : below_(below), files_max_(files_max) {}
-  ~HeldFiles() override { all_ -= count(); }
+  ~HeldFiles() override { Hold({}); }
 
   // Holds exactly these files. A file that cannot be opened, or that is too many, is not held. Afterwards the caller checks
   // that each name still exists: then no process has overwritten the file, and none will.

@@ -6,10 +6,11 @@
 //
 // A file system may have this interface beside FileSystem. Under one that has not, files are not held.
 //
-// The lock is one of the open file description (F_OFD_SETLK), so it counts within one process, too, and ends with the File.
-// It needs the right to read the file and nothing else. Where such locks do not exist, flock locks take their place; where a
-// file system has neither (some network file systems), files are not held. docs/decisions/0069-readers-hold-files.md
-// Tests: tests/unit/env/hold_test.cc, tests/race/read_only_race_test.cc.
+// The lock is one of the open file description (F_OFD_SETLK), so it counts within one process, too, and ends with the
+// File. It needs the right to read the file and nothing else. Where such locks do not exist, flock locks take their
+// place; where a file system has neither (some network file systems), files are not held.
+// docs/decisions/0069-readers-hold-files.md
+// Tests: tests/unit/env/held_files_test.cc, tests/race/read_only_race_test.cc.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // The directory of one open database, by a descriptor: a rename of the directory, another directory under its old name
-// and a change of the working directory do not matter to who holds it (docs/decisions/0064-directory.md).
+// and a change of the working directory do not change where the object works (docs/decisions/0064-directory.md).
 //
 //     PosixFileSystem::Bind ──► PosixDirectory ◄── files, the lock
 //

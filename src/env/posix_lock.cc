@@ -151,6 +151,10 @@ Result<Place> PlaceOf(const LockRequest& request) {
 
 }  // namespace
 
+bool IsBusyLock(const Status& status) {
+  return status.IsBusy() && status.message().find(": lock: ") != std::string_view::npos;
+}
+
 Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request) {
   ASSIGN_OR_RETURN(Place place, PlaceOf(request));
   auto lock = std::make_unique<PosixLock>(request, std::move(place));

@@ -26,6 +26,9 @@ struct LockRequest {
 // A locked file directly in `directory` is noted there (PosixDirectory::NoteLocked) until the unlock.
 Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request);
 
+// True for the Busy of LockFile. An open is Busy, too, if the process has no thread or no descriptor left.
+bool IsBusyLock(const Status& status);
+
 // True if this process holds the lock, or is about to take it: to wait for it makes no sense. THREADS: any.
 bool IsLockedByThisProcess(const std::string& path);
 

@@ -55,9 +55,7 @@ Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
     const bool is_last = waited >= kOpenWaitNanosMax || env::IsLockedByThisProcess(lock);
     if (queue.IsFirst() || is_last) {
       auto db = db::DbImpl::Open(OptionsOf(env), env->directory, kSupplies);
-      // Busy also means that the process has no thread or no descriptor left.
-      if (db || is_last || !db.error().IsBusy() || db.error().message().find(": lock: ") == std::string_view::npos)
-        return db;
+      if (db || is_last || !env::IsBusyLock(db.error())) return db;
     }
     ++env->open_pauses;
     DefaultEnv().clock->SleepNanos(pause);

@@ -3,8 +3,9 @@
 //
 // The first version that the sequence can see is the newest one (I1), so the search ends there. If that
 // version is an operand, the search goes on to older versions until it meets the base, and folds the operands
-// onto it. If a key has more operands than a chain takes, an iterator reads it instead. A range tombstone over the key also ends the search: it masks everything older. If the version is
-// a blob index, the value is read from its blob file.
+// onto it. If a key has more operands than a chain takes, an iterator reads it instead. A range tombstone over
+// the key also ends the search: it masks everything older. If the version is a blob index, the value is read
+// from its blob file.
 //
 // The filters of up to 16 runs are probed in one batch, with their cache lines prefetched: twelve probes one
 // after the other cost 800 ns, prefetched together 343 ns.

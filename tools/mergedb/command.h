@@ -3,7 +3,8 @@
 // A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
 // to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// verbs.cc lists the verbs. command_line.cc parses the command line. pages.cc writes their man pages and the completions of shells. The verbs are in these files:
+// verbs.cc lists the verbs. command_line.cc parses the command line. pages.cc writes their man pages and the completions
+// of shells. The verbs are in these files:
 //
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge

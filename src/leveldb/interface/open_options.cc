@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "env/posix_lock.h"
 #include "leveldb/interface/own_objects.h"
 
 namespace leveldb {
@@ -131,9 +132,7 @@ Status OpenError(const Options& options, const std::string& name, const mergedb:
   if (status.IsInvalidArgument() && status.message().ends_with("a database exists already")) {
     return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   }
-  // Busy also means that the process has no thread or no descriptor left.
-  if (status.IsBusy() && status.message().find(": lock: ") != std::string_view::npos)
-    return LockError(name + "/LOCK", status);
+  if (mergedb::env::IsBusyLock(status)) return LockError(name + "/LOCK", status);
   std::string_view stored;
   std::string_view given;
   if (status.IsInvalidArgument() && FindComparatorNames(status.message(), &stored, &given)) {

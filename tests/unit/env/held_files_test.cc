@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
+#include <set>
 #include <string>
+#include <thread>
 
+#include "env/descriptors.h"
 #include "env/hold.h"
 #include "env/posix_file_system.h"
 #include "testing/fault_file_system.h"
@@ -121,6 +125,29 @@ TEST_P(HeldFilesTest, LetsUnusedFilesGoIfTheProcessRunsOutOfDescriptors) {
   EXPECT_EQ(held.count(), 1u);
   EXPECT_THAT(Overwrite("a"), StatusIs(Code::kInvalidArgument));
   EXPECT_OK(Overwrite("b"));
+}
+
+// Symptom: readers hold no file any more, in the whole process. Cause: files that the end of an object and another thread
+// let go at the same time were counted twice, and the number of all held files fell below zero.
+TEST_P(HeldFilesTest, TheEndOfAnObjectBesideACallThatLetsFilesGoCountsEachFileOnce) {
+  std::set<std::string> paths;
+  for (char name = 'a'; name < 'i'; ++name) {
+    Create({name}, "bytes");
+    paths.insert(Path({name}));
+  }
+  std::atomic<bool> is_over = false;
+  std::thread beside([&] {
+    while (!is_over) CloseIdleFiles();
+  });
+  for (int i = 0; i < 2000; ++i) {
+    HeldFiles held(files_, 8);
+    held.Hold(paths);
+  }
+  is_over = true;
+  beside.join();
+  HeldFiles held(files_, 8);
+  held.Hold(paths);
+  EXPECT_EQ(held.count(), 8u);
 }
 
 INSTANTIATE_TEST_SUITE_P(, HeldFilesTest, ::testing::Values(true, false),

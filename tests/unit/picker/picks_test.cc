@@ -11,9 +11,9 @@
 //
 // `pressure` is the Urgency. `busy` and `collecting` are running compactions; a compaction of `collecting`
 // collects blob garbage. `unreadable` (9:[a..f)), `unreadable_block` and `unreadable_blob` name what compactions leave
-// alone; `sources` is the most of one compaction. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the answer may also be
-// "blocked". `tombstone_scan` instead of `pick` takes bounds and asks for the compaction that a tombstone-heavy scan
-// triggers. With MERGEDB_REWRITE=1 the test writes the answers into the scripts.
+// alone; `sources` is the most of one compaction. `manual` instead of `pick` takes bounds=[a..f) and newest=9; the
+// answer may also be "blocked". `tombstone_scan` instead of `pick` takes bounds and asks for the compaction that a
+// tombstone-heavy scan triggers. With MERGEDB_REWRITE=1 the test writes the answers into the scripts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
