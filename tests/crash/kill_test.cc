@@ -157,7 +157,7 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
   const uint64_t seed = SeedOr(42);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
-  const int cycles = IsFullSize() ? 2500 : 75;
+  const int cycles = IsFullSize() ? 2500 : 40;
   for (int cycle = 0; cycle < cycles && !HasFatalFailure(); ++cycle) {
     SCOPED_TRACE("cycle " + std::to_string(cycle));
     const uint64_t cycle_seed = random.Next();
