@@ -148,11 +148,17 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
   return std::unique_ptr<File>(new OpenFile(state_, place.inode, std::move(descriptor), path, options));
 }
 
-Result<std::unique_ptr<File>> FaultFileSystem::OpenHeld(const std::string& path) {
+Result<env::HeldFile> FaultFileSystem::OpenHeld(const std::string& path) {
   ASSIGN_OR_RETURN(auto file, Open(path, {}));
   base::Lock lock(state_->mutex);
-  static_cast<OpenFile&>(*file).Hold();
-  return file;
+  const bool is_held = state_->can_hold;
+  if (is_held) static_cast<OpenFile&>(*file).Hold();
+  return env::HeldFile{.file = std::move(file), .is_held = is_held};
+}
+
+void FaultFileSystem::SetCanHold(bool can_hold) {
+  base::Lock lock(state_->mutex);
+  state_->can_hold = can_hold;
 }
 
 bool FaultFileSystem::IsHeld(const std::string& path) {

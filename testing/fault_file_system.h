@@ -76,6 +76,7 @@ class FaultFileSystem final : public FileSystem, public env::Holds {
   struct Options {
     uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
     bool allow_mapping = true;     // false: Map returns NotSupported
+    bool maps_to_read = false;     // true: MapForReading gives the bytes that the file has at the call
     bool is_append_only = false;   // a write that is not at the end, or another forbidden call, stops the program
     bool capture_mappings = true;  // remembers earlier states of mapped memory for power cuts
     // A write to a file whose path contains this text happens in two halves. The schedule point "half-written" is
@@ -98,7 +99,7 @@ class FaultFileSystem final : public FileSystem, public env::Holds {
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
-  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  Result<env::HeldFile> OpenHeld(const std::string& path) override;
   bool IsHeld(const std::string& path) override;
   bool is_append_only() const override;
   uint64_t FreeMemoryBytes() override { return free_memory_bytes_; }
@@ -128,6 +129,9 @@ class FaultFileSystem final : public FileSystem, public env::Holds {
   // files (env/descriptors.h) and tries once more, then returns Busy, as the real file system does.
   void SetDescriptorsMax(uint64_t count);
   uint64_t descriptors() const;  // the number in use
+
+  // False: from now on OpenHeld opens files and holds none, as on a file system without locks.
+  void SetCanHold(bool can_hold);
 
   // ---- direct access for tests: not counted, no injected faults, durable at once ----
   std::vector<std::string> Files() const;  // full paths, sorted

@@ -1,9 +1,24 @@
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "base/schedule_point.h"
 #include "testing/fault_state.h"
 
 namespace mergedb::testing {
+namespace {
+
+class CopiedMapping final : public ReadMapping {
+ public:
+  explicit CopiedMapping(std::string bytes) : bytes_(std::move(bytes)) {}
+  const char* data() const override { return bytes_.data(); }
+  size_t size() const override { return bytes_.size(); }
+
+ private:
+  const std::string bytes_;
+};
+
+}  // namespace
 
 Status FaultFileSystem::OpenFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) {
   CheckAligned(offset, bytes, out);
@@ -128,6 +143,20 @@ Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
   inode_->Map();
   state_->mapped.push_back(inode_);
   return std::unique_ptr<Mapping>(new LiveMapping(state_, inode_));
+}
+
+Result<std::unique_ptr<ReadMapping>> FaultFileSystem::OpenFile::MapForReading(size_t bytes) {
+  {
+    base::Lock lock(state_->mutex);
+    if (!state_->options.maps_to_read)
+      return Status::NotSupported(path_ + ": map for reading: not on this file system");
+  }
+  std::string read(bytes, 0);
+  size_t got = 0;
+  RETURN_IF_ERROR(ReadAt(0, bytes, read.data(), &got));
+  if (got < bytes)
+    return Status::Corruption(path_ + ": map for reading: the file has " + std::to_string(got) + " bytes");
+  return std::unique_ptr<ReadMapping>(std::make_unique<CopiedMapping>(std::move(read)));
 }
 
 Status FaultFileSystem::OpenFile::Unshare() {

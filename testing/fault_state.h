@@ -36,6 +36,7 @@ struct FaultFileSystem::State {
   std::vector<std::weak_ptr<Inode>> mapped GUARDED_BY(mutex);
   OpHook hook GUARDED_BY(mutex);
   bool is_half_written GUARDED_BY(mutex) = false;
+  bool can_hold GUARDED_BY(mutex) = true;
   std::vector<ArmedFault> faults GUARDED_BY(mutex);
   uint64_t faults_hit GUARDED_BY(mutex) = 0;
   uint64_t sync_after_failed_sync GUARDED_BY(mutex) = 0;
@@ -124,6 +125,7 @@ class FaultFileSystem::OpenFile final : public File {
   Status Close() override;
   void WillRead(uint64_t, uint64_t) override {}
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
+  Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override;
   Status Unshare() override;
   Status Allocate(uint64_t offset, uint64_t bytes) override;
   Status Deallocate(uint64_t offset, uint64_t bytes) override;

@@ -136,10 +136,11 @@ Result<std::unique_ptr<File>> WatchedFileSystem::Open(const std::string& path, c
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
   });
 }
-Result<std::unique_ptr<File>> WatchedFileSystem::OpenHeld(const std::string& path) {
-  return Watched(watch_, {FileOp::kOpen, path, MERGEDB_CALL_SITE}, [&]() -> Result<std::unique_ptr<File>> {
-    ASSIGN_OR_RETURN(auto file, env::OpenHeld(*inner_, path));
-    return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
+Result<env::HeldFile> WatchedFileSystem::OpenHeld(const std::string& path) {
+  return Watched(watch_, {FileOp::kOpen, path, MERGEDB_CALL_SITE}, [&]() -> Result<env::HeldFile> {
+    ASSIGN_OR_RETURN(auto opened, env::OpenHeld(*inner_, path));
+    opened.file = std::make_unique<WatchedFile>(this, path, std::move(opened.file));
+    return opened;
   });
 }
 Status WatchedFileSystem::Remove(const std::string& path) {

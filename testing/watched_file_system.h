@@ -63,7 +63,7 @@ class WatchedFileSystem final : public FileSystem, public env::Holds {
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
-  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  Result<env::HeldFile> OpenHeld(const std::string& path) override;
   bool IsHeld(const std::string& path) override { return env::IsHeld(*inner_, path); }
 
  private:

@@ -93,8 +93,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     checked.env.file_system = held.get();
   }
   FileSystem* const files = checked.env.file_system;
-  auto store = std::make_shared<Store>(checked, path, supplies, std::move(bound));
-  store->held = std::move(held);
+  auto store = std::make_shared<Store>(checked, path, supplies, std::move(bound), std::move(held));
   RETURN_IF_ERROR(store->events.status().WithContext(path));
   const std::string lock_path = format::FilePath(path, format::FileKind::kLock);
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();

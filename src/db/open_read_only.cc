@@ -48,7 +48,8 @@ struct Attempt {
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
-// Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be.
+// Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then on
+// it may be mapped.
 Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   FileSystem* const files = store.options.env.file_system;
   std::set<std::string> paths;
@@ -59,7 +60,9 @@ Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, store.directory));
   RETURN_IF_ERROR(AdoptFiles(files, store.directory, inventory, &loaded, false).status());
   if (inventory.has_repair_marker) return InterruptedRepair(store.directory);
-  return CheckFiles(files, store.directory, *loaded.version);
+  RETURN_IF_ERROR(CheckFiles(files, store.directory, *loaded.version));
+  if (store.held != nullptr) store.held->Confirm();
+  return {};
 }
 
 Attempt Try(Store& store, const manifest::Loaded& loaded) {

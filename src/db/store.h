@@ -54,10 +54,12 @@ struct Supplies {
 
 // THREADS: constant after construction; the members synchronize themselves.
 struct Store {
-  // `bound`: the file system of `checked`, if it is of this database alone (BindDirectory).
+  // `bound`: the file system of `checked`, if it is of this database alone (BindDirectory). `holding`: the file system of
+  // `checked`, if the open is read-only.
   Store(const Options& checked, std::string path, const Supplies& given = {},
-        std::unique_ptr<FileSystem> bound = nullptr)
+        std::unique_ptr<FileSystem> bound = nullptr, std::shared_ptr<env::HeldFiles> holding = nullptr)
       : bound_files(std::move(bound)),
+        held(std::move(holding)),
         supplies(given),
         options(checked),
         directory(std::move(path)),
@@ -70,8 +72,8 @@ struct Store {
         slow_calls(SlowCallsToTell()),
         recorder(checked.env.file_system, checked.env.clock, order.is_bytewise()),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        file_memory(checked.mode == OpenMode::kReadOnly ? 0 : checked.mapped_read_bytes_max, MemoryForFiles(),
-                    given.maps_all_files && checked.mode != OpenMode::kReadOnly),
+        file_memory(MapsFiles() ? checked.mapped_read_bytes_max : 0, MemoryForFiles(),
+                    MapsFiles() && given.maps_all_files),
         tables(
             table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
                               {.filter_policy = given.filter_policy, .memory = &file_memory, .latencies = &latencies})),
@@ -96,8 +98,11 @@ struct Store {
     return std::min<uint64_t>(options.open_tables_max, env::DescriptorsMax() / 2);
   }
 
-  // WHY never under kReadOnly: a process that writes to the database may recycle, and so overwrite, a file
-  // that this process maps.
+  // WHY under kReadOnly only files that are held: a process that writes to the database may recycle, and so overwrite, any
+  // other file that this process maps. HeldFiles refuses to map these. WHY only for an interface that gives out pointers:
+  // an I/O error in a mapping kills the process, and the others need no mapping.
+  bool MapsFiles() const { return options.mode != OpenMode::kReadOnly || (supplies.maps_all_files && held != nullptr); }
+
   // WHY half: the page cache holds other files, too.
   static uint64_t MemoryForFiles() {
     const uint64_t bytes = env::MemoryBytesMax();
@@ -153,7 +158,7 @@ struct Store {
   }
 
   const std::unique_ptr<FileSystem> bound_files;  // first: it outlives all that uses it; may be null
-  std::shared_ptr<env::HeldFiles> held;           // of a read-only open: its options.env.file_system, above bound_files
+  const std::shared_ptr<env::HeldFiles> held;     // of a read-only open: its options.env.file_system, above bound_files
   std::function<Status(Status)> explain;          // set before the first read; empty if the open is not read-only
   std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};

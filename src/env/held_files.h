@@ -8,7 +8,12 @@
 // go that no call uses. A file that is not held is opened by its name; if it is gone by then, or overwritten while it is
 // read, the read fails.
 //
-// THREADS: any.
+//     MapForReading    of a file that is held, after Confirm    the mapping, which keeps the file open, and so held
+//                      of every other file                      NotSupported; the caller reads by calls
+// WHY: a program sees changed bytes in a mapping of a file that is overwritten, and the kernel kills it if the file becomes
+// shorter. A read by calls meets the checksum.
+//
+// Tests: tests/unit/env/held_files_test.cc. THREADS: any.
 #pragma once
 
 #include <atomic>
@@ -21,6 +26,7 @@
 
 #include "base/sync.h"
 #include "env/descriptors.h"
+#include "env/hold.h"
 #include "mergedb/env.h"
 
 namespace mergedb::env {
@@ -34,6 +40,8 @@ class HeldFiles final : public FileSystem {
   // Holds exactly these files. A file that cannot be opened, or that is too many, is not held. Afterwards the caller checks
   // that each name still exists: then no process has overwritten the file, and none will.
   void Hold(const std::set<std::string>& paths);
+  // REQUIRES: each name that the last Hold was given still existed after it.
+  void Confirm();
   size_t count() const {
     base::Lock lock(mutex_);
     return files_.size();
@@ -56,8 +64,17 @@ class HeldFiles final : public FileSystem {
   uint64_t FreeMemoryBytes() override { return below_->FreeMemoryBytes(); }
 
  private:
-  using FilePtr = std::shared_ptr<File>;
+  struct Held {
+    explicit Held(HeldFile opened) : file(std::move(opened.file)), is_locked(opened.is_held) {}
+
+    const std::unique_ptr<File> file;
+    const bool is_locked;
+    std::atomic<bool> is_confirmed{false};
+  };
+  using FilePtr = std::shared_ptr<Held>;
   class Shared;
+  class SharedMapping;
+  class OpenedByName;
 
   void LetGoIdle();
 

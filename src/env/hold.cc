@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "env/posix_status.h"
 
@@ -16,9 +17,10 @@ bool IsUnknown(int error) { return error == EINVAL || error == ENOSYS; }
 
 }  // namespace
 
-Result<std::unique_ptr<File>> OpenHeld(FileSystem& file_system, const std::string& path) {
+Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path) {
   if (auto* const holds = dynamic_cast<Holds*>(&file_system)) return holds->OpenHeld(path);
-  return file_system.Open(path, {});
+  ASSIGN_OR_RETURN(auto file, file_system.Open(path, {}));
+  return HeldFile{.file = std::move(file)};
 }
 
 bool IsHeld(FileSystem& file_system, const std::string& path) {
@@ -26,14 +28,15 @@ bool IsHeld(FileSystem& file_system, const std::string& path) {
   return holds != nullptr && holds->IsHeld(path);
 }
 
-void HoldDescriptor(int fd) {
+bool HoldDescriptor(int fd) {
 #ifdef F_OFD_SETLK
   struct flock whole {};
   whole.l_type = F_RDLCK;
   whole.l_whence = SEEK_SET;
-  if (RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); }) == 0 || !IsUnknown(errno)) return;
+  if (RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); }) == 0) return true;
+  if (!IsUnknown(errno)) return false;
 #endif
-  (void)RetryOnSignal([&] { return flock(fd, LOCK_SH | LOCK_NB); });
+  return RetryOnSignal([&] { return flock(fd, LOCK_SH | LOCK_NB); }) == 0;
 }
 
 bool IsHeldByAReader(int fd) {

@@ -20,21 +20,26 @@
 
 namespace mergedb::env {
 
+struct HeldFile {
+  std::unique_ptr<File> file;
+  bool is_held = false;  // false: the system has no such locks, or refuses this one
+};
+
 class Holds {
  public:
   virtual ~Holds() = default;
   // Opens a file for reading and holds it, if the system can, until the File is destroyed. Errors: as FileSystem::Open.
-  virtual Result<std::unique_ptr<File>> OpenHeld(const std::string& path) = 0;
+  virtual Result<HeldFile> OpenHeld(const std::string& path) = 0;
   // True if a reader holds the file, in any process. False after any failure: Access::kReuse asks again.
   virtual bool IsHeld(const std::string& path) = 0;
 };
 
 // OpenHeld if the file system has it, else Open.
-Result<std::unique_ptr<File>> OpenHeld(FileSystem& file_system, const std::string& path);
+Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path);
 bool IsHeld(FileSystem& file_system, const std::string& path);
 
 // For the POSIX file system. Both do nothing, and find nothing, where the system has no such locks.
-void HoldDescriptor(int fd);   // opened for reading
+bool HoldDescriptor(int fd);   // opened for reading; false: not held
 bool IsHeldByAReader(int fd);  // opened for writing
 
 }  // namespace mergedb::env

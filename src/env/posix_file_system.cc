@@ -246,7 +246,7 @@ class PosixFileSystemImpl final : public FileSystem, public Holds {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   uint64_t FreeMemoryBytes() override { return env::FreeMemoryBytes(); }
   Result<std::unique_ptr<FileSystem>> Bind(const std::string& directory) override;
-  Result<std::unique_ptr<File>> OpenHeld(const std::string& path) override;
+  Result<HeldFile> OpenHeld(const std::string& path) override;
   bool IsHeld(const std::string& path) override;
 
  private:
@@ -327,10 +327,10 @@ Result<std::unique_ptr<PosixFile>> PosixFileSystemImpl::OpenToKeep(const std::st
 }
 
 // The lock ends with the descriptor, so this one is never taken back.
-Result<std::unique_ptr<File>> PosixFileSystemImpl::OpenHeld(const std::string& path) {
+Result<HeldFile> PosixFileSystemImpl::OpenHeld(const std::string& path) {
   ASSIGN_OR_RETURN(auto file, OpenToKeep(path, {}));
-  HoldDescriptor(file->fd());
-  return std::unique_ptr<File>(std::move(file));
+  const bool is_held = HoldDescriptor(file->fd());
+  return HeldFile{.file = std::move(file), .is_held = is_held};
 }
 
 bool PosixFileSystemImpl::IsHeld(const std::string& path) {

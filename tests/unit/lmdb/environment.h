@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "lmdb/handles.h"
 #include "testing/temp_directory.h"
+#include "testing/write_lock.h"
 
 namespace mergedb {
 
@@ -45,6 +49,16 @@ class LmdbEnvironment : public ::testing::Test {
   static int Put(MDB_txn* txn, MDB_dbi dbi, const std::string& key, const std::string& value, unsigned flags = 0) {
     MDB_val k = Val(key), v = Val(value);
     return mdb_put(txn, dbi, &k, &v, flags);
+  }
+
+  // As long as these locks live, an open of the environment can hold none of the tables and blob files that exist now.
+  std::vector<std::unique_ptr<testing::WriteLock>> RefuseHolds() const {
+    std::vector<std::unique_ptr<testing::WriteLock>> locks;
+    for (const auto& file : std::filesystem::directory_iterator(home_)) {
+      if (file.path().extension() == ".tbl" || file.path().extension() == ".val")
+        locks.push_back(std::make_unique<testing::WriteLock>(file.path()));
+    }
+    return locks;
   }
 
   const testing::TempDirectory directory_;

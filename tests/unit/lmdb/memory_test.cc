@@ -1,8 +1,9 @@
 // Goal: a transaction of the LMDB interface takes memory for what its program may still look at, not for each byte that it
 // was ever shown: a value that is asked for again and again is copied at most once, and one in a mapped file or in a
-// memtable never. Method: the bytes of the transaction's arena are counted; one test reads the anonymous memory of a
+// memtable never. Method: the bytes of the transaction's arena are counted; two tests read the anonymous memory of the
 // process.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <fstream>
 #include <string>
@@ -74,13 +75,14 @@ TEST_F(LmdbMemory, ReadersOfFilesAndMemtablesCopyNothing) {
   }
 }
 
-// A reader of a read-only environment may copy, but each version once.
-TEST_F(LmdbMemory, AReadOnlyEnvironmentHoldsEachVersionOnce) {
+// What a read-only environment cannot hold, it does not map: it copies each version once.
+TEST_F(LmdbMemory, AReadOnlyEnvironmentCopiesWhatItCannotHoldOnce) {
   constexpr int kItems = 500;
   for (const size_t bytes : {300, 4'096, 100'000}) {
     const int items = bytes > 10'000 ? 20 : kItems;
     PutAll(items, bytes);
     Merge();
+    auto locks = RefuseHolds();
     OpenAgain(MDB_RDONLY);
     MDB_txn* const txn = Begin(MDB_RDONLY);
     for (int round = 0; round < 20; ++round) {
@@ -89,7 +91,9 @@ TEST_F(LmdbMemory, AReadOnlyEnvironmentHoldsEachVersionOnce) {
       EXPECT_EQ(Walk(txn, lmdb::kMainDbi, MDB_PREV), kItems);
     }
     EXPECT_LT(ArenaBytes(txn), 2 * (kItems * (4'096 + 40) + 20 * 100'000) + (size_t{1} << 20));
+    EXPECT_GT(ArenaBytes(txn), items * bytes);
     mdb_txn_abort(txn);
+    locks.clear();
     OpenAgain(0);
   }
 }
@@ -179,6 +183,25 @@ TEST_F(LmdbMemory, AProcessThatIsShownGigabytesStaysSmall) {
     EXPECT_EQ(Walk(txn, lmdb::kMainDbi, MDB_PREV), kItems);
   }
   EXPECT_LT(AnonymousKilobytes(), before + 64 * 1024) << "2 GB were shown";
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbMemory, AReaderOfAReadOnlyEnvironmentStaysSmall) {
+  constexpr int kSmall = 100'000, kLarge = 400;
+  constexpr size_t kSmallBytes = 200, kLargeBytes = 100'000;
+  PutAll(kSmall, kSmallBytes);
+  PutAll(kLarge, kLargeBytes);  // in blob files
+  Merge();
+  OpenAgain(MDB_RDONLY);
+  malloc_trim(0);
+  const uint64_t before = AnonymousKilobytes();
+  MDB_txn* const txn = Begin(MDB_RDONLY);
+  for (const MDB_cursor_op op : {MDB_NEXT, MDB_PREV}) EXPECT_EQ(Walk(txn, lmdb::kMainDbi, op), kSmall);
+  for (int i = 0; i < kSmall; ++i) Get(txn, i, i < kLarge ? kLargeBytes : kSmallBytes);
+  const uint64_t after = AnonymousKilobytes();
+  EXPECT_LT(after, before + 8 * 1024) << "60 MB were shown three times";
+  EXPECT_EQ(ArenaBytes(txn), 0u);
+  RecordProperty("anonymous_kilobytes", static_cast<int>(after) - static_cast<int>(before));
   mdb_txn_abort(txn);
 }
 

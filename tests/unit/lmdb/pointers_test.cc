@@ -262,8 +262,8 @@ TEST_F(LmdbPointers, AReaderThatIsRenewedSeesAndKeepsWhatIsThereThen) {
   mdb_txn_abort(reader);
 }
 
-// A writer in another environment does not know which tables are mapped here, and may overwrite their files.
-TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
+// A writer in another environment does not know what is mapped here, and finds that the files are held.
+TEST_F(LmdbPointers, OfAReadOnlyEnvironmentStayWhileTheWriterReplacesItsFiles) {
   PutAll(nullptr, 1);
   Merge();
   MDB_env* beside = nullptr;
@@ -271,9 +271,51 @@ TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
   MDB_txn* reader = Begin(beside, MDB_RDONLY);
   MDB_dbi main = 0;
   ASSERT_EQ(mdb_dbi_open(reader, nullptr, 0, &main), 0);
-  const auto given = Walk(reader, main, false);
-  EXPECT_EQ(given.size(), size_t{kItems});
+  auto given = Walk(reader, main, false);
+  const auto reverse = Walk(reader, main, true);
+  given.insert(given.end(), reverse.begin(), reverse.end());
+  ASSERT_EQ(given.size(), 2 * size_t{kItems});
+  Get(reader, main, &given);
+  EXPECT_EQ(CountInPlace(reader, given), given.size());
+  EXPECT_EQ(reader->root->arena.memory_bytes(), 0u);
+
+  for (int version = 2; version < 14 || (Number("files_recycled") < 8 && version < 200); ++version) {
+    PutAll(nullptr, version);
+    version % 2 == 0 ? Merge() : Flush();
+    ASSERT_EQ(CountChanged(given), 0) << "version " << version;
+  }
+  EXPECT_GE(Number("files_recycled"), 8u) << "files that no reader holds";
+  EXPECT_EQ(Walk(reader, main, true).size(), size_t{kItems});
+  mdb_txn_abort(reader);
+  EXPECT_EQ(CountChanged(given), 0) << "also behind the end";
+  mdb_env_close(beside);
+}
+
+TEST_F(LmdbPointers, OfAReadOnlyEnvironmentAreCopiesOfFilesThatItCannotHold) {
+  PutAll(nullptr, 1);
+  Merge();
+  mdb_env_close(env_);
+  env_ = nullptr;
+  const auto locks = RefuseHolds();
+  ASSERT_FALSE(locks.empty());
+  MDB_env* beside = nullptr;
+  ASSERT_EQ(Open(home_, MDB_RDONLY, &beside), 0);
+  MDB_txn* reader = Begin(beside, MDB_RDONLY);
+  MDB_dbi main = 0;
+  ASSERT_EQ(mdb_dbi_open(reader, nullptr, 0, &main), 0);
+  auto given = Walk(reader, main, false);
+  ASSERT_EQ(given.size(), size_t{kItems});
+  for (int i = 0; i < kItems; ++i) EXPECT_EQ(given[static_cast<size_t>(i)].expected_value, Value(i, 1));
+  EXPECT_EQ(Walk(reader, main, true).size(), size_t{kItems});
+  Get(reader, main, &given);
   EXPECT_EQ(CountInPlace(reader, given), 0u);
+  std::string text;
+  ASSERT_TRUE(beside->db->GetProperty("mergedb.recovery", &text));
+  EXPECT_EQ(text, "");
+  EXPECT_TRUE(beside->db->CheckIntegrity().ok());
+  ASSERT_EQ(Open(home_, 0, &env_), 0);
+  PutAll(nullptr, 2);
+  Merge();
   EXPECT_EQ(CountChanged(given), 0);
   mdb_txn_abort(reader);
   mdb_env_close(beside);

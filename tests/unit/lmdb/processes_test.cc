@@ -1,13 +1,20 @@
 // Goal: processes that open one environment for writing in turn wait for each other, as LMDB's do; a process that
-// has it open already is told so at once. Method: children of fork, which open before the parent does; no test
+// has it open already is told so at once; what a reader was shown stays as it is, whatever another process writes. Method: children of fork, which open before the parent does; no test
 // compares times: an environment counts how often mdb_env_open slept.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/lmdb/environment.h"
@@ -118,6 +125,102 @@ TEST_F(LmdbProcesses, AReaderBesideAWriterDoesNotWait) {
   EXPECT_EQ(env->open_pauses, 0u);
   mdb_env_close(env);
   Release();
+}
+
+// On a page that both processes see.
+struct Progress {
+  std::atomic<int> rounds{0};
+  std::atomic<uint64_t> recycled{0};  // files that the writer has overwritten
+};
+
+constexpr int kKeys = 2000;
+std::string KeyOf(int i) { return "key" + std::to_string(100'000 + i); }
+// Every 20th is in a blob file.
+std::string ValueOf(int i, int round) {
+  std::string value = std::to_string(i) + " of round " + std::to_string(round) + ' ';
+  value.resize(i % 20 == 0 ? 5000 : 100, static_cast<char>('a' + round % 26));
+  return value;
+}
+
+[[noreturn]] void Overwrite(const std::string& home, Progress* progress) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  MDB_env* env = nullptr;
+  if (mdb_env_create(&env) != 0) _exit(1);
+  if (mdb_env_set_mapsize(env, size_t{1} << 30) != 0) _exit(1);
+  if (mdb_env_open(env, home.c_str(), MDB_NOSYNC, 0640) != 0) _exit(2);
+  for (int round = 1;; ++round) {
+    MDB_txn* txn = nullptr;
+    if (mdb_txn_begin(env, nullptr, 0, &txn) != 0) _exit(3);
+    for (int i = 0; i < kKeys; ++i) {
+      const std::string key = KeyOf(i), value = ValueOf(i, round);
+      MDB_val k = Val(key), v = Val(value);
+      if (mdb_put(txn, lmdb::kMainDbi, &k, &v, 0) != 0) _exit(4);
+    }
+    if (mdb_txn_commit(txn) != 0 || !env->db->Flush().ok()) _exit(5);
+    if (round % 4 == 0 && !env->db->CompactRange(nullptr, nullptr).ok()) _exit(6);
+    std::string text;
+    if (env->db->GetProperty("mergedb.files_recycled", &text))
+      progress->recycled = std::strtoull(text.c_str(), nullptr, 10);
+    progress->rounds = round;
+  }
+}
+
+TEST_F(LmdbProcesses, WhatAReaderWasShownStaysWhileAnotherProcessOverwritesEverything) {
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto* const progress = new (page) Progress;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) Overwrite(home_, progress);
+  bool is_running = true;
+  const auto wait_for = [&](const auto& is_reached) {
+    while (is_running && !is_reached()) {
+      is_running = waitpid(child, nullptr, WNOHANG) == 0;
+      usleep(1000);
+    }
+    ASSERT_TRUE(is_running) << "the writer ended";
+  };
+  int opens_shown = 0;
+  for (int open = 0; open < 3; ++open) {
+    wait_for([&] { return progress->rounds >= 5 * (open + 1); });
+    MDB_env* const env = Create();
+    const int code = Open(env, MDB_RDONLY);
+    if (code == EBUSY) {  // the writer was faster
+      mdb_env_close(env);
+      continue;
+    }
+    ASSERT_EQ(code, 0);
+    MDB_txn* txn = nullptr;
+    ASSERT_EQ(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn), 0);
+    std::vector<std::pair<std::string_view, std::string>> shown;
+    MDB_cursor* cursor = nullptr;
+    ASSERT_EQ(mdb_cursor_open(txn, lmdb::kMainDbi, &cursor), 0);
+    MDB_val k, v;
+    size_t in_place = 0;
+    while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0) {
+      const std::string_view value(static_cast<char*>(v.mv_data), v.mv_size);
+      shown.emplace_back(value, value);
+      in_place += txn->transaction().Lasts(value);
+    }
+    mdb_cursor_close(cursor);
+    EXPECT_EQ(shown.size(), size_t{kKeys});
+    EXPECT_EQ(in_place, size_t{kKeys});
+    EXPECT_EQ(txn->root->arena.memory_bytes(), 0u);
+    const int rounds = progress->rounds;
+    const uint64_t recycled = progress->recycled;
+    wait_for([&] { return progress->rounds >= rounds + 8 && progress->recycled > recycled; });
+    for (int i = 0; i < kKeys; ++i) {
+      const auto& [bytes, expected] = shown[static_cast<size_t>(i)];
+      ASSERT_TRUE(bytes == expected) << "key " << i << " of open " << open;
+    }
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    ++opens_shown;
+  }
+  EXPECT_GT(opens_shown, 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  munmap(page, 4096);
 }
 
 TEST_F(LmdbProcesses, AProcessThatHasItOpenIsToldAtOnce) {
