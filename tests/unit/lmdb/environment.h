@@ -52,6 +52,7 @@ class LmdbEnvironment : public ::testing::Test {
   }
 
   // As long as these locks live, an open of the environment can hold none of the tables and blob files that exist now.
+  // REQUIRES: nobody has the environment open, so no file disappears.
   std::vector<std::unique_ptr<testing::WriteLock>> RefuseHolds() const {
     std::vector<std::unique_ptr<testing::WriteLock>> locks;
     for (const auto& file : std::filesystem::directory_iterator(home_)) {

@@ -82,6 +82,8 @@ TEST_F(LmdbMemory, AReadOnlyEnvironmentCopiesWhatItCannotHoldOnce) {
     const int items = bytes > 10'000 ? 20 : kItems;
     PutAll(items, bytes);
     Merge();
+    mdb_env_close(env_);
+    env_ = nullptr;
     auto locks = RefuseHolds();
     OpenAgain(MDB_RDONLY);
     MDB_txn* const txn = Begin(MDB_RDONLY);
