@@ -154,7 +154,7 @@ TEST_F(RecycledFilesTest, AFileThatAReaderHoldsIsRemovedAndTheNextOneTaken) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, kMiB), IsOkAndHolds(false));
   size_t got = 0;
-  EXPECT_OK((*reader)->ReadAt(0, 0, nullptr, &got)) << "the reader goes on";
+  EXPECT_OK(reader->file->ReadAt(0, 0, nullptr, &got)) << "the reader goes on";
 }
 
 TEST_F(RecycledFilesTest, KeepsWhatCouldNotBeRemoved) {
