@@ -73,8 +73,8 @@ class Space : public ::testing::TestWithParam<Shape> {
   uint64_t next_timer_nanos_ = 0;
 };
 
-// Overwrites 40,000 keys four times and compares the disk's used bytes with the bound. The removal of a file
-// takes `removal_nanos`.
+// Overwrites 40,000 keys twice (MERGEDB_FULL: 300,000 keys four times) and compares the disk's used bytes with the bound.
+// The removal of a file takes `removal_nanos`.
 void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t seed = SeedOr(21);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
@@ -96,7 +96,7 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
     most = std::max(most, sim_.files->bytes_used());
     if (what == OpName(FileOp::kRemove)) sim_.clock.SleepNanos(removal_nanos);
   });
-  for (uint64_t n = 0; n < 4 * keys; ++n) {
+  for (uint64_t n = 0; n < (IsFullSize() ? 4 : 2) * keys; ++n) {
     Put(random.Uniform(keys));
     RunTimersIfDue();
     for (uint64_t steps = random.Uniform(3); steps > 0; --steps) sim_.executor.RunOne();

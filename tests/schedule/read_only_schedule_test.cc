@@ -99,8 +99,8 @@ INSTANTIATE_TEST_SUITE_P(, ReadOnlySchedule, ::testing::ValuesIn(kPrograms),
 TEST_P(ReadOnlySchedule, ShowsAllThatWasAcknowledgedBefore) {
   const Explored explored = Explore({.name = std::string("ReadOnly") + GetParam().name,
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(20, 2'000),
-                                     .random_runs = Sized(40, 1'000),
+                                     .systematic_runs_max = Sized(12, 2'000),
+                                     .random_runs = Sized(24, 1'000),
                                      .only_at = GetParam().only_at,
                                      .seed = SeedOr(1)},
                                     [](Scheduler& scheduler) { OpenBesideWrites(scheduler, GetParam()); });
