@@ -274,7 +274,7 @@ class FeatureErrors : public ::testing::TestWithParam<std::tuple<FileOp, bool, b
 TEST_P(FeatureErrors, AreToldAndLeaveNothingHalfDone) {
   for (const bool is_sticky : {false, true}) {
     uint64_t lives = 0;
-    for (uint64_t n = 1;; n += 1 + n / (IsFullSize() ? 64 : 4)) {
+    for (uint64_t n = 1;; n += 1 + n / (IsFullSize() ? 64 : 3)) {
       SCOPED_TRACE(std::string(OpName(op())) + " " + std::to_string(n) + (is_sticky ? " and all after it" : ""));
       if (!Live({.op = op(), .nth = n, .sticky = is_sticky}) || HasFailure()) break;
       ++lives;

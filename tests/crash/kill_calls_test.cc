@@ -458,7 +458,7 @@ constexpr int kParts = 2;
 
 TEST_P(KillCalls, LoseNoBatchThatReturned) {
   const uint64_t seed = SeedOr(11);
-  const uint64_t kills_wanted = FromEnvironment("MERGEDB_KILLS", Sized(200, 10'000, 100)) / kParts;
+  const uint64_t kills_wanted = FromEnvironment("MERGEDB_KILLS", Sized(120, 10'000, 100)) / kParts;
   const uint64_t only = FromEnvironment("MERGEDB_CHAIN", 0);
   for (uint64_t round = 0; killed_ < kills_wanted && !HasFailure(); ++round) {
     RunChain(only != 0 ? only : seed * 1'000'000 + round * kParts + static_cast<uint64_t>(GetParam()));

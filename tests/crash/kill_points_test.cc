@@ -230,7 +230,7 @@ void KillPoints::KillAtEveryPoint(const Geometry& geometry, uint64_t seed) {
   geometry_ = geometry;
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
   base::Random random(seed);
-  const uint64_t hits_wanted = IsFullSize() ? 40 : 2;
+  const uint64_t hits_wanted = IsFullSize() ? 40 : 1;
   uint64_t kills = 0;
   std::set<std::string> points_hit;
   for (const bool is_fresh : {true, false}) {

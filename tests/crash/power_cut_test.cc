@@ -102,7 +102,7 @@ TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   // Blob files matter in compactions, not in so few steps.
   const size_t length_max = (IsFullSize() ? 4 : 3) - (GetParam().separates ? 1 : 0);
-  const uint64_t one_in = SizedOneIn(40, 1);  // of the longest
+  const uint64_t one_in = SizedOneIn(80, 1);  // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
     const size_t end = sequences.size();
@@ -128,7 +128,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
         CutSetup setup = Setup(++seed, std::string{first, second, 's', 'o', 'f'});
         setup.failing_sync = n;
         bool has_faulted = false;
-        if (!Check(setup, {.point_one_in = SizedOneIn(144, 1), .nest_one_in = 100}, &has_faulted)) return;
+        if (!Check(setup, {.point_one_in = SizedOneIn(300, 1), .nest_one_in = 100}, &has_faulted)) return;
         if (!has_faulted) break;
       }
     }
@@ -138,7 +138,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
 // Memtables fill and are flushed, sorted runs are compacted, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(40, 2)});
+  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(80, 2)});
 }
 
 // The same with other sizes and limits. The parameter sets style and WAL buffer, so each combination meets
@@ -153,7 +153,7 @@ TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
     const uint64_t seed = first + 16 * round;
     CutSetup setup = Setup(seed, DrawSteps(kMixture, seed, 150));
     setup.geometry = GeometryFor(seed, {.write_buffer_bytes_max = size_t{256} << 10, .may_limit_descriptors = false});
-    if (!Check(setup, {.point_one_in = SizedOneIn(40, 4), .nest_one_in = 200})) return;
+    if (!Check(setup, {.point_one_in = SizedOneIn(80, 4), .nest_one_in = 200})) return;
   }
 }
 
@@ -165,7 +165,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
     for (uint64_t round = 0; round < rounds; ++round) {
       CutSetup setup = Setup(SeedOr(401) + round, DrawSteps(kMixture, SeedOr(401) + round, 100));
       setup.tenancy = tenancy;
-      if (!Check(setup, {.point_one_in = SizedOneIn(32, 8), .nest_one_in = 200})) return;
+      if (!Check(setup, {.point_one_in = SizedOneIn(64, 8), .nest_one_in = 200})) return;
     }
   }
 }
@@ -173,20 +173,20 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small sorted runs, compacted as they arrive, and their obsolete files recycled.
 TEST_P(PowerCutTest, CompactionsOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(60, 4), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(120, 4), .nest_one_in = 80});
 }
 
 // Between a few writes the database is idle so long that compactions leave one sorted run and the memtable is
 // flushed.
 TEST_P(PowerCutTest, WritesBetweenLongRests) {
   constexpr Mixture kMixture = {.common = "ppoodbexsnli", .rare = "fcrv", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(30, 2), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(60, 2), .nest_one_in = 80});
 }
 
 // The WAL changes from segment to segment and reuses released ones.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};
-  CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(150, 15), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(300, 15), .nest_one_in = 80});
 }
 
 // LOG is written, and becomes LOG.old. Whatever a crash leaves of it, an open succeeds, goes on with whole lines of its

@@ -90,7 +90,7 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileCompactionsRun) {
   base::Random random(seed);
   auto db = Open();
   constexpr uint64_t kKeys = 3'000;
-  const uint64_t ops = IsFullSize() ? 600'000 : 30'000;
+  const uint64_t ops = IsFullSize() ? 600'000 : 20'000;
   for (uint64_t op = 0; op < ops; ++op) {
     const uint64_t i = random.Uniform(kKeys);
     if (op % 4 == 3) {

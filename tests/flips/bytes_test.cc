@@ -11,10 +11,10 @@
 namespace mergedb::testing {
 namespace {
 
-const size_t kSmallFileBytes = Sized(1024, 4096);
+const size_t kSmallFileBytes = Sized(768, 4096);
 // For a large file.
-const size_t kFlipsOfAFile = Sized(40, 2500);
-const size_t kLengthsOfAFile = Sized(25, 1200);
+const size_t kFlipsOfAFile = Sized(25, 2500);
+const size_t kLengthsOfAFile = Sized(16, 1200);
 constexpr int kPatterns = 4;
 
 class BytesTest : public FlipsTest {
@@ -25,7 +25,7 @@ class BytesTest : public FlipsTest {
   std::vector<size_t> Offsets(const std::string& bytes) {
     std::vector<size_t> offsets, written;
     if (bytes.size() <= kSmallFileBytes) {
-      const size_t stride = IsFullSize() ? 1 : 32;  // of zeros
+      const size_t stride = IsFullSize() ? 1 : 64;  // of zeros
       for (size_t i = 0; i < bytes.size(); ++i) {
         if (bytes[i] != 0 || i % stride == 0) offsets.push_back(i);
       }

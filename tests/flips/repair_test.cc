@@ -14,7 +14,7 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr size_t kFlipsOfAFile = 15, kFlipsOfAFileFull = 1000;
+constexpr size_t kFlipsOfAFile = 10, kFlipsOfAFileFull = 1000;
 
 std::string First(const WholeDatabase& whole, const std::string& part) {
   for (const std::string& path : whole.Files()) {
@@ -199,7 +199,7 @@ TEST_P(RepairTest, GoesOnWithoutMissingFiles) {
 }
 
 TEST_P(RepairTest, ManyDamagesAtOnce) {
-  for (int round = 0; round < (IsFullSize() ? 600 : 15); ++round) {
+  for (int round = 0; round < (IsFullSize() ? 600 : 10); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     auto sim = whole_.Copy();
     std::string touched;

@@ -110,7 +110,7 @@ class ModelTest : public ::testing::TestWithParam<int> {
  protected:
   size_t count() const {
     const uint64_t length = kLengths[static_cast<size_t>(GetParam()) % kParts];
-    return Sized(length / 3, 3 * length, 60);
+    return Sized(length / 4, 3 * length, 60);
   }
   uint64_t seed() const { return SeedOr(20'261'121) * 1000 + static_cast<uint64_t>(GetParam()); }
 };

@@ -52,8 +52,8 @@ void CompactTwoRanges(Scheduler& scheduler) {
 TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
   const Explored explored = Explore({.name = "CompactTwoRanges",
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(750, 15'000),
-                                     .random_runs = Sized(400, 8'000),
+                                     .systematic_runs_max = Sized(400, 15'000),
+                                     .random_runs = Sized(200, 8'000),
                                      .seed = SeedOr(1)},
                                     CompactTwoRanges);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;

@@ -75,8 +75,8 @@ void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
 void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const Program& program) {
   const Explored explored = Explore({.name = name,
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(systematic_runs / 2, 10 * systematic_runs),
-                                     .random_runs = Sized(random_runs / 2, 10 * random_runs),
+                                     .systematic_runs_max = Sized(systematic_runs / 4, 10 * systematic_runs),
+                                     .random_runs = Sized(random_runs / 4, 10 * random_runs),
                                      .seed = SeedOr(1)},
                                     [&](Scheduler& scheduler) { RunBesideLargeBatch(scheduler, program); });
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;

@@ -17,8 +17,8 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
            const std::function<void(Scheduler&)>& program) {
   const Explored explored = Explore({.name = name,
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(systematic_runs / 2, 10 * systematic_runs),
-                                     .random_runs = Sized(random_runs / 2, 10 * random_runs),
+                                     .systematic_runs_max = Sized(systematic_runs / 4, 10 * systematic_runs),
+                                     .random_runs = Sized(random_runs / 4, 10 * random_runs),
                                      .seed = SeedOr(1)},
                                     program);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;

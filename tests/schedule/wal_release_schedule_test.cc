@@ -82,8 +82,8 @@ void CommitBesideFailedWalWrite(Scheduler& scheduler) {
 TEST(WalReleaseSchedule, AKillAfterAFailedWalWriteLeavesWhatTheManifestLists) {
   const Explored explored = Explore({.name = "CommitBesideFailedWalWrite",
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(400, 8'000),
-                                     .random_runs = Sized(1000, 20'000),
+                                     .systematic_runs_max = Sized(200, 8'000),
+                                     .random_runs = Sized(500, 20'000),
                                      .seed = SeedOr(1)},
                                     CommitBesideFailedWalWrite);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
