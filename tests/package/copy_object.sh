@@ -15,10 +15,12 @@ case $object in
   */src/*/mergedb_*.dir/* | src/*/mergedb_*.dir/*)
     made=/$object
     made=$build/src/${made#*/src/}
-    if [ -f "$made" ]; then
-      echo "$object:" >"$depfile"
-      exec cp "$made" "$object"
+    if [ ! -f "$made" ]; then
+      echo "copy_object.sh: $made is not there: the parent compiles other objects than the build under test" >&2
+      exit 1
     fi
+    echo "$object:" >"$depfile"
+    exec cp "$made" "$object"
     ;;
 esac
 exec "$@"

@@ -64,7 +64,7 @@ def check_subproject(scratch, build, cxx, cc, with_fetch_content):
     shutil.copy(os.path.join(HERE, "parent.cmake"), os.path.join(project, "CMakeLists.txt"))
     launcher = f"{os.path.join(HERE, 'copy_object.sh')};{os.path.abspath(build)}"
     build_in(project, f"-DMERGEDB_SOURCE={ROOT}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER={cc}",
-             f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DWITH_FETCH_CONTENT={'ON' if with_fetch_content else 'OFF'}")
+             f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_UNITY_BUILD=ON", f"-DWITH_FETCH_CONTENT={'ON' if with_fetch_content else 'OFF'}")
     check_c_programs(project)
     with open(os.path.join(project, "build", "compile_commands.json"), encoding="utf-8") as file:
         commands = json.load(file)
