@@ -19,7 +19,7 @@
 #include "testing/temp_directory.h"
 #include "testing/waiting_thread.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::arguments_test {
 namespace {
 
 class Arguments : public ::testing::Test {
@@ -417,4 +417,4 @@ TEST_F(Arguments, OfADestroyOrAnOpenMayNameNoDatabase) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::arguments_test

@@ -15,7 +15,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::blob_files_test {
 namespace {
 
 std::string Key(uint64_t i) {
@@ -398,4 +398,4 @@ TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::blob_files_test

@@ -19,7 +19,7 @@
 #include "testing/status_matchers.h"
 #include "tests/unit/kv/iterator_contract.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::blob_indexes_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -213,4 +213,4 @@ TEST_F(BlobIndexesTest, ADamagedBlobFileFailsTheCheck) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::blob_indexes_test

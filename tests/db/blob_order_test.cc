@@ -13,7 +13,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::blob_order_test {
 namespace {
 
 constexpr uint64_t kKeys = 3'000;
@@ -160,4 +160,4 @@ TEST_F(BlobOrderTest, ScansOfKeysStartNoCompaction) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::blob_order_test

@@ -20,7 +20,7 @@
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb {
+namespace mergedb::checkpoint_test {
 namespace {
 
 using Pairs = std::map<std::string, std::string>;
@@ -408,4 +408,4 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::checkpoint_test

@@ -10,7 +10,7 @@
 
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::closed_descriptors_test {
 namespace {
 
 class ClosedDescriptors : public ::testing::Test {
@@ -62,4 +62,4 @@ TEST_F(ClosedDescriptors, NoMessageGoesIntoTheDatabase) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::closed_descriptors_test

@@ -15,7 +15,7 @@
 #include "mergedb/merge.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::command_line_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -397,4 +397,4 @@ TEST_F(CommandWords, KeyspacesAndDirectoriesAreThoseThatAreNamed) {
 }
 
 }  // namespace
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::command_line_test

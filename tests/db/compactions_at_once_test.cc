@@ -16,7 +16,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::compactions_at_once_test {
 namespace {
 
 std::string Key(uint64_t i) {
@@ -185,4 +185,4 @@ INSTANTIATE_TEST_SUITE_P(Styles, CompactionsAtOnce, ::testing::Values(Style::kLa
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::compactions_at_once_test

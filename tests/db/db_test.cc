@@ -13,7 +13,7 @@
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb {
+namespace mergedb::db_test {
 namespace {
 
 using testing::SimulatedEnv;
@@ -311,4 +311,4 @@ TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::db_test

@@ -19,7 +19,7 @@
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::diagnosis_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -195,4 +195,4 @@ TEST_F(DiagnosisTest, FullDisk) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::diagnosis_test

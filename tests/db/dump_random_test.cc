@@ -22,7 +22,7 @@
 #include "testing/seed.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::dump_random_test {
 namespace {
 
 using Pairs = std::map<std::string, std::string>;
@@ -404,4 +404,4 @@ TEST_F(DumpRandom, DumpsOfAnythingAreLoadedExactly) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::dump_random_test

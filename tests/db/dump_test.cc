@@ -16,7 +16,7 @@
 #include "testing/seed.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::dump_test {
 namespace {
 
 using Pairs = std::map<std::string, std::string>;
@@ -263,4 +263,4 @@ TEST_F(DumpTest, CopiesBesideAProgramThatWrites) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::dump_test

@@ -23,7 +23,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::event_listener_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -368,4 +368,4 @@ TEST(Stalls, TellCauseAndTimeOncePerSecond) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::event_listener_test

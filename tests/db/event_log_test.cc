@@ -22,7 +22,7 @@
 #include "testing/waiting_thread.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::event_log_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -373,4 +373,4 @@ TEST_F(LogOfDatabaseTest, IsNoData) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::event_log_test

@@ -14,7 +14,7 @@
 #include "mergedb/db.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::file_commands_test {
 namespace {
 
 struct Outcome {
@@ -212,4 +212,4 @@ TEST_F(FileCommandsTest, HelpEndsWithTwoExamples) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::file_commands_test

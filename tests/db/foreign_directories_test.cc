@@ -18,7 +18,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::foreign_directories_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST_F(ForeignDirectories, NoCopyGoesIntoItsOwnSource) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::foreign_directories_test

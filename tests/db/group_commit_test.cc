@@ -13,7 +13,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::group_commit_test {
 namespace {
 
 class GroupCommit : public ::testing::TestWithParam<bool> {
@@ -152,4 +152,4 @@ INSTANTIATE_TEST_SUITE_P(Staging, GroupCommit, ::testing::Bool(),
                          [](const auto& is_mapped) { return is_mapped.param ? "Mapped" : "Written"; });
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::group_commit_test

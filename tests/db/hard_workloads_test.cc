@@ -13,7 +13,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::hard_workloads_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -291,4 +291,4 @@ INSTANTIATE_TEST_SUITE_P(Styles, HardWorkloads, ::testing::Values(Style::kLazy, 
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::hard_workloads_test

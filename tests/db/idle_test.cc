@@ -21,7 +21,7 @@
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::idle_test {
 namespace {
 
 struct Shape {
@@ -205,4 +205,4 @@ TEST(Wait, ForWorkThatTakesLongIsAsleep) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::idle_test

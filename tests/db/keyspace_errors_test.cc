@@ -18,7 +18,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::keyspace_errors_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -333,4 +333,4 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::keyspace_errors_test

@@ -25,7 +25,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::keyspace_test {
 namespace {
 
 using namespace std::string_literals;
@@ -1022,4 +1022,4 @@ TEST(KeyspaceModel, RandomOperationsAnswerAsMapsDo) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::keyspace_test

@@ -14,7 +14,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::live_state_test {
 namespace {
 
 const std::string kLivePath = SimulatedEnv::kPath + "/LIVE";
@@ -259,4 +259,4 @@ TEST(LiveState, NothingIsPublishedWhereFilesCanOnlyGrow) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::live_state_test

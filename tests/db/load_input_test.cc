@@ -12,7 +12,7 @@
 
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::load_input_test {
 namespace {
 
 class LoadInput : public ::testing::Test {
@@ -143,4 +143,4 @@ TEST_F(LoadInput, AKeyThatLooksLikeADumpIsAKey) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::load_input_test

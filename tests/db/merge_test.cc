@@ -19,7 +19,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb {
+namespace mergedb::merge_test {
 namespace {
 
 using testing::SimulatedEnv;
@@ -431,4 +431,4 @@ TEST_F(MergeTest, CountsEveryOperandOfALargeBatchOnceAfterACrash) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::merge_test

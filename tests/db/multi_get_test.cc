@@ -17,7 +17,7 @@
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::multi_get_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -294,4 +294,4 @@ TEST_F(MultiGetTest, RandomStatesGiveWhatGetGives) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::multi_get_test

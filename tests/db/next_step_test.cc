@@ -20,7 +20,7 @@
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::next_step_test {
 namespace {
 
 using ::testing::AllOf;
@@ -328,4 +328,4 @@ TEST(NextStep, AnIteratorInCEndsWhereItsKeysEnd) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::next_step_test

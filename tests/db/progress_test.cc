@@ -9,7 +9,7 @@
 #include <csignal>
 #include <string>
 
-namespace mergedb::tool {
+namespace mergedb::tool::progress_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(ProgressMeter, CtrlCEndsTheWork) {
 }
 
 }  // namespace
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::progress_test

@@ -18,7 +18,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::queue_test {
 namespace {
 
 std::string Job(uint64_t id) { return std::to_string(1'000'000'000 + id); }
@@ -146,4 +146,4 @@ TEST_F(QueueTest, RandomQueuesEqualTheirModels) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::queue_test

@@ -13,7 +13,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::range_delete_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -300,4 +300,4 @@ INSTANTIATE_TEST_SUITE_P(Styles, RangeDeletes,
                          });
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::range_delete_test

@@ -12,7 +12,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::read_compactions_test {
 namespace {
 
 constexpr uint64_t kKeys = 2'000;
@@ -140,4 +140,4 @@ INSTANTIATE_TEST_SUITE_P(Styles, ReadCompactions, ::testing::Values(Style::kLazy
                          [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::read_compactions_test

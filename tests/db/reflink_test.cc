@@ -16,7 +16,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::reflink_test {
 namespace {
 
 bool RunsWell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
@@ -104,4 +104,4 @@ TEST(Reflink, AFullDiskAfterACopyOfTheOpenDirectoryIsNoSpace) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::reflink_test

@@ -19,7 +19,7 @@
 
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::serve_metrics_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -205,4 +205,4 @@ TEST_F(ServeMetricsTest, RefusesWrongArguments) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::serve_metrics_test

@@ -13,7 +13,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::slow_call_test {
 namespace {
 
 class PerfTest : public ::testing::Test {
@@ -218,4 +218,4 @@ TEST(SlowCall, OfAnIteratorThatOutlivesItsDatabaseIsHarmless) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::slow_call_test

@@ -24,7 +24,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::top_test {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -201,4 +201,4 @@ TEST_F(TopTest, RestoresTheTerminal) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::top_test

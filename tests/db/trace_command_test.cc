@@ -19,7 +19,7 @@
 #include "testing/temp_directory.h"
 #include "trace/reader.h"
 
-namespace mergedb {
+namespace mergedb::trace_command_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -252,4 +252,4 @@ TEST_F(TraceCommandTest, RefusesWrongWordsAndOtherFiles) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::trace_command_test

@@ -17,7 +17,7 @@
 #include "trace/reader.h"
 #include "txn/transaction_impl.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::trace_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -369,4 +369,4 @@ TEST(TraceThreads, EachTraceHasAStretchOfEachThread) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::trace_test

@@ -17,7 +17,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::transaction_history_test {
 namespace {
 
 using Fate = HistoryTransaction::Fate;
@@ -256,4 +256,4 @@ TEST(TransactionHistory, OfTwentyThousandAtOnceHasNoAnomaly) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::transaction_history_test

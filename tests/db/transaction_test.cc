@@ -19,7 +19,7 @@
 #include "testing/status_matchers.h"
 #include "testing/waiting_thread.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::transaction_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -66,7 +66,7 @@ class Transactions : public ::testing::Test {
     return Show(db_->Get({}, key, &value), value);
   }
   using Of = std::unique_ptr<Transaction>;
-  static std::string Get(const Of& transaction, std::string_view key) { return testing::Get(*transaction, key); }
+  static std::string Get(const Of& transaction, std::string_view key) { return transaction_test::Get(*transaction, key); }
   // Flushes and compacts everything.
   void MergeAway() { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
 
@@ -89,8 +89,8 @@ TEST_P(EveryWritingKind, SeesItsOwnWritesAndNobodyElseDoesUntilItCommits) {
   ASSERT_OK(transaction->Delete("b"));
   ASSERT_OK(transaction->Put("c", "2"));
   EXPECT_EQ(Contents(*transaction), "a=2 c=2 ");
-  EXPECT_EQ(testing::Get(*transaction, "a"), "2");
-  EXPECT_EQ(testing::Get(*transaction, "b"), "NotFound");
+  EXPECT_EQ(transaction_test::Get(*transaction, "a"), "2");
+  EXPECT_EQ(transaction_test::Get(*transaction, "b"), "NotFound");
   EXPECT_EQ(Transactions::Get("a"), "1");
   EXPECT_EQ(Transactions::Get("c"), "NotFound");
   ASSERT_OK(transaction->Commit());
@@ -105,7 +105,7 @@ TEST_P(EveryWritingKind, LeavesNothingWhenItIsRolledBackOrForgotten) {
   transaction->Rollback();
   EXPECT_THAT(transaction->Commit(), StatusIs(Code::kAborted));
   EXPECT_THAT(transaction->Put("a", "1"), StatusIs(Code::kAborted));
-  EXPECT_EQ(testing::Get(*transaction, "a"), "Aborted");
+  EXPECT_EQ(transaction_test::Get(*transaction, "a"), "Aborted");
   transaction = Begin();
   ASSERT_OK(transaction->Put("a", "1"));
   transaction = nullptr;
@@ -148,8 +148,8 @@ TEST_P(EveryWritingKind, MergesOverWhatTheTreeHoldsKeepItsType) {
   auto transaction = Begin();
   ASSERT_OK(transaction->Merge("last", merge::Last(3, "three")));
   ASSERT_OK(transaction->Merge("sum", merge::AddI64(-2)));
-  EXPECT_EQ(testing::Get(*transaction, "last"), "five");
-  EXPECT_EQ(testing::Get(*transaction, "sum"), merge::FromI64(INT64_MAX - 1));
+  EXPECT_EQ(transaction_test::Get(*transaction, "last"), "five");
+  EXPECT_EQ(transaction_test::Get(*transaction, "sum"), merge::FromI64(INT64_MAX - 1));
   EXPECT_EQ(Contents(*transaction), "last=five sum=" + merge::FromI64(INT64_MAX - 1) + " ");
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("last"), "five");
@@ -166,9 +166,9 @@ TEST_P(EveryWritingKind, MergesMeetItsOwnPutsDeletesAndRanges) {
   ASSERT_OK(transaction->Merge("c", merge::Append("1")));
   ASSERT_OK(transaction->DeleteRange("c", "d"));
   for (const char* key : {"a", "b", "c"}) ASSERT_OK(transaction->Merge(key, merge::Append("2")));
-  EXPECT_EQ(testing::Get(*transaction, "a"), "new2");
-  EXPECT_EQ(testing::Get(*transaction, "b"), "2");
-  EXPECT_EQ(testing::Get(*transaction, "c"), "2");
+  EXPECT_EQ(transaction_test::Get(*transaction, "a"), "new2");
+  EXPECT_EQ(transaction_test::Get(*transaction, "b"), "2");
+  EXPECT_EQ(transaction_test::Get(*transaction, "c"), "2");
   EXPECT_EQ(Contents(*transaction), "a=new2 b=2 c=2 ");
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("a"), "new2");
@@ -184,8 +184,8 @@ TEST_P(EveryWritingKind, RangeDeletesHideWhatIsUnderThemFromTheirPlaceOn) {
   ASSERT_OK(transaction->DeleteRange("b", "d"));
   ASSERT_OK(transaction->Put("c", "after"));
   EXPECT_EQ(Contents(*transaction), "a=tree c=after d=tree ");
-  EXPECT_EQ(testing::Get(*transaction, "b"), "NotFound");
-  EXPECT_EQ(testing::Get(*transaction, "c"), "after");
+  EXPECT_EQ(transaction_test::Get(*transaction, "b"), "NotFound");
+  EXPECT_EQ(transaction_test::Get(*transaction, "c"), "after");
   EXPECT_THAT(transaction->DeleteRange("d", "b"), StatusIs(Code::kInvalidArgument));
   ASSERT_OK(transaction->DeleteRange("d", "d"));
   ASSERT_OK(transaction->Commit());
@@ -210,7 +210,7 @@ TEST_P(EveryWritingKind, ReservesSpaceThatTheCallerFills) {
   char* place = nullptr;
   ASSERT_OK(transaction->Reserve({}, "a", 5, &place));
   std::copy_n("value", 5, place);
-  EXPECT_EQ(testing::Get(*transaction, "a"), "value");
+  EXPECT_EQ(transaction_test::Get(*transaction, "a"), "value");
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("a"), "value");
 }
@@ -221,7 +221,7 @@ TEST_P(EveryWritingKind, TakesNoMoreThanItsBytes) {
   EXPECT_THAT(transaction->Put("b", std::string(1'000, 'v')),
               StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 10000")));
   EXPECT_LE(transaction->bytes(), 10'000u);
-  EXPECT_EQ(testing::Get(*transaction, "b"), "NotFound");
+  EXPECT_EQ(transaction_test::Get(*transaction, "b"), "NotFound");
   ASSERT_OK(transaction->Put("c", "small"));
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("c"), "small");
@@ -232,7 +232,7 @@ TEST_P(EveryWritingKind, TakesNoMoreThanItsBytes) {
 TEST_P(EveryWritingKind, MayBeLargerThanAMemtable) {
   auto transaction = Begin();
   for (int i = 0; i < 3000; ++i) ASSERT_OK(transaction->Put("key" + std::to_string(i), std::string(100, 'v')));
-  EXPECT_EQ(testing::Get(*transaction, "key2999"), std::string(100, 'v'));
+  EXPECT_EQ(transaction_test::Get(*transaction, "key2999"), std::string(100, 'v'));
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("key0"), std::string(100, 'v'));
   EXPECT_EQ(Transactions::Get("key2999"), std::string(100, 'v'));
@@ -261,7 +261,7 @@ TEST_P(EveryWritingKind, EndsWithItsDatabase) {
   auto cursor = transaction->OpenCursor();
   ASSERT_OK(cursor->First());
   ASSERT_OK(db_->Close());
-  EXPECT_EQ(testing::Get(*transaction, "a"), "ShuttingDown");
+  EXPECT_EQ(transaction_test::Get(*transaction, "a"), "ShuttingDown");
   EXPECT_THAT(cursor->Next(), StatusIs(Code::kShuttingDown));
   EXPECT_THAT(transaction->Put("b", "1"), StatusIs(Code::kShuttingDown));
   EXPECT_THAT(transaction->Commit(), StatusIs(Code::kShuttingDown));
@@ -662,7 +662,7 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   overwrite();
   EXPECT_LE(Counter(*db_, "table_bytes_on_disk"),
             4 * alone);  // two versions after compactions, and the cursor's tables
-  EXPECT_EQ(testing::Get(*reader, "key3"), std::string(200, 'd'));
+  EXPECT_EQ(transaction_test::Get(*reader, "key3"), std::string(200, 'd'));
   cursor = nullptr;
   reader = nullptr;
   overwrite();
@@ -758,4 +758,4 @@ TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutACompaction) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::transaction_test

@@ -14,7 +14,7 @@
 #include "testing/status_matchers.h"
 #include "tests/leveldb/leveldb_directory.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::turned_comparator_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -167,4 +167,4 @@ TEST_F(TurnedComparator, FailsARepairWithoutAManifest) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::turned_comparator_test

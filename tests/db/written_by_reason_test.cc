@@ -17,7 +17,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::written_by_reason_test {
 namespace {
 
 constexpr uint64_t kSeed = 11;
@@ -206,4 +206,4 @@ TEST_F(WrittenByReason, ScansOfBlobValues) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::written_by_reason_test

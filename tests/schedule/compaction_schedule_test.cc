@@ -7,7 +7,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::compaction_schedule_test {
 namespace {
 
 std::string Key(char prefix, int i) { return prefix + std::to_string(1000 + i); }
@@ -223,4 +223,4 @@ TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::compaction_schedule_test

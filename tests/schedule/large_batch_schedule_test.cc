@@ -10,7 +10,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::large_batch_schedule_test {
 namespace {
 
 constexpr int kKeys = 12;
@@ -136,4 +136,4 @@ TEST(LargeBatchSchedule, ATransactionKeepsWhatItSees) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::large_batch_schedule_test

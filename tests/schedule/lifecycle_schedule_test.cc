@@ -8,7 +8,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::lifecycle_schedule_test {
 namespace {
 
 constexpr int kWrites = 12;
@@ -142,4 +142,4 @@ TEST(LifecycleSchedule, ACloseBesideEverythingLosesNothing) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::lifecycle_schedule_test

@@ -8,7 +8,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::read_only_schedule_test {
 namespace {
 
 constexpr int kWrites = 200;
@@ -108,4 +108,4 @@ TEST_P(ReadOnlySchedule, ShowsAllThatWasAcknowledgedBefore) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::read_only_schedule_test

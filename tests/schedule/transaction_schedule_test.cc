@@ -8,7 +8,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::transaction_schedule_test {
 namespace {
 
 constexpr size_t kWindowBytes = 16 << 10;  // of SmallOptions
@@ -92,4 +92,4 @@ void Increment(Scheduler& scheduler) {
 TEST(TransactionSchedule, IncrementsAreNotLost) { Check("Increment", 1000, 1000, Increment); }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::transaction_schedule_test

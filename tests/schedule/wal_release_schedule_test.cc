@@ -9,7 +9,7 @@
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::wal_release_schedule_test {
 namespace {
 
 std::string Key(int i) { return "key" + std::to_string(1000 + i); }
@@ -90,4 +90,4 @@ TEST(WalReleaseSchedule, AKillAfterAFailedWalWriteLeavesWhatTheManifestLists) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::wal_release_schedule_test

@@ -17,8 +17,6 @@ using Counts = std::unordered_map<std::string, uint64_t>;
 constexpr uint64_t kTellEvery = 4096;
 constexpr size_t kTopShown = 10;
 
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 std::string CountsDirectory(const std::string& directory, const EngineKind& kind) {
   return directory + "/" + kind.name + "-counts";
 }

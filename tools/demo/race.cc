@@ -13,8 +13,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kAcknowledgeEvery = 1024;
 
-double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // In the child: puts every record, reports acknowledged records to the parent, waits for the background work.
 Status IndexHere(const IndexRequest& request, const Reporter& reporter) {
   Message message;

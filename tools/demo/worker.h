@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -56,5 +57,9 @@ class Worker {
 
 // Bytes that this process caused to be written to storage; 0 if unknown.
 uint64_t DeviceBytesWritten();
+
+inline double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 }  // namespace mergedb::demo

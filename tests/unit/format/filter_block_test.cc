@@ -8,7 +8,7 @@
 #include "base/coding.h"
 #include "base/random.h"
 
-namespace mergedb::format {
+namespace mergedb::format::filter_block_test {
 namespace {
 
 // A filter is a list of its keys: "a;b;".
@@ -124,4 +124,4 @@ TEST(FilterBlock, ReadsNothingOutsideOfRandomBytes) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::filter_block_test

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 
-namespace mergedb::format {
+namespace mergedb::format::index_test {
 namespace {
 
 struct Span {
@@ -192,4 +192,4 @@ TEST(Index, IsSafeOnEveryChangedByte) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::index_test

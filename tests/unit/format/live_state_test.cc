@@ -7,7 +7,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 
-namespace mergedb::format {
+namespace mergedb::format::live_state_test {
 namespace {
 
 using namespace std::string_literals;
@@ -176,4 +176,4 @@ TEST(LiveState, WhatDoesNotFitIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::live_state_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mergedb::format {
+namespace mergedb::format::lmdb_test {
 namespace {
 
 TEST(FormatLmdb, AnItemDecodesToItsFlagsAndNothingElseIsAnItem) {
@@ -48,4 +48,4 @@ TEST(FormatLmdb, TheMagicNumberIsBehindThePageHeader) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::lmdb_test

@@ -8,7 +8,7 @@
 #include "base/coding.h"
 #include "base/random.h"
 
-namespace mergedb::format {
+namespace mergedb::format::range_tombstones_test {
 namespace {
 
 const kv::Order kOrder(BytewiseComparator());
@@ -195,4 +195,4 @@ TEST(RangeTombstonesFormat, DamageIsAnErrorOrOtherTombstonesAndNeverMore) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::range_tombstones_test

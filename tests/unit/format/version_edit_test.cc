@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "format/file_name.h"
 
-namespace mergedb::format {
+namespace mergedb::format::version_edit_test {
 namespace {
 
 FileMetaPtr NewFile() {
@@ -428,4 +428,4 @@ TEST(VersionEdit, FlippedAndRandomBytesNeverDoMoreThanFail) {
 }
 
 }  // namespace
-}  // namespace mergedb::format
+}  // namespace mergedb::format::version_edit_test

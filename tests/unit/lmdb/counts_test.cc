@@ -12,7 +12,7 @@
 #include "base/schedule_point.h"
 #include "tests/unit/lmdb/environment.h"
 
-namespace mergedb {
+namespace mergedb::counts_test {
 namespace {
 
 // While the object lives, its thread calls `act` once: when the thread is about to lock `mutex` and `is_due`
@@ -249,4 +249,4 @@ TEST_F(LmdbDroppedHandles, TheEndOfATransactionThatOpenedAndDroppedAHandleCloses
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::counts_test

@@ -10,7 +10,7 @@
 
 #include "tests/unit/lmdb/environment.h"
 
-namespace mergedb {
+namespace mergedb::failures_test {
 namespace {
 
 class LmdbFailures : public LmdbEnvironment {
@@ -264,4 +264,4 @@ TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::failures_test

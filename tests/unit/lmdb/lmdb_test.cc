@@ -18,7 +18,7 @@
 #include "base/random.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb {
+namespace mergedb::lmdb_test {
 namespace {
 
 MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
@@ -555,4 +555,4 @@ TEST_F(LmdbTest, NullsAreEinval) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::lmdb_test

@@ -18,7 +18,7 @@
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
-namespace mergedb::lmdb {
+namespace mergedb::lmdb::place_test {
 namespace {
 
 constexpr std::string_view kMark = "This directory is a mergedb database, opened through its liblmdb";
@@ -339,4 +339,4 @@ TEST_F(Place, ACommitSetsTheTimeOfDataOncePerSecond) {
 }
 
 }  // namespace
-}  // namespace mergedb::lmdb
+}  // namespace mergedb::lmdb::place_test

@@ -15,7 +15,7 @@
 
 #include "tests/unit/lmdb/environment.h"
 
-namespace mergedb {
+namespace mergedb::pointers_test {
 namespace {
 
 constexpr int kItems = 3000;
@@ -369,4 +369,4 @@ TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
 }
 
 }  // namespace
-}  // namespace mergedb
+}  // namespace mergedb::pointers_test

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace mergedb::memtable {
+namespace mergedb::memtable::sorted_pieces_test {
 namespace {
 
 constexpr size_t kLimit = SortedPieces::kPieceRefs;
@@ -207,4 +207,4 @@ TEST(PieceIterator, SeeksAsASortedVectorWould) {
 }
 
 }  // namespace
-}  // namespace mergedb::memtable
+}  // namespace mergedb::memtable::sorted_pieces_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/table/table_rows.h"
 
-namespace mergedb::table {
+namespace mergedb::table::mapped_test {
 namespace {
 
 using testing::Bytewise;
@@ -151,4 +151,4 @@ TEST_F(MappedTable, AnIteratorKeepsItsReader) {
 }
 
 }  // namespace
-}  // namespace mergedb::table
+}  // namespace mergedb::table::mapped_test

@@ -9,7 +9,7 @@
 #include "format/table_layout.h"
 #include "tests/unit/table/table_rows.h"
 
-namespace mergedb::table {
+namespace mergedb::table::salvage_test {
 namespace {
 
 using testing::Bytewise;
@@ -324,4 +324,4 @@ INSTANTIATE_TEST_SUITE_P(Codecs, SalvageTest,
                          ::testing::Values(Compression::kNone, Compression::kLz4, Compression::kZstd));
 
 }  // namespace
-}  // namespace mergedb::table
+}  // namespace mergedb::table::salvage_test

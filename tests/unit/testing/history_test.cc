@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace mergedb::testing {
+namespace mergedb::testing::history_test {
 namespace {
 
 using Op = HistoryTransaction::Op;
@@ -70,4 +70,4 @@ TEST(FindAnomaly, LetsOneOfUnknownFateBeThereOrNot) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::history_test

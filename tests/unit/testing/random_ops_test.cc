@@ -10,7 +10,7 @@
 
 #include "testing/op_runner.h"
 
-namespace mergedb::testing {
+namespace mergedb::testing::random_ops_test {
 namespace {
 
 uint64_t DrawSmall(base::Random& random, const Profile&) { return random.Uniform(10); }
@@ -222,4 +222,4 @@ TEST(OpRunner, SaysWhichOperationMetTheProblem) {
 }
 
 }  // namespace
-}  // namespace mergedb::testing
+}  // namespace mergedb::testing::random_ops_test

@@ -12,7 +12,7 @@
 #include "testing/status_matchers.h"
 #include "tests/unit/trace/traces.h"
 
-namespace mergedb::trace {
+namespace mergedb::trace::recorder_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -294,4 +294,4 @@ TEST_F(RecorderTest, WorksOnAnAppendOnlyFileSystem) {
 }
 
 }  // namespace
-}  // namespace mergedb::trace
+}  // namespace mergedb::trace::recorder_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/version/order.h"
 
-namespace mergedb::version {
+namespace mergedb::version::invariants_test {
 namespace {
 
 std::shared_ptr<format::FileMeta> File(uint64_t number, std::string smallest, std::string largest) {
@@ -101,4 +101,4 @@ TEST(Invariants, I7BlobFilesThatTablesReferToAreThere) {
 }
 
 }  // namespace
-}  // namespace mergedb::version
+}  // namespace mergedb::version::invariants_test

@@ -6,7 +6,7 @@
 #include "tests/unit/wal/wal_fixture.h"
 #include "wal/frame.h"
 
-namespace mergedb::wal {
+namespace mergedb::wal::staging_damage_test {
 namespace {
 
 using testing::SeedOr;
@@ -112,4 +112,4 @@ TEST(StagingDamage, NoFrameIsLostWithoutAReport) {
 }
 
 }  // namespace
-}  // namespace mergedb::wal
+}  // namespace mergedb::wal::staging_damage_test

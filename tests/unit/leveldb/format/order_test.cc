@@ -8,7 +8,7 @@
 #include "leveldb/format/edit.h"
 #include "testing/reverse_comparator.h"
 
-namespace mergedb::leveldb_format {
+namespace mergedb::leveldb_format::order_test {
 namespace {
 
 const UserOrder kUser{kv::Order(BytewiseComparator())};
@@ -120,4 +120,4 @@ TEST(LevelDbInternalOrder, AShortenedKeyLiesBetweenItsKeyAndTheLimit) {
 }
 
 }  // namespace
-}  // namespace mergedb::leveldb_format
+}  // namespace mergedb::leveldb_format::order_test
