@@ -168,7 +168,7 @@ def listed_sources():
         for word in re.findall(r"[^\s()\"]+\.(?:cc|c)\b", text):
             bases = [""] if word.startswith("/") else [folder, "tests", ""]
             found.update(os.path.normpath(os.path.join(base, word.lstrip("/"))) for base in bases)
-        for tests, names in re.findall(r"mergedb_test\((\S+)\s+FILES\s+([^)]*)\)", text):
+        for tests, names in re.findall(r"mergedb_test\((\S+)\s[^)]*?\bFILES\s+([^)]*)\)", text):
             found.update(f"tests/{tests}/{name}_test.cc" for name in names.partition("LAYERS")[0].split())
     return found
 

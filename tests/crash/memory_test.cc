@@ -256,7 +256,7 @@ TEST_P(OutOfMemory, FailsAReadOrStopsTheProcessAndLosesNothing) {
   const int64_t allocations = kNever - report_->allocations_left;
   ASSERT_GT(allocations, 500);
 
-  const int64_t stride = std::max<int64_t>(1, allocations / static_cast<int64_t>(Sized(500, 100'000)));
+  const int64_t stride = std::max<int64_t>(1, allocations / static_cast<int64_t>(Sized(200, 100'000)));
   uint64_t deaths = 0, survivals = 0;
   for (int64_t n = 1 + static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(stride))); n < allocations + stride;
        n += stride) {

@@ -123,7 +123,7 @@ TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInACompaction) {
   bool takes_images = false;
   sim_.files->SetOpHook([&](uint64_t op, const char*, const std::string& path) {
     const bool is_manifest = path.find("MANIFEST") != std::string::npos;
-    if (!takes_images || !random.OneIn(is_manifest ? SizedOneIn(8, 4) : SizedOneIn(200, 80)) ||
+    if (!takes_images || !random.OneIn(is_manifest ? SizedOneIn(12, 4) : SizedOneIn(400, 80)) ||
         ::testing::Test::HasFailure())
       return;
     const auto mode = random.OneIn(3) ? CrashMode::kKill : CrashMode::kPrefixTorn;

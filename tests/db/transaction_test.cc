@@ -66,7 +66,9 @@ class Transactions : public ::testing::Test {
     return Show(db_->Get({}, key, &value), value);
   }
   using Of = std::unique_ptr<Transaction>;
-  static std::string Get(const Of& transaction, std::string_view key) { return transaction_test::Get(*transaction, key); }
+  static std::string Get(const Of& transaction, std::string_view key) {
+    return transaction_test::Get(*transaction, key);
+  }
   // Flushes and compacts everything.
   void MergeAway() { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
 

@@ -70,7 +70,7 @@ class TidyTest(unittest.TestCase):
 
     def test_a_test_is_listed_by_its_folder_and_a_layer_is_no_test(self):
         self.expect_one({
-            "tests/unit/kv/CMakeLists.txt": "mergedb_test(unit/kv FILES key APART order LAYERS base)\n",
+            "tests/unit/kv/CMakeLists.txt": "mergedb_test(unit/kv FILES key order LAYERS base)\n",
             "tests/unit/kv/key_test.cc": "// Goal: keys.\n",
             "tests/unit/kv/order_test.cc": "// Goal: orders.\n",
             "tests/unit/kv/base_test.cc": "// Goal: no test.\n",
