@@ -236,7 +236,7 @@ TEST(Memtable, KeepsItsRecordsWhenItGivesUnusedMemoryBack) {
         }
       };
       add(first);
-      const uint64_t held = AnonymousBytes() - before;
+      [[maybe_unused]] const uint64_t held = AnonymousBytes() - before;
       int pieces = 1;
       for (; table.GiveBackUnused(kBytes / 8); ++pieces) add(first / 10);
       EXPECT_EQ(pieces, 8);
