@@ -111,7 +111,8 @@ void HeldFiles::Confirm() {
 
 Result<std::unique_ptr<File>> HeldFiles::Open(const std::string& path, const FileOptions& options) {
   if (options.access != Access::kRead) return below_->Open(path, options);
-  if (!options.direct) {
+  {
+    // WHY also if options.direct: the name may be gone. The pages of such reads go through the page cache.
     base::Lock lock(mutex_);
     if (const auto found = files_.find(path); found != files_.end())
       return std::unique_ptr<File>(std::make_unique<Shared>(path, found->second));

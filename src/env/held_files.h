@@ -1,7 +1,7 @@
 // A file system for a database that is open read-only. It keeps the files of the database open and holds them
 // (env/hold.h), so that a process that writes to the database can neither remove nor overwrite what the reader needs.
 //
-//     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already
+//     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already, never with O_DIRECT
 //                        └─► else: the file system below
 //
 // All objects together hold at most `files_max` files. If the process runs out of descriptors, the objects let a few files

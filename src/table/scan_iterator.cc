@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/open_files.h"
 #include "format/block.h"
 
 namespace mergedb::table {
@@ -53,7 +54,8 @@ class ScanIterator final : public kv::ForwardIterator {
     if (window_) return true;
     File* file = source_.file.get();
     if (source_.index.offset(source_.index.count()) > kBufferedBytesMax) {
-      auto direct = source_.file_system->Open(source_.path, {.access = Access::kRead, .direct = true});
+      auto direct = base::NeverNotFound(
+          "table", source_.file_system->Open(source_.path, {.access = Access::kRead, .direct = true}));
       if (!direct) {
         status_ = direct.error();
         return false;

@@ -34,6 +34,7 @@ struct Geometry {
   uint64_t synced_every;  // 0: never
   uint64_t opens;
   uint64_t keys = 50;
+  Compression compression = Compression::kLz4;  // most bytes of a value are spaces
 };
 constexpr Geometry kGeometries[] = {
     {"SmallMapped", size_t{64} << 10, true, Style::kLazy, 0, 60},
@@ -41,12 +42,13 @@ constexpr Geometry kGeometries[] = {
     {"SmallSynced", size_t{256} << 10, true, Style::kLazy, 3, 60},
     {"DefaultMapped", 0, true, Style::kLazy, 0, 8},
 };
-// Several tables and blob files.
+// Several tables and blob files. LargeTables has tables of more than 256 KiB, which checks read in another way.
 constexpr Geometry kLargeGeometries[] = {
     {"LargeMapped", size_t{64} << 10, true, Style::kLazy, 0, 6, 2'000},
     {"LargeWritten", size_t{64} << 10, false, Style::kCascade, 0, 6, 2'000},
     {"LargeSynced", size_t{256} << 10, true, Style::kLazy, 200, 4, 2'000},
     {"LargeDefault", 0, true, Style::kLazy, 0, 2, 2'000},
+    {"LargeTables", size_t{256} << 10, true, Style::kLazy, 0, 3, 12'000, Compression::kNone},
 };
 
 Options OptionsOf(const Geometry& geometry) {
@@ -58,6 +60,7 @@ Options OptionsOf(const Geometry& geometry) {
   }
   options.use_mapped_wal_buffer = geometry.is_mapped;
   options.style = geometry.style;
+  options.compression = {geometry.compression, geometry.compression};
   return options;
 }
 
