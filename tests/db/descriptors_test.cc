@@ -106,7 +106,16 @@ Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   return pairs.size() == 10'000 ? Status() : Status::Corruption(std::to_string(pairs.size()) + " keys");
 }
 
+// WHY not in that build: the undefined-behaviour sanitizer looks at an object through a pipe, and calls the object invalid
+// if no descriptor is left for the pipe.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kSanitizerNeedsDescriptors = true;
+#else
+constexpr bool kSanitizerNeedsDescriptors = false;
+#endif
+
 TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
+  if (kSanitizerNeedsDescriptors) GTEST_SKIP();
   for (const bool is_mapped : {true, false}) {
     const TempDirectory home;
     const Outcome outcome =
@@ -151,6 +160,7 @@ Status WriteToManyWithFew(const std::string& home) {
 }
 
 TEST(DescriptorsOfAProcess, ManyDatabasesWithFewDescriptorsWriteAndScan) {
+  if (kSanitizerNeedsDescriptors) GTEST_SKIP();
   const TempDirectory home;
   const Outcome outcome = RunApart([&] { return WriteToManyWithFew(home.path()).ToString(); }, {.seconds = 60});
   EXPECT_EQ(outcome.trouble, "");

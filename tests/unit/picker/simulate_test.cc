@@ -286,7 +286,8 @@ class Zipfian {
 TEST_P(BothStyles, SpaceWithValuesIsBoundedWhereAFewKeysAreWrittenMostOften) {
   for (const double exponent : {0.8, 0.99, 1.2}) {
     for (const uint32_t memtables : {150u, 500u}) {
-      if (!testing::IsFullSize() && (memtables == 500) != (exponent == 0.99)) continue;
+      // The short form tries each exponent with one number of memtables.
+      if (!testing::IsFullSize() && memtables != (exponent == 0.99 ? 500u : 150u)) continue;
       SCOPED_TRACE(std::to_string(exponent) + ", " + std::to_string(memtables));
       Database db(WithValues(ConfigOf(GetParam(), memtables)));
       base::Random random(7);
