@@ -142,7 +142,7 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
                                    std::to_string(place.inode->links));
   }
   if (options.access == Access::kReuse && place.inode->holders > 0) {
-    return Status::InvalidArgument(path + ": open to write again: another process reads the file");
+    return Status::InvalidArgument(path + ": open to write again: a reader holds the file");
   }
   ++place.inode->handles;
   return std::unique_ptr<File>(new OpenFile(state_, place.inode, std::move(descriptor), path, options));

@@ -31,7 +31,7 @@ enum class Access : uint8_t {
   kRead,       // must exist; only ReadAt
   kReadWrite,  // must exist; read and write
   kCreate,     // must not exist; read and write; mode 0600
-  kReuse,      // must exist with no other hard link (else InvalidArgument); read and write
+  kReuse,      // must exist with no other hard link, and no reader may hold it (else InvalidArgument); read and write
 };
 struct FileOptions {
   Access access = Access::kRead;

@@ -45,10 +45,10 @@ bool UnreadableInputs::Note(const FailedInput& input, const Status& status, uint
     found = records_.emplace(records_.end());
     found->input = input;
     if (!(input.keys == format::Bounds{})) found->keys.push_back(input.keys);
-  } else if (input.keys == format::Bounds{} || found->keys.size() == kBlocksMax) {
+  } else if (input.keys == format::Bounds{}) {
     found->keys.clear();
   } else if (!found->keys.empty() && std::ranges::find(found->keys, input.keys) == found->keys.end()) {
-    found->keys.push_back(input.keys);
+    found->keys.size() < kBlocksMax ? found->keys.push_back(input.keys) : found->keys.clear();
   }
   Pause(&*found, status, now_nanos);
   NoteCountLocked();
@@ -129,8 +129,8 @@ bool UnreadableInputs::IsIn(const version::Version& version, const Record& recor
 }
 
 void UnreadableInputs::Prune(const std::function<version::VersionPtr()>& current) {
-  if (empty()) return;
   base::Lock lock(mutex_);
+  if (records_.empty()) return;
   const version::VersionPtr version = current();
   std::erase_if(records_, [&](const Record& each) { return !IsIn(*version, each); });
   NoteCountLocked();
@@ -146,7 +146,7 @@ std::optional<UnreadableInputs::Probe> UnreadableInputs::NextDue(uint64_t now_na
       record.may_pick = true;
     } else if (!probe) {
       probe = Probe{.file = record.input.file, .keys = record.keys};
-      record.due_nanos = now_nanos + record.pause_nanos;
+      record.due_nanos = now_nanos + std::max(record.pause_nanos, kFirstPauseNanos);
     }
   }
   NoteCountLocked();

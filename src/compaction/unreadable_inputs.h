@@ -64,7 +64,7 @@ class UnreadableInputs {
  private:
   struct Record {
     FailedInput input;                  // of a pick: the file is 0
-    std::vector<format::Bounds> keys;   // of a table; empty: all of its keys
+    std::vector<format::Bounds> keys;   // of a table; empty: all of its keys. Of a pick: its bounds
     std::vector<kv::Position> sources;  // of a pick
     Status status;
     uint64_t pause_nanos = 0;
@@ -77,7 +77,8 @@ class UnreadableInputs {
   void Pause(Record* record, const Status& status, uint64_t now_nanos) REQUIRES_LOCK(mutex_);
   void AddTable(const version::Version& version, const Record& record, picker::Unreadable* unreadable) const;
   bool IsIn(const version::Version& version, const Record& record) const;
-  // Records that may be picked do not count: the next pick forgets them or notes them again.
+  // Records that may be picked do not count. If the next pick fails, it notes them again. Otherwise it makes most of these
+  // inputs obsolete, and Prune forgets them.
   void NoteCountLocked() REQUIRES_LOCK(mutex_) {
     const auto count = std::ranges::count_if(records_, [](const Record& each) { return !each.may_pick; });
     count_.store(static_cast<size_t>(count), std::memory_order_relaxed);

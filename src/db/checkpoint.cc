@@ -9,6 +9,7 @@
 #include "db/db_impl.h"
 #include "db/recovery.h"
 #include "env/copy_file.h"
+#include "env/held_files.h"
 #include "format/file_name.h"
 #include "manifest/manifest.h"
 #include "table/reader.h"
@@ -92,6 +93,7 @@ class Checkpointer {
   Status Take(const Piece& piece);
   Status Check(const Piece& piece);
   Status CopyFile(const std::string& from, const Piece& piece);
+  Status CheckWasNotReplaced(const std::string& from);
   Status FlushMemtables();
   Status SyncFlushed(const Piece& piece);
   Status VerifyAll();
@@ -223,8 +225,21 @@ Status Checkpointer::Take(const Piece& piece) {
 // Until the copy is durable, it has a name that the next call removes.
 Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
   const std::string unsynced = format::RecycledPath(partial_, piece.number());
-  RETURN_IF_ERROR(env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); }));
+  Status status = env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); });
+  if (status.ok() || status.IsNotFound()) RETURN_IF_ERROR(CheckWasNotReplaced(from));
+  RETURN_IF_ERROR(status);
   return files_->Rename(unsynced, piece.PathIn(partial_));
+}
+
+// A process beside a read-only open gives a file another name before it overwrites it, and overwrites no file that the
+// open holds (env/hold.h).
+Status Checkpointer::CheckWasNotReplaced(const std::string& from) {
+  if (store_.held != nullptr && store_.held->Keeps(from)) return {};
+  const Status status = files_->SizeOf(from).status();
+  return status.IsNotFound() ? Status::IOError(from +
+                                               ": copy: No such file or directory; expected a file that the "
+                                               "checkpoint needs")
+                             : status;
 }
 
 Status Checkpointer::FlushMemtables() {
@@ -339,6 +354,7 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
   }
   const uint64_t start = store_->options.env.clock->NowNanos();
   auto report = MakeCheckpoint(source, target, options);
+  if (!report && store_->explain) report = store_->explain(report.error());
   store_->events.Emit(EventKind::kCheckpoint, [&] {
     return EventFields{TextField("target", target), NumberField("files", report ? report->files : 0),
                        NumberField("bytes", report ? report->bytes : 0),

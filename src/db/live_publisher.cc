@@ -152,10 +152,12 @@ Status LivePublisher::Write(const format::LiveState& state) {
 }
 
 Result<format::LiveState> ReadLiveState(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const auto file, file_system->Open(format::FilePath(directory, format::FileKind::kLive), {}));
+  const std::string path = format::FilePath(directory, format::FileKind::kLive);
+  ASSIGN_OR_RETURN(const auto file, file_system->Open(path, {}));
   std::string bytes(format::kLiveFileBytes, '\0');
   size_t got = 0;
   RETURN_IF_ERROR(file->ReadAt(0, bytes.size(), bytes.data(), &got));
+  if (got == 0) return Status::NotFound(path + ": the process that made the file has not written to it yet");
   bytes.resize(got);
   return format::DecodeLiveFile(bytes);
 }

@@ -48,6 +48,13 @@ struct Attempt {
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
+Status RepairRunsOrWasInterrupted(Store& store) {
+  const bool is_locked = store.held != nullptr &&
+                         env::IsHeld(store.held->below(), format::FilePath(store.directory, format::FileKind::kLock));
+  if (!is_locked) return InterruptedRepair(store.directory);
+  return Status::Busy(store.directory + ": a repair of the database runs; open it again when the repair has ended");
+}
+
 // Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then on
 // it may be mapped.
 Status CheckTree(Store& store, const manifest::Loaded& loaded) {
@@ -59,7 +66,7 @@ Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   if (store.held != nullptr) store.held->Hold(paths);
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, store.directory));
   RETURN_IF_ERROR(AdoptFiles(files, store.directory, inventory, &loaded, false).status());
-  if (inventory.has_repair_marker) return InterruptedRepair(store.directory);
+  if (inventory.has_repair_marker) return RepairRunsOrWasInterrupted(store);
   RETURN_IF_ERROR(CheckFiles(files, store.directory, *loaded.version));
   if (store.held != nullptr) store.held->Confirm();
   return {};
@@ -127,9 +134,11 @@ Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
   FileSystem* const files = store.options.env.file_system;
   std::optional<Attempt> before;  // an attempt that was not clean, of the same epoch
   Status unreadable;
+  bool is_unreadable_twice = false;  // the same error: damage
   for (int i = 0; i < kAttemptsMax; ++i) {
     Attempt now = Try(store, loaded);
     auto again = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
+    is_unreadable_twice = !again && again.error().ToString() == unreadable.ToString();
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
     if (Logger* const logger = store.options.env.logger) logger->Log(Print(i, loaded, now, *again));
@@ -154,7 +163,7 @@ Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
     }
     loaded = std::move(*again);
   }
-  RETURN_IF_ERROR(unreadable);
+  if (is_unreadable_twice) return unreadable;
   return Status::Busy(store.directory + ": another process writes faster than a read-only open can follow (" +
                       std::to_string(kAttemptsMax) +
                       " attempts); open again, or open a checkpoint that the writing process makes");

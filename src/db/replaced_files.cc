@@ -61,21 +61,27 @@ Result<std::unique_ptr<FileLock>> LockDatabase(FileSystem* files, const std::str
 }
 
 Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) {
-  if (!status.IsCorruption() && !status.IsIOError()) return status;
+  // NotFound: also of a file that is not held. An absent key has no path.
+  if (!status.IsCorruption() && !status.IsIOError() && !status.IsNotFound()) return status;
   const auto file = FileOf(status.message(), store.directory);
   if (!file) return read::WithNextStep(std::move(status), store.directory);
+  if (status.IsNotFound()) status = Status::IOError(status.message());
   FileSystem* const files = store.options.env.file_system;
   // WHY a retry: the writer may be replacing the MANIFEST.
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    const auto newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
-    if (!newest) continue;
-    if (newest->database_id == database_id && Names(*newest, *file)) break;
-    return Status::Busy(
-        std::string(status.message()) + "; " + DescribeWriter(files, store.directory) +
-        " has replaced this file since the database was opened read-only, so nothing is damaged; open it "
-        "again, or open a checkpoint that the process makes");
+  auto newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
+  for (int attempt = 1; attempt < kAttemptsMax && !newest; ++attempt)
+    newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
+  const std::string message(status.message());
+  if (!newest && !newest.error().IsCorruption()) {
+    return Status::Busy(message + "; it is not known whether the newest MANIFEST still names the file: " +
+                        std::string(newest.error().message()));
   }
-  return read::WithNextStep(std::move(status), store.directory);
+  if (!newest || (newest->database_id == database_id && Names(*newest, *file)))
+    return read::WithNextStep(std::move(status), store.directory);
+  return Status::Busy(
+      message + "; " + DescribeWriter(files, store.directory) +
+      " has replaced this file since the database was opened read-only, so the database of now does not "
+      "need it; open it again, or open a checkpoint that the process makes");
 }
 
 }  // namespace mergedb::db

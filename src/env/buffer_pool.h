@@ -1,5 +1,5 @@
 // Aligned buffers for direct I/O, which a pool keeps for reuse. WHY: the first touch of a fresh page costs
-// 1.6-3.4 us (facts/performance.md), several times the cost of filling it.
+// 1.6-3.4 us, several times the cost of filling it.
 //
 // THREADS: any thread takes a buffer and gives it back.
 #pragma once

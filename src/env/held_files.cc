@@ -1,5 +1,7 @@
 #include "env/held_files.h"
 
+#include <algorithm>
+
 namespace mergedb::env {
 namespace {
 
@@ -90,13 +92,21 @@ void HeldFiles::Hold(const std::set<std::string>& paths) {
     }
   }
   closed.clear();
-  for (const std::string& path : paths) {
+  // WHY the newest first: if there are too many, an old file is the least likely to be replaced. The name is a number of
+  // six digits or more, and an ending.
+  std::vector<std::string> newest_first(paths.begin(), paths.end());
+  const auto number_of = [](const std::string& path) { return std::string_view(path).substr(0, path.rfind('.')); };
+  std::ranges::sort(newest_first, [&](const std::string& a, const std::string& b) {
+    const std::string_view first = number_of(a), second = number_of(b);
+    return first.size() != second.size() ? first.size() > second.size() : first > second;
+  });
+  for (const std::string& path : newest_first) {
     {
       base::Lock lock(mutex_);
       if (all_ >= files_max_) return;
       if (files_.contains(path)) continue;
     }
-    auto file = OpenHeld(*below_, path);
+    auto file = env::OpenHeld(*below_, path);
     if (!file && file.error().IsBusy()) return;  // no descriptor is left
     if (!file) continue;
     base::Lock lock(mutex_);

@@ -4,7 +4,8 @@
 //     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already, never with O_DIRECT
 //                        └─► else: the file system below
 //
-// All objects together hold at most `files_max` files. If the process runs out of descriptors, the objects let a few files
+// All objects together hold at most `files_max` files: a database that is open read-only asks for half of the descriptors
+// that the process may have (ulimit -n). The files with the highest numbers are held first. If the process runs out of descriptors, the objects let a few files
 // go that no call uses. A file that is not held is opened by its name; if it is gone by then, or overwritten while it is
 // read, the read fails.
 //
@@ -42,9 +43,17 @@ class HeldFiles final : public FileSystem {
   void Hold(const std::set<std::string>& paths);
   // REQUIRES: each name that the last Hold was given still existed after it.
   void Confirm();
+  FileSystem& below() const { return *below_; }
   size_t count() const {
     base::Lock lock(mutex_);
     return files_.size();
+  }
+  // True if no process can overwrite the file: it is open and locked. A file that the object has let go it does not open
+  // again before the next Hold.
+  bool Keeps(const std::string& path) const {
+    base::Lock lock(mutex_);
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second->is_locked;
   }
 
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;

@@ -46,9 +46,9 @@ bool IsHeldByAReader(int fd) {
   whole.l_whence = SEEK_SET;
   // WHY only a question: a reader that takes its lock after the answer finds that the name is gone.
   if (RetryOnSignal([&] { return fcntl(fd, F_OFD_GETLK, &whole); }) == 0) return whole.l_type != F_UNLCK;
-  if (!IsUnknown(errno)) return false;
+  if (!IsUnknown(errno)) return true;  // WHY: a removal costs little, bytes that change under a mapping are an error
 #endif
-  if (RetryOnSignal([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0) return errno == EWOULDBLOCK;
+  if (RetryOnSignal([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0) return !IsUnknown(errno);
   (void)flock(fd, LOCK_UN);
   return false;
 }

@@ -30,7 +30,8 @@ class Holds {
   virtual ~Holds() = default;
   // Opens a file for reading and holds it, if the system can, until the File is destroyed. Errors: as FileSystem::Open.
   virtual Result<HeldFile> OpenHeld(const std::string& path) = 0;
-  // True if a reader holds the file, in any process. False after any failure: Access::kReuse asks again.
+  // True if a reader holds the file, or another process has locked it (FileSystem::Lock). False after any failure:
+  // Access::kReuse asks again.
   virtual bool IsHeld(const std::string& path) = 0;
 };
 

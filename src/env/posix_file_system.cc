@@ -320,7 +320,7 @@ Result<std::unique_ptr<PosixFile>> PosixFileSystemImpl::OpenToKeep(const std::st
                                    std::to_string(opened.st_nlink));
   }
   if (options.access == Access::kReuse && IsHeldByAReader(fd)) {
-    return Status::InvalidArgument(path + ": open to write again: another process reads the file");
+    return Status::InvalidArgument(path + ": open to write again: a reader holds the file");
   }
   if (options.direct) TurnDirect(fd);
   return file;
@@ -394,11 +394,16 @@ Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& di
 Status PosixFileSystemImpl::CreateDirectory(const std::string& path) {
   const Place place = Resolve(path);
   RETURN_IF_ERROR(CheckLock(place));
-  if (mkdirat(place.fd, place.name, 0700) == 0) return {};
-  if (errno != EEXIST) return PosixStatus(errno, path, "mkdir");
-  struct stat found {};
-  if (fstatat(place.fd, place.name, &found, 0) != 0) return PosixStatus(errno, path, "stat");
-  return S_ISDIR(found.st_mode) ? Status() : PosixStatus(EEXIST, path, "mkdir");
+  // WHY again: another process may remove or rename the directory between the two calls.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    if (mkdirat(place.fd, place.name, 0700) == 0) return {};
+    if (errno != EEXIST) return PosixStatus(errno, path, "mkdir");
+    struct stat found {};
+    if (fstatat(place.fd, place.name, &found, 0) == 0)
+      return S_ISDIR(found.st_mode) ? Status() : PosixStatus(EEXIST, path, "mkdir");
+    if (errno != ENOENT) return PosixStatus(errno, path, "stat");
+  }
+  return PosixStatus(EEXIST, path, "mkdir");
 }
 
 // The held directory itself is removed by its path. Its lock is released or removed by then.

@@ -80,7 +80,7 @@ bool Mark(Patch* patch, const Json& path) {
 }
 
 Status Decode(std::string_view body, Patch* patch) {
-  if (body.empty()) return Fail("a patch without its form byte byte");
+  if (body.empty()) return Fail("a patch without its form byte");
   Json value;
   RETURN_IF_ERROR(Parse(body.substr(1), "the patch", &value));
   if (static_cast<uint8_t>(body[0]) == kJsonPlain) {

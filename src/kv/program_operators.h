@@ -1,5 +1,5 @@
 // The merge operators that the program registered, by name. Only this class calls them: an exception, an
-// error or too large a result becomes the Status of that key (facts/reliability.md, rows H1 to H4).
+// error or too large a result becomes the Status of that key.
 //
 // THREADS: constant after construction. Any thread calls the operators, and holds no lock.
 #pragma once

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <list>
 #include <map>
 #include <memory>
 #include <new>
@@ -61,8 +62,8 @@ struct Slot {
   std::atomic<int64_t> count_credit{0};
 };
 
-// Memory for returned bytes. A reader's chunks live until its transaction ends; each write of a write
-// transaction clears them. Equal bytes are kept once: a program may ask for one value any number of times.
+// Memory for returned bytes. A reader's chunks live at least until its transaction ends (retained.cc); each write of a
+// write transaction clears them. Equal bytes are kept once: a program may ask for one value any number of times.
 class Arena {
  public:
   // So many bytes are kept without a search for equal ones: most transactions show less.
@@ -143,9 +144,9 @@ struct Root {
 struct Retained {
   uint64_t thread = 0;
   std::shared_ptr<Root> root;
-  unsigned commits_left = 0;  // that it outlasts
+  unsigned commits_seen = 0;
 };
-using RetainedList = std::vector<Retained>;
+using RetainedList = std::list<Retained>;  // WHY: its elements move between lists without memory
 
 enum class TxnState : uint8_t { kOpen, kReset, kFailed };
 
@@ -184,8 +185,8 @@ struct MDB_env {
   uint64_t committing_from GUARDED_BY(mutex) = 0;   // snapshots from this sequence on see its data
   uint64_t used_bytes GUARDED_BY(mutex) = 0;        // approximately; see mergedb::lmdb::CheckMap
   uint64_t measured_bytes GUARDED_BY(mutex) = 0;
-  std::vector<mergedb::lmdb::Retained> retained GUARDED_BY(mutex);  // oldest first
-  int64_t touched_second GUARDED_BY(mutex) = 0;  // clock second in which the time of data.mdb was last set
+  mergedb::lmdb::RetainedList retained GUARDED_BY(mutex);  // oldest first
+  int64_t touched_second GUARDED_BY(mutex) = 0;            // clock second in which the time of data.mdb was last set
 };
 
 struct MDB_txn {
@@ -200,6 +201,7 @@ struct MDB_txn {
   std::shared_ptr<mergedb::lmdb::Root> root;
   mergedb::lmdb::Changes changes;
   std::vector<MDB_cursor*> cursors;
+  mergedb::lmdb::RetainedList place;  // one element, until the transaction ends: see Retain
 
   bool is_read_only() const { return (flags & MDB_RDONLY) != 0; }
   mergedb::txn::TransactionImpl& transaction() { return *root->transaction; }
@@ -291,7 +293,8 @@ inline constexpr unsigned kCommitsOutlasted = 2;
 // Of the arena, the newest chunks are kept, up to this number. A chunk has up to 1 MiB, or more for one larger item.
 inline constexpr size_t kChunksRetained = 16;
 // REQUIRES: env->mutex is held. Released roots move to *gone; the caller destroys them after it released the mutex.
-void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone);
+// Takes the element from *place, so it needs no memory; does nothing if *place is empty or the root is retained already.
+void Retain(MDB_env* env, RetainedList* place, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone);
 void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone);
 void ForgetAfterCommit(MDB_env* env, RetainedList* gone);
 

@@ -13,6 +13,8 @@
 
 #include <cerrno>
 #include <ctime>
+#include <functional>
+#include <optional>
 
 #include "env/descriptors.h"
 #include "env/file_reads.h"
@@ -30,6 +32,8 @@ constexpr std::string_view kMark =
 constexpr std::string_view kDataName = format::kLmdbDataName;
 constexpr const char* kLockName = "lock.mdb";
 constexpr const char* kUnpackingSuffix = ".unpacking";
+constexpr uint64_t kUnpackPauseNanos = 10'000'000;
+constexpr uint64_t kUnpackWaitNanosMax = 60'000'000'000;  // for another process that unpacks
 
 FileSystem* Files() { return DefaultEnv().file_system; }
 
@@ -69,42 +73,98 @@ int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
   return code;
 }
 
+// Calls `work` under the LOCK of `directory`, which it makes first if it does not exist. If another process has the lock,
+// waits for it, at most kUnpackWaitNanosMax, or until `is_done`.
+// WHY a lock, also for MDB_RDONLY: of two processes that open one archive at once, the second one would replace the files
+// into which the first one writes already.
+Status WithLock(const std::string& directory, const std::function<bool()>& is_done,
+                const std::function<Status()>& work) {
+  for (uint64_t waited = 0;; waited += kUnpackPauseNanos) {
+    RETURN_IF_ERROR(Files()->CreateDirectory(directory));
+    const auto lock = Files()->Lock(format::FilePath(directory, format::FileKind::kLock));
+    if (lock) return work();
+    const Status& status = lock.error();
+    if (!status.IsBusy() && !status.IsNotFound()) return status;  // NotFound: the directory has just got another name
+    if (is_done()) return {};
+    if (waited >= kUnpackWaitNanosMax) return status;
+    DefaultEnv().clock->SleepNanos(kUnpackPauseNanos);
+  }
+}
+
+bool IsDirectory(const std::string& path) {
+  const auto is_directory = Files()->IsDirectory(path);
+  return is_directory && *is_directory;
+}
+
+// The LOCK of `unpacking` moves with it.
+Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) {
+  if (IsDirectory(path)) {  // another process has done it
+    (void)Files()->Remove(format::FilePath(unpacking, format::FileKind::kLock));
+    (void)Files()->RemoveDirectory(unpacking);
+    return {};
+  }
+  const Status moved = Files()->Rename(path, format::JoinPath(unpacking, kDataName));
+  if (!moved.ok() && !moved.IsNotFound()) return moved;  // NotFound: an interrupted call has done this step
+  return Files()->Rename(unpacking, path);
+}
+
 // Turns the archive at `path` into data.mdb of a directory at `path`. A crash between any two steps can be continued.
 Status MoveArchiveInside(const std::string& path) {
   const std::string unpacking = path + kUnpackingSuffix;
-  RETURN_IF_ERROR(Files()->CreateDirectory(unpacking));
-  RETURN_IF_ERROR(Files()->Rename(path, format::JoinPath(unpacking, kDataName)));
-  return Files()->Rename(unpacking, path);
+  return WithLock(
+      unpacking, [&] { return IsDirectory(path); }, [&] { return MoveArchiveLocked(path, unpacking); });
+}
+
+// One look at the path, which another process may be changing. No value: look again.
+std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read_only) {
+  const auto is_directory = Files()->IsDirectory(path);
+  if (!is_directory) return is_directory.error();
+  if (*is_directory) return Status();
+  const auto bytes = Files()->SizeOf(path);
+  if (!bytes && !bytes.error().IsNotFound()) return IsDirectory(path) ? Status() : bytes.error();
+  if (bytes && *bytes > 0) {
+    if (IsArchive(Files(), path)) return MoveArchiveInside(path);
+    if (Files()->SizeOf(path).has_value()) return Status::NotSupported(path + ": not a database of this library");
+    return std::nullopt;
+  }
+  if (!bytes && Files()->SizeOf(format::JoinPath(path + kUnpackingSuffix, kDataName)).has_value())
+    return MoveArchiveInside(path);
+  if (is_read_only) return IsDirectory(path) ? Status() : Status::NotFound(path);
+  if (bytes) RETURN_IF_ERROR(Files()->Remove(path));  // empty: LMDB would begin a database in it
+  return Files()->CreateDirectory(path);
 }
 
 // MDB_NOSUBDIR: makes a directory at `path` itself.
 Status MakeDirectoryAt(const std::string& path, bool is_read_only) {
-  ASSIGN_OR_RETURN(const bool is_directory, Files()->IsDirectory(path));
-  if (is_directory) return {};
-  const auto bytes = Files()->SizeOf(path);
-  if (!bytes && !bytes.error().IsNotFound()) return bytes.error();
-  if (!bytes && Files()->SizeOf(format::JoinPath(path + kUnpackingSuffix, kDataName)).has_value()) {
-    return Files()->Rename(path + kUnpackingSuffix, path);
+  constexpr int kLooksMax = 10;
+  for (int look = 0; look < kLooksMax; ++look) {
+    if (auto made = TryToMakeDirectoryAt(path, is_read_only)) return *std::move(made);
   }
-  if (bytes && *bytes > 0) {
-    if (!IsArchive(Files(), path)) return Status::NotSupported(path + ": not a database of this library");
-    return MoveArchiveInside(path);
-  }
-  if (is_read_only) return Status::NotFound(path);
-  if (bytes) RETURN_IF_ERROR(Files()->Remove(path));  // empty: LMDB would begin a database in it
-  return Files()->CreateDirectory(path);
+  return Status::NotSupported(path + ": not a database of this library");
 }
 
 bool IsDatabase(const std::string& directory) {
   return Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)).has_value();
 }
 
-// Unpacks the archive, also after an interruption. Removes the archive when the database exists.
-int FinishUnpacking(const std::string& archive, const std::string& directory) {
-  if (!IsDatabase(directory)) {
-    if (const Status status = Unpack(Files(), archive, directory); !status.ok()) return CodeOf(status);
+std::string UnpackingOf(const std::string& data) { return data + kUnpackingSuffix; }
+
+// WHY the archive is renamed first: a database beside an archive named data.mdb is refused, and an interruption after
+// Unpack would leave exactly that.
+Status UnpackLocked(const std::string& data, const std::string& directory) {
+  const std::string unpacking = UnpackingOf(data);
+  if (Files()->SizeOf(unpacking).status().IsNotFound()) {
+    if (IsDatabase(directory)) return {};  // another process has unpacked it
+    RETURN_IF_ERROR(Files()->Rename(data, unpacking));
   }
-  return CodeOf(Files()->Remove(archive));
+  if (!IsDatabase(directory)) RETURN_IF_ERROR(Unpack(Files(), unpacking, directory));
+  return Files()->Remove(unpacking);
+}
+
+// Unpacks the archive at `data`, also after an interruption. Removes the archive when the database exists.
+int UnpackInto(const std::string& directory, const std::string& data) {
+  return CodeOf(WithLock(
+      directory, [&] { return IsDatabase(directory); }, [&] { return UnpackLocked(data, directory); }));
 }
 
 }  // namespace
@@ -121,20 +181,16 @@ int PreparePlace(MDB_env* env, const char* path) {
   if (!is_directory) return CodeOfPlace(is_directory.error());
   if (!*is_directory) return Files()->SizeOf(env->directory).has_value() ? ENOTDIR : ENOENT;
   const std::string data = format::JoinPath(env->directory, kDataName);
-  if (const std::string unpacking = data + kUnpackingSuffix; Files()->SizeOf(unpacking).has_value()) {
-    return FinishUnpacking(unpacking, env->directory);
-  }
   const auto bytes = Files()->SizeOf(data);
-  if (!bytes) return bytes.error().IsNotFound() ? 0 : CodeOf(bytes.error());
-  if (*bytes == 0 || IsMark(data)) return 0;
-  const bool is_archive = IsArchive(Files(), data);
-  if (IsDatabase(env->directory)) return is_archive || IsOfLmdb(data) ? MDB_INVALID : 0;
-  if (!is_archive) return MDB_INVALID;
-  // WHY the archive is renamed first: a database beside an archive named data.mdb is refused, and an
-  // interruption after Unpack would leave exactly that.
-  const std::string unpacking = data + kUnpackingSuffix;
-  if (const Status status = Files()->Rename(data, unpacking); !status.ok()) return CodeOf(status);
-  return FinishUnpacking(unpacking, env->directory);
+  if (!bytes && !bytes.error().IsNotFound()) return CodeOf(bytes.error());
+  const bool has_data = bytes && *bytes > 0 && !IsMark(data);
+  const bool is_archive = has_data && IsArchive(Files(), data);
+  // WHY after the look at `data`: another process that unpacks an archive renames it from there first.
+  if (Files()->SizeOf(UnpackingOf(data)).has_value()) return UnpackInto(env->directory, data);
+  if (!has_data) return 0;
+  // WHY another look at the archive: another process may have unpacked it meanwhile.
+  if (IsDatabase(env->directory)) return IsArchive(Files(), data) || IsOfLmdb(data) ? MDB_INVALID : 0;
+  return is_archive ? UnpackInto(env->directory, data) : MDB_INVALID;
 }
 
 namespace {
@@ -162,7 +218,10 @@ OpenQueue::OpenQueue(const MDB_env* env) {
 }
 
 OpenQueue::~OpenQueue() {
-  if (fd_ >= 0) close(fd_);
+  if (fd_ < 0) return;
+  // WHY: the lock belongs to the open file, which a child that another thread forked meanwhile has, too.
+  if (place_ < kPlaces) (void)SetLock(fd_, place_, F_UNLCK);
+  close(fd_);
 }
 
 bool OpenQueue::IsFirst() {

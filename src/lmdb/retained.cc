@@ -8,19 +8,19 @@ namespace mergedb::lmdb {
 
 namespace {
 
-// Drops the entries for which `goes` is true. A root that a reset reader still uses stays, but is emptied.
+// Drops the entries for which `goes` is true. A root that a reset reader still uses is only emptied.
 // REQUIRES: env->mutex is held; the renewal of a reader holds it too.
 template <typename Goes>
 void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) {
-  std::erase_if(env->retained, [&](Retained& each) {
-    if (!goes(each)) return false;
-    if (each.root.use_count() > 1) {
-      each.root->Forget();
-    } else {
-      gone->push_back(std::move(each));
-    }
-    return true;
-  });
+  RetainedList emptied;
+  for (auto it = env->retained.begin(); it != env->retained.end();) {
+    const auto each = it++;
+    if (!goes(*each)) continue;
+    const bool is_used = each->root.use_count() > 1;
+    if (is_used) each->root->Forget();
+    RetainedList& to = is_used ? emptied : *gone;
+    to.splice(to.end(), env->retained, each);
+  }
 }
 
 }  // namespace
@@ -37,10 +37,11 @@ void Root::Forget() {
 }
 
 // WHY at most readers_max roots: threads come and go.
-void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone) {
-  if (std::ranges::find(env->retained, root, &Retained::root) != env->retained.end()) return;
+void Retain(MDB_env* env, RetainedList* place, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone) {
+  if (place->empty() || std::ranges::find(env->retained, root, &Retained::root) != env->retained.end()) return;
   root->arena.KeepNewest(kChunksRetained);
-  env->retained.push_back({.thread = thread, .root = root, .commits_left = kCommitsOutlasted});
+  place->front() = {.thread = thread, .root = root, .commits_seen = 0};
+  env->retained.splice(env->retained.end(), *place, place->begin());
   if (env->retained.size() <= env->readers_max) return;
   const Root* const oldest = env->retained.front().root.get();
   ForgetIf(env, gone, [oldest](const Retained& each) { return each.root.get() == oldest; });
@@ -53,7 +54,8 @@ void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gon
 
 void ForgetAfterCommit(MDB_env* env, RetainedList* gone) {
   if (env->retained.empty()) return;
-  ForgetIf(env, gone, [](Retained& each) { return each.commits_left-- == 0; });
+  for (Retained& each : env->retained) ++each.commits_seen;
+  ForgetIf(env, gone, [](const Retained& each) { return each.commits_seen > kCommitsOutlasted; });
 }
 
 }  // namespace mergedb::lmdb

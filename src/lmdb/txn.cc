@@ -70,6 +70,7 @@ int NoteBegun(MDB_txn* txn, const Status& status, RetainedList* gone) {
 // mutex only once. A writer may wait for the writers' lock, so it takes the mutex afterwards.
 int Start(MDB_txn* txn) {
   MDB_env* const env = txn->env;
+  if (txn->place.empty()) txn->place.emplace_back();
   txn->thread = ThisThread();
   RetainedList gone;  // destroyed after the lock is released
   if (!txn->is_read_only()) {
@@ -106,7 +107,7 @@ void LeaveEnvironment(MDB_txn* txn) {
   RetainedList gone;
   base::Lock lock(txn->env->mutex);
   std::erase(txn->env->roots, txn);
-  if (txn->env->generation == ProcessGeneration()) Retain(txn->env, txn->thread, txn->root, &gone);
+  if (txn->env->generation == ProcessGeneration()) Retain(txn->env, &txn->place, txn->thread, txn->root, &gone);
 }
 
 // In the child of a fork, the objects of the parent's threads are not destroyed: they leak.
@@ -129,9 +130,9 @@ void Free(MDB_txn* txn) {
 
 int CommitChild(MDB_txn* txn) {
   MDB_txn* const parent = txn->parent;
-  const Status status = txn->transaction().ReleaseSavepoint();
-  auto opened = std::move(parent->changes.opened);
+  auto opened = parent->changes.opened;
   opened.insert(opened.end(), txn->changes.opened.begin(), txn->changes.opened.end());
+  const Status status = txn->transaction().ReleaseSavepoint();
   parent->changes = std::move(txn->changes);
   parent->changes.opened = std::move(opened);
   Free(txn);
@@ -148,7 +149,7 @@ void AnnounceCommit(MDB_txn* txn) {
   env->committing_from = before + 1;
 }
 
-// REQUIRES: env->mutex is held.
+// Needs no memory: the commit may be durable already. REQUIRES: env->mutex is held.
 void Publish(MDB_env* env, RetainedList* gone) {
   const MDB_txn* const txn = std::exchange(env->committing, nullptr);
   env->last_id = txn->id;
@@ -171,15 +172,20 @@ void EndCommit(MDB_txn* txn, bool is_committed) {
   env->committing = nullptr;
 }
 
-int CommitRoot(MDB_txn* txn) {
-  Transaction& transaction = txn->transaction();
-  if (transaction.writes() > 0) AnnounceCommit(txn);
+// Memory may run out before the commit, and not after it: Publish and Free need none.
+int CommitAnnounced(MDB_txn* txn) {
+  if (txn->transaction().writes() > 0) AnnounceCommit(txn);
   txn->root->kept = txn->transaction().TakeKept();
-  const Status status = transaction.Commit();
-  EndCommit(txn, status.ok());
-  for (const MDB_dbi dbi : status.ok() ? txn->changes.dropped : txn->changes.opened) CloseSlot(txn->env, dbi);
+  return CodeOf(txn->transaction().Commit());
+}
+
+int CommitRoot(MDB_txn* txn) {
+  const int code = Guard([txn] { return CommitAnnounced(txn); });
+  EndCommit(txn, code == 0);
+  txn->root->End();  // if it has not been committed
+  for (const MDB_dbi dbi : code == 0 ? txn->changes.dropped : txn->changes.opened) CloseSlot(txn->env, dbi);
   Free(txn);
-  return CodeOf(status);
+  return code;
 }
 
 void Abort(MDB_txn* txn) {
@@ -194,6 +200,16 @@ void Abort(MDB_txn* txn) {
     }
   }
   Free(txn);
+}
+
+// A nested transaction that cannot be committed for want of memory is aborted.
+int CommitOrAbortChild(MDB_txn* txn) {
+  try {
+    return CommitChild(txn);
+  } catch (const std::bad_alloc&) {
+    Abort(txn);
+    return ENOMEM;
+  }
 }
 
 }  // namespace
@@ -336,7 +352,7 @@ int mdb_txn_commit(MDB_txn* txn) {
       Abort(txn);
       return code;
     }
-    return txn->parent != nullptr ? CommitChild(txn) : CommitRoot(txn);
+    return txn->parent != nullptr ? CommitOrAbortChild(txn) : CommitRoot(txn);
   });
 }
 
@@ -352,7 +368,7 @@ void mdb_txn_reset(MDB_txn* txn) {
     txn->state = TxnState::kReset;
     RetainedList gone;
     mergedb::base::Lock lock(txn->env->mutex);
-    Retain(txn->env, txn->thread, txn->root, &gone);
+    Retain(txn->env, &txn->place, txn->thread, txn->root, &gone);
     return 0;
   });
 }

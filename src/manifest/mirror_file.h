@@ -45,6 +45,8 @@ inline constexpr uint64_t kPartBytesMax = uint64_t{256} << 20;  // in one record
 struct Identity {
   uint64_t database_id = 0;
   kv::FileNumber number{};
+
+  friend bool operator==(const Identity&, const Identity&) = default;
 };
 
 // A point after a durable record: the length of the stream there, and that record's checksum. Since checksums are

@@ -182,8 +182,8 @@ class Memtable::Impl {
     return used + bytes;
   }
 
-  // An operand above an older version gets a fold of both, if there is room beyond the reserved bytes. Returns the
-  // bytes of the record.
+  // An operand above an older version gets a fold of both, or the counts of one, if there is room beyond the reserved
+  // bytes. Returns the bytes of the record.
   size_t AddTrailer(char* record, size_t bytes, const Record& older, std::string_view key, std::string_view operand) {
     // WHY not a key that a range delete masks: some readers still see the older versions, other readers do not.
     if (slack_ == 0 || IsMasked(key) || !MakeTrailer(arena_, older, key, operand, &trailer_)) return bytes;

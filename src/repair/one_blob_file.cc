@@ -144,9 +144,7 @@ Status BlobFileInspector::CheckZeros() {
   return {};
 }
 
-}  // namespace
-
-Result<BlobFileReport> InspectBlobFile(FileSystem* file_system, const std::string& path, const VisitValue& visit) {
+Result<BlobFileReport> Inspect(FileSystem* file_system, const std::string& path, const VisitValue& visit) {
   BlobFileReport report;
   ASSIGN_OR_RETURN(auto file, OpenOneFile(file_system, path, OneFileKind::kBlobFile, &report.file));
   BlobFileInspector inspector(std::move(file), &report);
@@ -162,6 +160,12 @@ Result<BlobFileReport> InspectBlobFile(FileSystem* file_system, const std::strin
   RETURN_IF_ERROR(inspector.ReadRecords(visit).WithContext(path));
   RETURN_IF_ERROR(inspector.CheckZeros().WithContext(path));
   return report;
+}
+
+}  // namespace
+
+Result<BlobFileReport> InspectBlobFile(FileSystem* file_system, const std::string& path, const VisitValue& visit) {
+  return InspectHeld(file_system, path, [&](FileSystem* held) { return Inspect(held, path, visit); });
 }
 
 }  // namespace mergedb::repair

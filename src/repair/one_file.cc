@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "env/file_reads.h"
+#include "env/hold.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
 #include "repair/one_file_parts.h"
@@ -113,6 +114,30 @@ Damage& Report(OneFile* report, uint64_t offset, uint64_t bytes, std::string_vie
   report->damages.push_back(
       {.file = report->name, .offset = offset, .bytes = bytes, .what = std::string(what), .loses_entries = true});
   return report->damages.back();
+}
+
+Status WasReplaced(const std::string& path) {
+  return Status::Busy(path +
+                      ": a program that has the database open replaced the file while it was read, so it is not "
+                      "known whether it was damaged; run the command again if the file still exists");
+}
+
+void PauseIfOpen(FileSystem* file_system, const std::string& path) {
+  constexpr uint64_t kPauseNanos = 50'000'000;
+  const std::string lock = format::FilePath(format::ParentOf(path), format::FileKind::kLock);
+  if (env::IsHeld(*file_system, lock)) DefaultEnv().clock->SleepNanos(kPauseNanos);
+}
+
+void KeepDamageOf(const OneFile& again, OneFile* report) {
+  std::erase_if(report->damages, [&](const Damage& damage) {
+    const bool is_confirmed =
+        std::ranges::any_of(again.damages, [&](const Damage& each) { return each.offset == damage.offset; });
+    if (!is_confirmed) {
+      report->notes.push_back("offset " + std::to_string(damage.offset) +
+                              ": a program wrote to the file while it was read; what follows may be missing here");
+    }
+    return !is_confirmed;
+  });
 }
 
 void TakeNumber(kv::FileNumber found, OneFile* report) {

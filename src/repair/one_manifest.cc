@@ -139,7 +139,10 @@ void ManifestInspector::CheckTree() {
 }  // namespace
 
 Result<ManifestReport> InspectManifest(FileSystem* file_system, const std::string& path, const VisitEdit& visit) {
-  return ManifestInspector(file_system, path).Run(visit);
+  return InspectUntilSame(
+      file_system, path,
+      [&](bool is_shown) { return ManifestInspector(file_system, path).Run(is_shown ? visit : VisitEdit()); },
+      [](const ManifestReport& first, const ManifestReport& again) { return first.identity == again.identity; });
 }
 
 }  // namespace mergedb::repair

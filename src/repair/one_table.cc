@@ -136,7 +136,7 @@ Status TableInspector::Visit(const kv::Entry& entry, const VisitEntry& visit) {
 }  // namespace
 
 Result<TableReport> InspectTable(FileSystem* file_system, const std::string& path, const VisitEntry& visit) {
-  return TableInspector(file_system, path).Run(visit);
+  return InspectHeld(file_system, path, [&](FileSystem* held) { return TableInspector(held, path).Run(visit); });
 }
 
 }  // namespace mergedb::repair

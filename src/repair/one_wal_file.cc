@@ -263,8 +263,7 @@ Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
 Result<manifest::Loaded> WalInspector::LoadManifest() {
   const std::string directory = format::ParentOf(path_);
   auto current = manifest::ReadCurrent(file_system_, directory);
-  auto loaded = current ? manifest::LoadManifest(file_system_, directory, *current, order_)
-                        : Result<manifest::Loaded>(current.error());
+  auto loaded = current ? manifest::Load(file_system_, directory, order_) : Result<manifest::Loaded>(current.error());
   if (loaded) return loaded;
   return Status::Make(loaded.error().code(),
                       path_ +
@@ -298,10 +297,20 @@ Status WalInspector::ReadBuffer() {
   return Status::Busy(path_ + ": a program wrote to the database meanwhile; run the command again");
 }
 
+// Of a segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so its
+// damage has no place in a file, and only its text can be compared.
+bool IsSame(const WalReport& first, const WalReport& again) {
+  if (first.head && again.head) return first.head->base() == again.head->base() && first.epoch == again.epoch;
+  const auto what = [](const Damage& damage) { return damage.what; };
+  return std::ranges::equal(first.file.damages, again.file.damages, {}, what, what);
+}
+
 }  // namespace
 
 Result<WalReport> InspectWal(FileSystem* file_system, const std::string& path, const VisitFrame& visit) {
-  return WalInspector(file_system, path, visit).Run();
+  return InspectUntilSame(
+      file_system, path,
+      [&](bool is_shown) { return WalInspector(file_system, path, is_shown ? visit : VisitFrame()).Run(); }, IsSame);
 }
 
 }  // namespace mergedb::repair

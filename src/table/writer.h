@@ -1,5 +1,5 @@
 // Writes entries, in order, into a table file. The writer packs blocks into an aligned buffer of 1 MiB and
-// writes it with direct I/O (buffered, a compaction step costs four times as much: facts/performance.md).
+// writes it with direct I/O (buffered, a compaction step costs four times as much).
 //
 // Call Add() in kv::Order, then Finish() and Sync(). If the writer is destroyed before Finish, the table is
 // unusable; the owner of the file removes it.

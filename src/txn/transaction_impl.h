@@ -71,9 +71,10 @@ class TransactionImpl final : public Transaction {
   Status BeginAgain();
   // As OpenCursor.
   std::unique_ptr<CursorImpl> NewCursor(Keyspace keyspace);
-  // True if `shown`, which a Get or a cursor has shown, lives until the transaction ends: it lies in a mapped table.
+  // True if `shown`, which a Get or a cursor has shown, lives until the transaction ends: it lies in a memtable, or
+  // in a mapped table or blob file.
   bool Lasts(std::string_view shown) { return kept_.Holds(shown); }
-  // The tables behind Lasts. The caller keeps them, and the views into them, beyond the transaction's end.
+  // What Lasts relies on. The caller keeps them, and the views into them, beyond the transaction's end.
   read::PinnedTables TakeKept() { return std::exchange(kept_, {}); }
 
   // ---- for cursors

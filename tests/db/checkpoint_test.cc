@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "env/held_files.h"
 #include "mergedb/merge.h"
 #include "testing/simulated_env.h"
 #include "testing/temp_directory.h"
@@ -148,6 +149,36 @@ TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
   ASSERT_TRUE(made) << made.error().ToString();
   EXPECT_EQ(made->linked, 0u);
   EXPECT_EQ(Read("copy"), before);
+}
+
+// Where a reader can hold no file, a program beside it may remove or overwrite what the checkpoint is about to copy.
+TEST_F(CheckpointTest, OfAReadOnlyDatabaseSaysThatAFileWasReplaced) {
+  testing::SimulatedEnv sim;
+  Options options = sim.SmallOptions();
+  const auto writer = DB::Open(options, testing::SimulatedEnv::kPath);
+  ASSERT_TRUE(writer);
+  const auto write = [&](char byte) {
+    for (int i = 0; i < 2'000; ++i) {
+      const size_t bytes = i % 10 == 0 ? 2'000 : 50;  // in blob files and in tables
+      ASSERT_TRUE((*writer)->Put({}, "key" + std::to_string(i), std::string(bytes, byte)).ok());
+    }
+    ASSERT_TRUE((*writer)->CompactRange(nullptr, nullptr).ok());
+  };
+  write('a');
+  env::HeldFiles without_holds(sim.files.get(), 0);
+  options.mode = OpenMode::kReadOnly;
+  options.env.file_system = &without_holds;
+  const auto reader = DB::Open(options, testing::SimulatedEnv::kPath);
+  ASSERT_TRUE(reader) << reader.error().ToString();
+  for (char byte = 'b'; byte < 'i'; ++byte) write(byte);
+  for (const bool may_link : {true, false}) {
+    for (const bool verifies : {true, false}) {
+      const auto made = Checkpoint(**reader, "/copy", {.may_link = may_link, .verify = verifies});
+      ASSERT_FALSE(made);
+      EXPECT_TRUE(made.error().IsBusy()) << made.error().ToString();
+      EXPECT_NE(made.error().message().find("has replaced this file"), std::string_view::npos);
+    }
+  }
 }
 
 // An Env of LevelDB's has no hard links and never reopens a file for writing.

@@ -28,6 +28,14 @@ Result<format::LiveState> Read(const SimulatedEnv& sim) {
   return db::ReadLiveState(sim.files.get(), SimulatedEnv::kPath);
 }
 
+// The writer makes the file before it writes to it.
+TEST(LiveState, OfAFileWithoutBytesIsNone) {
+  SimulatedEnv sim;
+  ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
+  ASSERT_OK(sim.files->WriteWhole(kLivePath, ""));
+  EXPECT_THAT(Read(sim), StatusIs(Code::kNotFound, ::testing::HasSubstr(kLivePath)));
+}
+
 TEST(LiveState, ShowsTheCountersOfTheWriter) {
   SimulatedEnv sim;
   ASSERT_OK_AND_ASSIGN(auto db, sim.Open());

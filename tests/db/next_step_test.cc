@@ -142,6 +142,22 @@ TEST(NextStep, OfAReadOnlyOpenIsARepairIfTheFileIsDamaged) {
   EXPECT_THAT(it->status(), StatusIs(Code::kCorruption, AllOf(HasSubstr(kVerify), HasSubstr("repair"))));
 }
 
+// REPAIR exists while `mergedb repair` runs, which has the lock, and after an interrupted one.
+TEST(NextStep, OfAReadOnlyOpenBesideARepairIsToWait) {
+  const TempDirectory home;
+  const std::string path = home / "db";
+  { ASSERT_OK(DB::Open({}, path)); }
+  FileSystem* const files = DefaultEnv().file_system;
+  ASSERT_OK(files->Open(path + "/REPAIR", {.access = Access::kCreate}));
+  {
+    ASSERT_OK_AND_ASSIGN(const auto lock, files->Lock(path + "/LOCK"));
+    EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path),
+                StatusIs(Code::kBusy, AllOf(HasSubstr(path), HasSubstr("a repair of the database runs"))));
+  }
+  EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path),
+              StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair` again")));
+}
+
 // ---- files that are gone ----------------------------------------------------------------------------------
 
 // Calls the database while file calls return NotFound, and accepts every answer except NotFound.

@@ -207,7 +207,8 @@ Disk MeasureDirectory(const std::string& directory);
 // line is cleared when the last copy of the callback is destroyed.
 Progress ShowProgress(const Arguments& arguments);
 
-// --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them.
+// --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them. Busy ends the work: it
+// says nothing about the key (no descriptor is left, or another process has replaced a file).
 //
 //     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
 //       if (skipped.Take(*it)) continue;
@@ -215,7 +216,9 @@ class SkippedKeys {
  public:
   explicit SkippedKeys(const Arguments& arguments) : arguments_(arguments) {}
   // True at an entry, and at a key that is to be left out.
-  bool GoesOn(const Iterator& it) const { return it.Valid() || (arguments_.is_skipping && it.failed_key()); }
+  bool GoesOn(const Iterator& it) const {
+    return it.Valid() || (arguments_.is_skipping && it.failed_key() && !it.status().IsBusy());
+  }
   // False: the iterator is at an entry. True: the key of this position was left out.
   bool Take(const Iterator& it);
   void Take(std::string_view key, const Status& status);

@@ -188,7 +188,9 @@ Status CopyOnce(const Arguments& arguments, const std::string& target, Checkpoin
 
 // True for an error that can disappear. Another program that writes to the database may remove files between
 // our open and our read. The next attempt keeps the files that this one has copied.
-bool MayPass(const Status& status) { return status.IsCorruption() || status.IsNotFound() || status.IsIOError(); }
+bool MayPass(const Status& status) {
+  return status.IsCorruption() || status.IsNotFound() || status.IsIOError() || status.IsBusy();
+}
 
 Status CopyDatabase(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
   Status status;

@@ -16,18 +16,24 @@ WriteOptions WriteOptionsOf(const Arguments& arguments) {
 
 int RunGet(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
-  if (db == nullptr) return kError;
-  const auto keyspace = KeyspaceOf(arguments, *db);
-  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  std::unique_ptr<DB> db;
   std::string value;
-  const Status status = db->Get({}, *keyspace, key, &value);
-  if (status.IsNotFound()) {
+  bool has_value = false;
+  const Status status = UntilNotBusy([&]() -> Status {
+    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
+    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    ASSIGN_OR_RETURN(const Keyspace keyspace, KeyspaceOf(arguments, *db));
+    const Status found = db->Get({}, keyspace, key, &value);
+    has_value = found.ok();
+    return found.IsNotFound() ? Status() : found;
+  });
+  if (db == nullptr) return Fail(status);
+  if (!status.ok()) return Finish(*db, Fail(status));
+  if (!has_value) {
     Fail(kNo, "no such key: " + ShowBytes(arguments, key));
     NoteOtherKeyspaces(arguments, *db);
     return Finish(*db, kNo);
   }
-  if (!status.ok()) return Finish(*db, Fail(status));
   if (const auto shown = ShowAs(arguments, value, 2)) {
     Print(*shown + "\n");
   } else if (arguments.is_json) {

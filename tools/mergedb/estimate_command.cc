@@ -160,6 +160,7 @@ int RunEstimate(Arguments& arguments) {
   Sample sample;
   const Status status = UntilNotBusy([&]() -> Status {
     sample = {};
+    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
     ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
     return Read(dynamic_cast<db::DbImpl&>(*db), arguments.entries, &sample);
   });

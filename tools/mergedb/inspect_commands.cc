@@ -82,6 +82,7 @@ int ReportCheck(const Arguments& arguments, const Status& status) {
 int RunCheck(Arguments& arguments) {
   std::unique_ptr<DB> db;
   const Status status = UntilNotBusy([&]() -> Status {
+    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
     ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
     return db->CheckIntegrity();
   });

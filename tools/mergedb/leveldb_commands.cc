@@ -29,7 +29,7 @@ int RunConvert(Arguments& arguments) {
   if (!is_leveldb) return Fail(is_leveldb.error());
   if (arguments.is_salvage) return RunSalvage(arguments);
   if (!*is_leveldb) {
-    const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
+    const auto db = OpenToRead(arguments.directory);
     // RocksDB's or LMDB's files, a damaged database of LevelDB or mergedb, or a directory that cannot be read
     if (!db && !db.error().IsNotFound()) return Fail(db.error());
     return Fail(kNo, arguments.directory + ": not a LevelDB database; nothing was converted");

@@ -69,6 +69,18 @@ TEST_F(UnreadableInputsTest, LeavesAloneAllKeysOfATableThatCannotBeOpened) {
   EXPECT_EQ(In(*version_), "8:[a..k)");
 }
 
+TEST_F(UnreadableInputsTest, ABlockThatIsKnownIsNotCountedAgain) {
+  const auto block = [](int i) {
+    return Table(7, {.lower = "l" + std::to_string(2 * i), .upper = "l" + std::to_string(2 * i + 1)});
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 4; ++i) inputs_.Note(block(i), kDamage, 0);
+  }
+  EXPECT_EQ(In(*version_), "8:[l0..l1)block 8:[l2..l3)block 8:[l4..l5)block 8:[l6..l7)block");
+  inputs_.Note(block(4), kDamage, 0);
+  EXPECT_EQ(In(*version_), "8:[k..)") << "too many to list";
+}
+
 TEST_F(UnreadableInputsTest, LeavesAloneATableWithManyDamagedBlocks) {
   for (int i = 0; i < 40; ++i) {
     inputs_.Note(Table(7, {.lower = "l" + std::to_string(100 + i), .upper = "l" + std::to_string(101 + i)}), kDamage,

@@ -138,15 +138,18 @@ TEST_P(HeldFilesTest, HoldsWhatTheLastCallNamed) {
   EXPECT_EQ(ReadAll(**open), "one");
 }
 
-TEST_P(HeldFilesTest, HoldsNoMoreThanItMay) {
-  for (const char* name : {"a", "b", "c"}) Create(name, name);
+TEST_P(HeldFilesTest, HoldsNoMoreThanItMayTheNewestFirst) {
+  const std::string oldest = "000012.tbl", second = "999999.val", newest = "1000000.tbl";
+  for (const std::string& name : {oldest, second, newest}) Create(name, name);
   HeldFiles held(files_, 2);
-  held.Hold({Path("a"), Path("b"), Path("c")});
+  held.Hold({Path(oldest), Path(second), Path(newest)});
   EXPECT_EQ(held.count(), 2u);
-  auto third = held.Open(Path("c"), {});
-  ASSERT_OK(third.status()) << "by its name";
-  EXPECT_EQ(ReadAll(**third), "c");
-  EXPECT_OK(Overwrite("c"));
+  auto file = held.Open(Path(oldest), {});
+  ASSERT_OK(file.status()) << "by its name";
+  EXPECT_EQ(ReadAll(**file), oldest);
+  EXPECT_OK(Overwrite(oldest));
+  EXPECT_THAT(Overwrite(second), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(Overwrite(newest), StatusIs(Code::kInvalidArgument));
 }
 
 TEST_P(HeldFilesTest, LetsUnusedFilesGoIfTheProcessRunsOutOfDescriptors) {
@@ -251,7 +254,7 @@ TEST_P(HeldFilesTest, MapsNoFileThatIsOpenedByItsName) {
   held.Hold({Path("a"), Path("b")});
   held.Confirm();
   const std::string why = "the file is not held, so a writer may overwrite it";
-  ExpectNotMapped(held, Path("b"), why);  // too many
+  ExpectNotMapped(held, Path("a"), why);  // too many, and the oldest
   ExpectNotMapped(held, Path("c"), why);  // not asked for
 }
 

@@ -1,6 +1,6 @@
 // Goal: if a call of the LMDB interface fails, it returns the code that lmdb.h documents and does nothing
 // else. Method: real directories; tables that are damaged under an open environment, invalid paths, and
-// databases that the transaction itself has dropped.
+// databases that the transaction itself has dropped; memory runs out in a commit.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "testing/failing_allocation.h"
 #include "tests/unit/lmdb/environment.h"
 
 namespace mergedb::failures_test {
@@ -261,6 +262,51 @@ TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
   EXPECT_NE(Put(txn, main, "first name", "an item"), 0) << "it may be a name";
   EXPECT_NE(mdb_drop(txn, main, 0), 0) << "what is named would stay";
   mdb_txn_abort(txn);
+}
+
+// ---- no memory
+
+// The first allocation of a commit, before it writes anything. WHY not the others: the engine stops the process if memory
+// runs out during a change.
+TEST_F(LmdbFailures, ACommitWithoutMemoryEndsTheTransaction) {
+  MDB_txn* txn = Begin();
+  const MDB_dbi dbi = OpenDbi(txn, nullptr);
+  ASSERT_EQ(Put(txn, dbi, "k", "v"), 0);
+  testing::FailAllocation(1);
+  const int code = mdb_txn_commit(txn);
+  ASSERT_TRUE(testing::StopFailing());
+  EXPECT_EQ(code, ENOMEM);
+  size_t entries = 1;
+  txn = Begin(MDB_RDONLY);
+  EXPECT_EQ(Stat(txn, dbi, &entries), 0);
+  EXPECT_EQ(entries, 0u);
+  mdb_txn_abort(txn);
+  txn = Begin();  // which does not wait: the failed one holds no lock
+  ASSERT_EQ(Put(txn, dbi, "k", "v"), 0);
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+}
+
+TEST_F(LmdbFailures, ANestedCommitWithoutMemoryIsDoneInFullOrNotAtAll) {
+  bool has_failed = true;
+  int failures = 0;
+  MDB_txn* const txn = Begin();
+  const MDB_dbi dbi = OpenDbi(txn, nullptr);
+  for (int64_t nth = 1; has_failed; ++nth) {
+    MDB_txn* child = nullptr;
+    ASSERT_EQ(mdb_txn_begin(env_, txn, 0, &child), 0);
+    OpenDbi(child, nth % 2 == 0 ? "even" : "odd");
+    const std::string key = std::to_string(nth);
+    ASSERT_EQ(Put(child, dbi, key, "v"), 0);
+    testing::FailAllocation(nth);
+    const int code = mdb_txn_commit(child);
+    has_failed = testing::StopFailing();
+    failures += code == ENOMEM;
+    EXPECT_TRUE(code == 0 || (has_failed && code == ENOMEM)) << code;
+    MDB_val k = Val(key), v{};
+    EXPECT_EQ(mdb_get(txn, dbi, &k, &v), code == 0 ? 0 : MDB_NOTFOUND) << "allocation " << nth;
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
 }
 
 }  // namespace

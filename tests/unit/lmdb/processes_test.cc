@@ -1,6 +1,7 @@
 // Goal: processes that open one environment for writing in turn wait for each other, as LMDB's do; a process that
-// has it open already is told so at once; what a reader was shown stays as it is, whatever another process writes. Method: children of fork, which open before the parent does; no test
-// compares times: an environment counts how often mdb_env_open slept.
+// has it open already is told so at once; what a reader was shown stays as it is, whatever another process writes; an
+// archive is unpacked once, however many processes open it. Method: children of fork, which open before the parent
+// does; no test compares times: an environment counts how often mdb_env_open slept.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,7 +11,10 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -126,6 +130,91 @@ TEST_F(LmdbProcesses, AReaderBesideAWriterDoesNotWait) {
   mdb_env_close(env);
   Release();
 }
+
+// ---- an archive that several processes open at once
+
+// The archive of an environment that holds "first" and enough bytes that unpacking takes a while.
+std::string ArchiveOfFirst(const std::string& home) {
+  MDB_env* env = nullptr;
+  EXPECT_EQ(mdb_env_create(&env), 0);
+  EXPECT_EQ(mdb_env_set_mapsize(env, size_t{64} << 20), 0);
+  EXPECT_EQ(mdb_env_open(env, home.c_str(), 0, 0640), 0);
+  MDB_txn* txn = nullptr;
+  EXPECT_EQ(mdb_txn_begin(env, nullptr, 0, &txn), 0);
+  for (const std::string key : {"first", "second", "third"}) {
+    const std::string value(size_t{1} << 20, 'v');
+    MDB_val k = Val(key), v = Val(value);
+    EXPECT_EQ(mdb_put(txn, lmdb::kMainDbi, &k, &v, 0), 0);
+  }
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  std::FILE* const file = std::tmpfile();
+  EXPECT_EQ(mdb_env_copyfd(env, fileno(file)), 0);
+  mdb_env_close(env);
+  std::string archive(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(fileno(file), archive.data(), archive.size(), 0), static_cast<ssize_t>(archive.size()));
+  (void)std::fclose(file);
+  return archive;
+}
+
+// In a child: opens the environment; a writer puts "later", a reader looks for "first". The code.
+int OpenAndUse(const std::string& path, unsigned flags) {
+  MDB_env* env = nullptr;
+  int code = mdb_env_create(&env);
+  if (code == 0) code = mdb_env_open(env, path.c_str(), flags, 0640);
+  MDB_txn* txn = nullptr;
+  if (code == 0) code = mdb_txn_begin(env, nullptr, flags & MDB_RDONLY, &txn);
+  const std::string key = flags & MDB_RDONLY ? "first" : "later";
+  MDB_val k = Val(key), v = Val(key);
+  if (code == 0)
+    code = flags & MDB_RDONLY ? mdb_get(txn, lmdb::kMainDbi, &k, &v) : mdb_put(txn, lmdb::kMainDbi, &k, &v, 0);
+  if (code == 0) code = mdb_txn_commit(txn);
+  mdb_env_close(env);
+  return code;
+}
+
+TEST_F(LmdbProcesses, ProcessesThatOpenAnArchiveUnpackItOnceAndLoseNoWrite) {
+  const std::string archive = ArchiveOfFirst(home_);
+  const testing::TempDirectory places;
+  const unsigned kinds[] = {0, MDB_RDONLY, MDB_RDONLY, MDB_RDONLY};
+  for (int round = 0; round < 30; ++round) {
+    const unsigned place = round % 2 == 0 ? 0 : MDB_NOSUBDIR;
+    SCOPED_TRACE("round " + std::to_string(round));
+    const std::string path = places / std::to_string(round);
+    if (place == 0) std::filesystem::create_directory(path);
+    std::ofstream(place == 0 ? path + "/data.mdb" : path, std::ios::binary) << archive;
+    int gate[2];
+    ASSERT_EQ(pipe(gate), 0);
+    std::vector<pid_t> children;
+    for (const unsigned kind : kinds) {
+      children.push_back(fork());
+      ASSERT_GE(children.back(), 0);
+      if (children.back() != 0) continue;
+      char byte = 0;
+      close(gate[1]);
+      (void)!::read(gate[0], &byte, 1);  // until the parent closes it
+      _exit(std::abs(OpenAndUse(path, kind | place)) % 256);
+    }
+    close(gate[0]);
+    close(gate[1]);
+    for (const pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    }
+    MDB_env* const env = Create();
+    ASSERT_EQ(mdb_env_open(env, path.c_str(), place, 0640), 0);
+    MDB_txn* txn = nullptr;
+    ASSERT_EQ(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn), 0);
+    for (const std::string key : {"first", "later"}) {
+      MDB_val k = Val(key), v{};
+      EXPECT_EQ(mdb_get(txn, lmdb::kMainDbi, &k, &v), 0) << key;
+    }
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+  }
+}
+
+// ---- readers beside a writer
 
 // On a page that both processes see.
 struct Progress {

@@ -1,9 +1,10 @@
 // Goal: the bytes of an ended transaction stay until their thread or handle begins again, and for two commits, and of at
 // most so many transactions as the environment has readers. Method: roots without transactions in an environment that is
-// not open. pointers_test.cc tests the bytes themselves.
+// not open. pointers_test.cc tests the bytes themselves. No call allocates: a commit may be durable already.
 #include <gtest/gtest.h>
 
 #include "lmdb/handles.h"
+#include "testing/failing_allocation.h"
 
 namespace mergedb::lmdb {
 namespace {
@@ -13,16 +14,23 @@ class LmdbRetained : public ::testing::Test {
   using RootPtr = std::shared_ptr<Root>;
 
   void Retain(uint64_t thread, const RootPtr& root) {
+    RetainedList place(1);
     base::Lock lock(env_.mutex);
-    lmdb::Retain(&env_, thread, root, &gone_);
+    NeedsNoMemory([&] { lmdb::Retain(&env_, &place, thread, root, &gone_); });
   }
   void ForgetOf(uint64_t thread, const Root* root) {
     base::Lock lock(env_.mutex);
-    lmdb::ForgetOf(&env_, thread, root, &gone_);
+    NeedsNoMemory([&] { lmdb::ForgetOf(&env_, thread, root, &gone_); });
   }
   void Commit() {
     base::Lock lock(env_.mutex);
-    lmdb::ForgetAfterCommit(&env_, &gone_);
+    NeedsNoMemory([&] { lmdb::ForgetAfterCommit(&env_, &gone_); });
+  }
+  template <typename Call>
+  static void NeedsNoMemory(Call call) {
+    testing::FailAllocation(1);
+    call();
+    EXPECT_FALSE(testing::StopFailing());
   }
   // Retains a root that only the environment holds.
   void RetainOne(uint64_t thread) { Retain(thread, std::make_shared<Root>()); }

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "testing/status_matchers.h"
+#include "testing/watched_file_system.h"
 #include "testing/whole_database.h"
 
 namespace mergedb::repair {
@@ -409,11 +410,102 @@ TEST_F(OneFileTest, AnOlderManifestIsDamageIfCurrentSaysMore) {
   EXPECT_TRUE(alone.damages.empty());
 }
 
+// ---- beside a writer
+
+// The kind by the name; tables, blob files and files of the WAL and the MANIFEST.
+std::optional<OneFileKind> KindOf(const std::string& path) {
+  if (path.ends_with("STAGING")) return OneFileKind::kWal;
+  for (const OneKind& kind : kKinds) {
+    if (path.find(kind.ending) != std::string::npos) return kind.kind;
+  }
+  return std::nullopt;
+}
+
+// A database that is open, and whose program writes during the calls of an inspection.
+class BesideAWriter {
+ public:
+  explicit BesideAWriter(bool is_mapped) : sim_(WholeOf(is_mapped).Copy()) {
+    auto opened = WholeOf(is_mapped).Open(*sim_);
+    EXPECT_OK(opened);
+    db_ = std::move(*opened);
+    WriteALittle();
+  }
+  ~BesideAWriter() { EXPECT_OK(db_->Close()); }
+
+  std::vector<std::string> Files() const { return sim_->files->Files(); }
+  FileSystem* files() { return sim_->files.get(); }
+  void WriteALittle() {
+    for (int i = 0; i < 20; ++i)
+      EXPECT_OK(
+          db_->Put({}, "key" + std::to_string(i), std::string(20 + i * 10, static_cast<char>('a' + next_++ % 26))));
+  }
+  // Replaces all files of the tree, and most of those of the WAL.
+  void ReplaceAll() {
+    for (int round = 0; round < 3; ++round) {
+      WriteALittle();
+      EXPECT_OK(db_->Flush());
+      EXPECT_OK(db_->CompactRange(nullptr, nullptr));
+      sim_->executor.RunAll(1'000'000);
+    }
+  }
+
+ private:
+  static const WholeDatabase& WholeOf(bool is_mapped) {
+    static const WholeDatabase mapped({.is_closed = false, .is_mapped = true, .separates = true});
+    static const WholeDatabase written({.is_closed = false, .is_mapped = false, .separates = true});
+    return is_mapped ? mapped : written;
+  }
+
+  const std::unique_ptr<SimulatedEnv> sim_;
+  std::unique_ptr<DB> db_;
+  int next_ = 0;
+};
+
+// Inspects the file at `index`; from the nth call on, the program writes: at this call everything, or a little at each.
+// False: the inspection makes fewer calls, or there is no such file.
+bool InspectWhileWriting(bool is_mapped, size_t index, uint64_t nth, bool replaces_all) {
+  BesideAWriter writer(is_mapped);
+  const auto paths = writer.Files();
+  if (index >= paths.size()) return false;
+  const std::string& path = paths[index];
+  const auto kind = KindOf(path);
+  if (!kind) return false;
+  SCOPED_TRACE(path + ", call " + std::to_string(nth) + (replaces_all ? ", all" : ", each"));
+  uint64_t calls = 0;
+  WatchedFileSystem watched(writer.files(), {.before = [&](const FileCall&, size_t*) {
+                              ++calls;
+                              if (replaces_all && calls == nth) writer.ReplaceAll();
+                              if (!replaces_all && calls >= nth) writer.WriteALittle();
+                              return Status();
+                            }});
+  const auto file = Inspect(&watched, path, *kind);
+  if (!file) {
+    EXPECT_TRUE(file.error().IsBusy() || file.error().IsNotFound()) << file.error().ToString();
+  } else {
+    EXPECT_TRUE(file->damages.empty()) << ToText(file->damages.front());
+  }
+  return calls >= nth;
+}
+
+class OneFileBesideAWriter : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Mapped, OneFileBesideAWriter, ::testing::Bool());
+
+TEST_P(OneFileBesideAWriter, IsNeverCalledDamaged) {
+  size_t inspected = 0;
+  const size_t count = BesideAWriter(GetParam()).Files().size();
+  for (size_t index = 0; index < count; ++index) {
+    for (const bool replaces_all : {true, false}) {
+      for (uint64_t nth = 1; InspectWhileWriting(GetParam(), index, nth, replaces_all); nth += 1 + nth / 4) ++inspected;
+    }
+  }
+  EXPECT_GT(inspected, 4 * count);
+}
+
 TEST_F(OneFileTest, ErrorsOfTheFileSystemAreErrorsNotDamage) {
   for (const OneKind& kind : kKinds) {
     files_->ClearFaults();
     files_->AddFault(
-        {.op = FileOp::kOpen, .path_contains = kind.ending, .nth = 2, .status = Status::Busy("no descriptor")});
+        {.op = FileOp::kOpen, .path_contains = kind.ending, .sticky = true, .status = Status::Busy("no descriptor")});
     EXPECT_THAT(Inspect(files_, FilesOf(kind).front(), kind.kind), StatusIs(Code::kBusy)) << kind.verb;
   }
 }
