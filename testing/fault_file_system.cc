@@ -164,7 +164,7 @@ void FaultFileSystem::SetCanHold(bool can_hold) {
 bool FaultFileSystem::IsHeld(const std::string& path) {
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
-  return inode && inode->holders > 0;
+  return inode && (inode->holders > 0 || state_->locked.contains(inode.get()));
 }
 
 Status FaultFileSystem::Remove(const std::string& path) {

@@ -12,7 +12,7 @@
 //       if (it->Valid()) Use(it->key(), it->value());
 //       else Report(*it->failed_key(), it->status());
 //     }
-//     if (!it->status().ok()) ...            // an error that does not concern one key alone
+//     if (!it->status().ok()) ...            // an error that does not concern one key alone, such as Busy
 //
 // key() and value() are views that are valid until the iterator moves. On an iterator that is not Valid and
 // has no failed_key(), Next and Prev do nothing. An iterator may outlive the Close of its database: then it

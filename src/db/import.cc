@@ -93,6 +93,13 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path) {
                                 "entries into a new database: `mdb_dump " +
                                 flag + "-a " + path + " | mergedb load DIR`");
   };
+  // WHY: with a CURRENT beside it, the next mdb_env_open would take the archive for one that is unpacked.
+  const std::string unpacking = format::JoinPath(path, format::kLmdbUnpackingName);
+  if (file_system->SizeOf(unpacking) && !file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) {
+    return Status::NotSupported(unpacking +
+                                ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
+                                "environment with the LMDB interface, which unpacks it, or move the file away");
+  }
   const std::string data = format::JoinPath(path, format::kLmdbDataName);
   if (!file_system->SizeOf(data)) {
     const auto is_directory = file_system->IsDirectory(path);

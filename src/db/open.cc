@@ -101,6 +101,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   if (!is_read_only) { ASSIGN_OR_RETURN(file_lock, LockDatabase(files, path)); }
 
   auto loaded = LoadManifest(*store);
+  if (!loaded && is_read_only) RETURN_IF_ERROR(CheckNoRepairRuns(*store));
   if (!loaded && loaded.error().IsCorruption()) RETURN_IF_ERROR(ImportInto(*store, &loaded));
   if (!loaded && loaded.error().IsNotFound() && !may_create && !is_read_only && makes_lock_file) {
     // While the lock is held. WHY: an open that finds no database must leave no file in the directory.

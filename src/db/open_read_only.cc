@@ -48,13 +48,6 @@ struct Attempt {
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
-Status RepairRunsOrWasInterrupted(Store& store) {
-  const bool is_locked = store.held != nullptr &&
-                         env::IsHeld(store.held->below(), format::FilePath(store.directory, format::FileKind::kLock));
-  if (!is_locked) return InterruptedRepair(store.directory);
-  return Status::Busy(store.directory + ": a repair of the database runs; open it again when the repair has ended");
-}
-
 // Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then on
 // it may be mapped.
 Status CheckTree(Store& store, const manifest::Loaded& loaded) {
@@ -66,7 +59,8 @@ Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   if (store.held != nullptr) store.held->Hold(paths);
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, store.directory));
   RETURN_IF_ERROR(AdoptFiles(files, store.directory, inventory, &loaded, false).status());
-  if (inventory.has_repair_marker) return RepairRunsOrWasInterrupted(store);
+  RETURN_IF_ERROR(CheckNoRepairRuns(store));
+  if (inventory.has_repair_marker) return InterruptedRepair(store.directory);
   RETURN_IF_ERROR(CheckFiles(files, store.directory, *loaded.version));
   if (store.held != nullptr) store.held->Confirm();
   return {};
@@ -129,6 +123,14 @@ Result<RecoveredTree> Show(Store& store, const manifest::Loaded& loaded, Replaye
 }
 
 }  // namespace
+
+Status CheckNoRepairRuns(const Store& store) {
+  const auto path_of = [&](format::FileKind kind) { return format::FilePath(store.directory, kind); };
+  FileSystem& files = store.held->below();
+  if (!files.SizeOf(path_of(format::FileKind::kRepair)) || !env::IsHeld(files, path_of(format::FileKind::kLock)))
+    return {};
+  return Status::Busy(store.directory + ": a repair of the database runs; open it again when the repair has ended");
+}
 
 Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
   FileSystem* const files = store.options.env.file_system;

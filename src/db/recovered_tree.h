@@ -26,6 +26,8 @@ struct RecoveredTree {
 Result<RecoveredTree> CreateTree(Store& store);
 Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory);
 Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded);  // open_read_only.cc
+// Busy if `mergedb repair` is replacing files: REPAIR exists, and LOCK is held. REQUIRES: the open is read-only.
+Status CheckNoRepairRuns(const Store& store);
 
 // Parts of both recoveries.
 

@@ -72,7 +72,7 @@ Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) 
   for (int attempt = 1; attempt < kAttemptsMax && !newest; ++attempt)
     newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
   const std::string message(status.message());
-  if (!newest && !newest.error().IsCorruption()) {
+  if (!newest && newest.error().IsBusy()) {  // no descriptor is left
     return Status::Busy(message + "; it is not known whether the newest MANIFEST still names the file: " +
                         std::string(newest.error().message()));
   }

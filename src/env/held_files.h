@@ -5,9 +5,9 @@
 //                        └─► else: the file system below
 //
 // All objects together hold at most `files_max` files: a database that is open read-only asks for half of the descriptors
-// that the process may have (ulimit -n). The files with the highest numbers are held first. If the process runs out of descriptors, the objects let a few files
-// go that no call uses. A file that is not held is opened by its name; if it is gone by then, or overwritten while it is
-// read, the read fails.
+// that the process may have (ulimit -n). The files with the highest numbers are held first. If the process runs out of
+// descriptors, the objects let a few files go that no call uses. A file that is not held is opened by its name; if it is
+// gone by then, or overwritten while it is read, the read fails.
 //
 //     MapForReading    of a file that is held, after Confirm    the mapping, which keeps the file open, and so held
 //                      of every other file                      NotSupported; the caller reads by calls

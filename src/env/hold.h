@@ -30,8 +30,8 @@ class Holds {
   virtual ~Holds() = default;
   // Opens a file for reading and holds it, if the system can, until the File is destroyed. Errors: as FileSystem::Open.
   virtual Result<HeldFile> OpenHeld(const std::string& path) = 0;
-  // True if a reader holds the file, or another process has locked it (FileSystem::Lock). False after any failure:
-  // Access::kReuse asks again.
+  // True if a reader holds the file, or it is locked (FileSystem::Lock), in any process. False if it cannot be opened;
+  // true if the system does not answer.
   virtual bool IsHeld(const std::string& path) = 0;
 };
 
@@ -39,7 +39,7 @@ class Holds {
 Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path);
 bool IsHeld(FileSystem& file_system, const std::string& path);
 
-// For the POSIX file system. Both do nothing, and find nothing, where the system has no such locks.
+// For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is false.
 bool HoldDescriptor(int fd);   // opened for reading; false: not held
 bool IsHeldByAReader(int fd);  // opened for writing
 

@@ -334,7 +334,9 @@ Result<HeldFile> PosixFileSystemImpl::OpenHeld(const std::string& path) {
 }
 
 bool PosixFileSystemImpl::IsHeld(const std::string& path) {
-  const auto file = OpenToKeep(path, {.access = Access::kReadWrite});
+  auto file = OpenToKeep(path, {.access = Access::kReadWrite});
+  // The file may be another user's, or on a read-only mount. F_OFD_GETLK needs no right to write.
+  if (!file && !file.error().IsNotFound()) file = OpenToKeep(path, {});
   return file && IsHeldByAReader((*file)->fd());
 }
 

@@ -17,6 +17,8 @@
 namespace mergedb::format {
 
 inline constexpr std::string_view kLmdbDataName = "data.mdb";
+// An archive of mdb_env_copyfd that mdb_env_open unpacks, or has begun to unpack.
+inline constexpr std::string_view kLmdbUnpackingName = "data.mdb.unpacking";
 inline constexpr size_t kLmdbHeadBytes = 20;  // of LMDB's data file
 
 // True for the beginning of LMDB's data file: the magic number of its first meta page.

@@ -53,11 +53,11 @@ Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
   const std::string lock = format::FilePath(env->directory, format::FileKind::kLock);
   OpenQueue queue(env);
   uint64_t waited = 0;
+  const bool is_reader = (env->flags & MDB_RDONLY) != 0;
   for (uint64_t pause = kOpenPauseNanosFirst;; pause = std::min(2 * pause, kOpenPauseNanosMax)) {
-    const bool is_last = waited >= kOpenWaitNanosMax || env::IsLockedByThisProcess(lock);
+    const bool is_last = waited >= kOpenWaitNanosMax || (!is_reader && env::IsLockedByThisProcess(lock));
     if (queue.IsFirst() || is_last) {
       auto db = db::DbImpl::Open(OptionsOf(env), env->directory, kSupplies);
-      const bool is_reader = (env->flags & MDB_RDONLY) != 0;
       if (db || is_last || !(is_reader ? db.error().IsBusy() : env::IsBusyLock(db.error()))) return db;
     }
     ++env->open_pauses;
@@ -123,11 +123,14 @@ int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
   static std::atomic<unsigned> copies{0};
   const std::string place =
       format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
-  LMDB_RETURN_IF_ERROR(CopyTo(env, place, is_compact));
   FileSystem* const files = env->db->files();
-  const Status status = WriteArchive(files, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
+  int code = CopyTo(env, place, is_compact);
+  if (code == 0)
+    code = CodeOf(WriteArchive(files, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); }));
+  // WHY both: each keeps tables on disk, by their hard links.
+  RemoveAll(files, place + ".partial");
   RemoveAll(files, place);
-  return CodeOf(status);
+  return code;
 }
 
 bool HasWriter(MDB_env* env) {

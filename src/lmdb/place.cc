@@ -130,7 +130,10 @@ std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read
   if (!bytes && Files()->SizeOf(format::JoinPath(path + kUnpackingSuffix, kDataName)).has_value())
     return MoveArchiveInside(path);
   if (is_read_only) return IsDirectory(path) ? Status() : Status::NotFound(path);
-  if (bytes) RETURN_IF_ERROR(Files()->Remove(path));  // empty: LMDB would begin a database in it
+  if (bytes) {  // empty: LMDB would begin a database in it
+    const Status removed = Files()->Remove(path);
+    if (!removed.ok()) return removed.IsNotFound() || IsDirectory(path) ? std::nullopt : std::optional(removed);
+  }
   return Files()->CreateDirectory(path);
 }
 
@@ -156,6 +159,8 @@ Status UnpackLocked(const std::string& data, const std::string& directory) {
   if (Files()->SizeOf(unpacking).status().IsNotFound()) {
     if (IsDatabase(directory)) return {};  // another process has unpacked it
     RETURN_IF_ERROR(Files()->Rename(data, unpacking));
+  } else if (IsArchive(Files(), data) || IsOfLmdb(data)) {
+    return Status::NotSupported(data + ": " + unpacking + " exists, too; expected one of them");
   }
   if (!IsDatabase(directory)) RETURN_IF_ERROR(Unpack(Files(), unpacking, directory));
   return Files()->Remove(unpacking);
@@ -163,8 +168,9 @@ Status UnpackLocked(const std::string& data, const std::string& directory) {
 
 // Unpacks the archive at `data`, also after an interruption. Removes the archive when the database exists.
 int UnpackInto(const std::string& directory, const std::string& data) {
-  return CodeOf(WithLock(
-      directory, [&] { return IsDatabase(directory); }, [&] { return UnpackLocked(data, directory); }));
+  const Status status = WithLock(
+      directory, [&] { return IsDatabase(directory); }, [&] { return UnpackLocked(data, directory); });
+  return status.code() == Code::kNotSupported ? MDB_INVALID : CodeOf(status);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) {
 
 void Root::End() {
   if (transaction == nullptr || !transaction->is_open()) return;
-  kept = transaction->TakeKept();
+  if (kept.count() == 0) kept = transaction->TakeKept();  // else a commit that failed took it
   transaction->Rollback();
 }
 

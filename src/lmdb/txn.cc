@@ -182,8 +182,8 @@ int CommitAnnounced(MDB_txn* txn) {
 int CommitRoot(MDB_txn* txn) {
   const int code = Guard([txn] { return CommitAnnounced(txn); });
   EndCommit(txn, code == 0);
-  txn->root->End();  // if it has not been committed
   for (const MDB_dbi dbi : code == 0 ? txn->changes.dropped : txn->changes.opened) CloseSlot(txn->env, dbi);
+  txn->root->End();  // if memory ran out: it still has the writers' lock
   Free(txn);
   return code;
 }

@@ -75,7 +75,11 @@ class DbIterator final : public InternalAccessIterator {
       return input_->Prev();
     if (failed_key()) input_->PrevFromFailed();
   }
-  std::optional<std::string_view> failed_key() const override { return IsOpen() ? input_->failed_key() : std::nullopt; }
+  // Busy says nothing about the key: no descriptor is left, or another process has replaced a file.
+  std::optional<std::string_view> failed_key() const override {
+    const auto key = IsOpen() ? input_->failed_key() : std::nullopt;
+    return key && !status().IsBusy() ? key : std::nullopt;
+  }
   kv::Iterator& internal() override { return *input_; }
   std::string_view key() const override { return input_->entry().key; }
   std::string_view value() const override { return input_->entry().value; }

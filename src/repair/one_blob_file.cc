@@ -165,7 +165,9 @@ Result<BlobFileReport> Inspect(FileSystem* file_system, const std::string& path,
 }  // namespace
 
 Result<BlobFileReport> InspectBlobFile(FileSystem* file_system, const std::string& path, const VisitValue& visit) {
-  return InspectHeld(file_system, path, [&](FileSystem* held) { return Inspect(held, path, visit); });
+  return InspectHeld(file_system, path, [&](FileSystem* held, bool is_first) {
+    return Inspect(held, path, is_first ? visit : VisitValue());
+  });
 }
 
 }  // namespace mergedb::repair

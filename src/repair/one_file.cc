@@ -116,28 +116,49 @@ Damage& Report(OneFile* report, uint64_t offset, uint64_t bytes, std::string_vie
   return report->damages.back();
 }
 
-Status WasReplaced(const std::string& path) {
+bool IsOpen(FileSystem* file_system, const std::string& path) {
+  return env::IsHeld(*file_system, format::FilePath(format::ParentOf(path), format::FileKind::kLock));
+}
+
+Status CheckIsNamed(FileSystem* file_system, const std::string& path) {
+  const std::string directory = format::ParentOf(path);
+  const auto file = format::ParseFileName(LastName(path));
+  if (!file) return {};
+  bool is_named = true;
+  if (file->kind == format::FileKind::kManifest) {
+    const auto current = manifest::ReadCurrent(file_system, directory);
+    is_named = !current || current->manifest == file->number;
+  } else if (file->kind == format::FileKind::kTable || file->kind == format::FileKind::kBlobFile) {
+    const auto loaded = manifest::Load(file_system, directory, kv::Order(BytewiseComparator()));
+    const bool is_table = file->kind == format::FileKind::kTable;
+    is_named = !loaded || (is_table ? loaded->version->files().contains(file->number)
+                                    : loaded->version->FindBlobFile(file->number) != nullptr);
+  }
+  if (is_named) return {};
   return Status::Busy(path +
-                      ": a program that has the database open replaced the file while it was read, so it is not "
-                      "known whether it was damaged; run the command again if the file still exists");
+                      ": the database does not need this file now, and a program that has the database open may be "
+                      "writing to it; run the command again if the file still exists");
 }
 
-void PauseIfOpen(FileSystem* file_system, const std::string& path) {
-  constexpr uint64_t kPauseNanos = 50'000'000;
-  const std::string lock = format::FilePath(format::ParentOf(path), format::FileKind::kLock);
-  if (env::IsHeld(*file_system, lock)) DefaultEnv().clock->SleepNanos(kPauseNanos);
+void WaitForAWrite() {
+  constexpr uint64_t kPauseNanos = 10'000'000;
+  DefaultEnv().clock->SleepNanos(kPauseNanos);
 }
 
-void KeepDamageOf(const OneFile& again, OneFile* report) {
+Status WasWritten(const std::string& path) {
+  return Status::Busy(path +
+                      ": a program that has the database open wrote to the file, or replaced it, while it was read; "
+                      "run the command again if the file still exists");
+}
+
+// Where a file has no place for it, damage has offset 0; then the text decides.
+Status KeepCommonDamage(const std::string& path, const OneFile& again, OneFile* report) {
   std::erase_if(report->damages, [&](const Damage& damage) {
-    const bool is_confirmed =
-        std::ranges::any_of(again.damages, [&](const Damage& each) { return each.offset == damage.offset; });
-    if (!is_confirmed) {
-      report->notes.push_back("offset " + std::to_string(damage.offset) +
-                              ": a program wrote to the file while it was read; what follows may be missing here");
-    }
-    return !is_confirmed;
+    return std::ranges::none_of(again.damages, [&](const Damage& each) {
+      return each.offset == damage.offset && (each.offset != 0 || each.what == damage.what);
+    });
   });
+  return report->damages.empty() ? WasWritten(path) : Status();
 }
 
 void TakeNumber(kv::FileNumber found, OneFile* report) {

@@ -20,42 +20,56 @@ Result<std::unique_ptr<File>> OpenOneFile(FileSystem* file_system, const std::st
 Damage& Report(OneFile* report, uint64_t offset, uint64_t bytes, std::string_view what);
 // Compares the number of the content with that of the name, if the name has one.
 void TakeNumber(kv::FileNumber found, OneFile* report);
-// Busy: a program has overwritten, removed or renamed the file while it was read.
-Status WasReplaced(const std::string& path);
-// If a program has the database open, waits long enough for a write that is in progress.
-void PauseIfOpen(FileSystem* file_system, const std::string& path);
-// Damage of `report` at a place where `again` has none becomes a note.
-void KeepDamageOf(const OneFile& again, OneFile* report);
+// ---- beside a program that writes
+//
+// A program that has the database open may be filling the file, or overwriting it for another use, while it is read: that
+// looks like damage. So damage counts then only if the database needs the file and a second look finds it at the same place:
+//
+//     look ─► no damage, or nobody has the database open ─► the report
+//          └► CURRENT and the MANIFEST do not name the file ─► Busy
+//             they do: look again ─► damage at the same places ─► the report, with this damage
+//                                 └► else ─► Busy
 
-// Of a table or a blob file, which is never changed, but may be overwritten after it got another name: calls `inspect` with
-// a file system that holds the file (env/hold.h). Busy instead of damage if the name is gone afterwards.
-template <typename Inspect>
-auto InspectHeld(FileSystem* file_system, const std::string& path, const Inspect& inspect)
-    -> decltype(inspect(file_system)) {
-  env::HeldFiles held(file_system, SIZE_MAX);
-  held.Hold({path});
-  const auto is_gone = [&] { return file_system->SizeOf(path).status().IsNotFound(); };
-  if (is_gone()) held.Hold({});  // it may have been overwritten before it was held
-  auto report = inspect(static_cast<FileSystem*>(&held));
-  if (report && !report->file.damages.empty() && is_gone()) return WasReplaced(path);
+// A file that is overwritten has the bytes of its earlier use first.
+inline bool IsOfOtherKind(const Status& status) { return status.IsInvalidArgument() || status.IsNotSupported(); }
+// True if a process has locked the database in the file's directory.
+bool IsOpen(FileSystem* file_system, const std::string& path);
+// Busy if the newest MANIFEST does not name a table or a blob file, or CURRENT a MANIFEST. OK also if that is not known.
+Status CheckIsNamed(FileSystem* file_system, const std::string& path);
+void WaitForAWrite();
+// Keeps the damage of `report` at places where `again` has damage, too. Busy if there is none.
+Status KeepCommonDamage(const std::string& path, const OneFile& again, OneFile* report);
+Status WasWritten(const std::string& path);
+
+// `inspect(is_first, is_open)` returns a report. `is_same(first, again)`: both are of one state of the file.
+template <typename Inspect, typename IsSame>
+auto InspectBesideWriters(FileSystem* file_system, const std::string& path, const Inspect& inspect,
+                          const IsSame& is_same) -> decltype(inspect(true, true)) {
+  const bool was_open = IsOpen(file_system, path);
+  auto report = inspect(true, was_open);
+  const bool is_doubtful = report ? !report->file.damages.empty() : IsOfOtherKind(report.error());
+  if (!is_doubtful || (!was_open && !IsOpen(file_system, path))) return report;
+  RETURN_IF_ERROR(CheckIsNamed(file_system, path));
+  if (!report) return report;
+  WaitForAWrite();
+  const auto again = inspect(false, true);
+  if (!again) return again.error().IsNotFound() ? WasWritten(path) : again.error();
+  if (!is_same(*report, *again)) return WasWritten(path);
+  RETURN_IF_ERROR(KeepCommonDamage(path, again->file, &report->file));
   return report;
 }
 
-// Of a file that a program may append to or overwrite under its name. `inspect` returns a report: the first one, if it has no
-// damage, or if a second one has damage at the same places. Bytes that a program is just writing look like damage once.
-// `is_same`: both reports are of one state, or the second one goes on where the first one ends; else Busy.
-template <typename Inspect, typename IsSame>
-auto InspectUntilSame(FileSystem* file_system, const std::string& path, const Inspect& inspect, const IsSame& is_same)
-    -> decltype(inspect(true)) {
-  auto report = inspect(true);
-  if (!report || report->file.damages.empty()) return report;
-  PauseIfOpen(file_system, path);
-  const auto again = inspect(false);
-  if (!again && again.error().IsNotFound()) return WasReplaced(path);
-  if (!again) return again.error();
-  if (!is_same(*report, *again)) return WasReplaced(path);
-  KeepDamageOf(again->file, &report->file);
-  return report;
+// Of a table or a blob file: `inspect(file_system, is_first)` reads through a file system that holds the file (env/hold.h).
+template <typename Inspect>
+auto InspectHeld(FileSystem* file_system, const std::string& path, const Inspect& inspect)
+    -> decltype(inspect(file_system, true)) {
+  env::HeldFiles held(file_system, SIZE_MAX);
+  held.Hold({path});
+  // A file that has lost its name before it was held may have been overwritten.
+  if (file_system->SizeOf(path).status().IsNotFound()) held.Hold({});
+  return InspectBesideWriters(
+      file_system, path, [&](bool is_first, bool) { return inspect(static_cast<FileSystem*>(&held), is_first); },
+      [](const auto&, const auto&) { return true; });
 }
 
 // The status of a file system, an open file or a visitor, but not damage.

@@ -139,9 +139,9 @@ void ManifestInspector::CheckTree() {
 }  // namespace
 
 Result<ManifestReport> InspectManifest(FileSystem* file_system, const std::string& path, const VisitEdit& visit) {
-  return InspectUntilSame(
+  return InspectBesideWriters(
       file_system, path,
-      [&](bool is_shown) { return ManifestInspector(file_system, path).Run(is_shown ? visit : VisitEdit()); },
+      [&](bool is_first, bool) { return ManifestInspector(file_system, path).Run(is_first ? visit : VisitEdit()); },
       [](const ManifestReport& first, const ManifestReport& again) { return first.identity == again.identity; });
 }
 

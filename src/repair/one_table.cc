@@ -136,7 +136,9 @@ Status TableInspector::Visit(const kv::Entry& entry, const VisitEntry& visit) {
 }  // namespace
 
 Result<TableReport> InspectTable(FileSystem* file_system, const std::string& path, const VisitEntry& visit) {
-  return InspectHeld(file_system, path, [&](FileSystem* held) { return TableInspector(held, path).Run(visit); });
+  return InspectHeld(file_system, path, [&](FileSystem* held, bool is_first) {
+    return TableInspector(held, path).Run(is_first ? visit : VisitEntry());
+  });
 }
 
 }  // namespace mergedb::repair

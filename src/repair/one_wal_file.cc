@@ -61,8 +61,9 @@ void Replace(std::string* text, std::string_view from, std::string_view to) {
 
 class WalInspector {
  public:
-  WalInspector(FileSystem* file_system, const std::string& path, const VisitFrame& visit)
-      : file_system_(file_system), path_(path), visit_(visit) {}
+  // `is_open`: a program may be writing to the file.
+  WalInspector(FileSystem* file_system, const std::string& path, const VisitFrame& visit, bool is_open)
+      : file_system_(file_system), path_(path), visit_(visit), is_open_(is_open) {}
   Result<WalReport> Run();
 
  private:
@@ -91,6 +92,7 @@ class WalInspector {
   FileSystem* const file_system_;
   const std::string& path_;
   const VisitFrame& visit_;
+  const bool is_open_;
   const kv::Order order_{BytewiseComparator()};
   std::unique_ptr<File> file_;
   WalReport report_;
@@ -164,8 +166,9 @@ void WalInspector::CheckSize() {
 }
 
 Status WalInspector::ReadSegment() {
-  CheckSize();
-  if (report_.head->generation == 0) {
+  const bool is_used = report_.head->generation != 0;
+  if (is_used || !is_open_) CheckSize();  // else a program may be filling it
+  if (!is_used) {
     report_.file.notes.push_back("the segment is not in use: it holds no frame");
     return {};
   }
@@ -254,16 +257,28 @@ Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
       return {};
     }
   }
+  if (is_open_) {
+    report_.file.notes.push_back("the frame at offset " + std::to_string(OffsetOf(end)) +
+                                 " is not whole: the program that has the database open is writing it, or STAGING has "
+                                 "its rest; `mergedb wal STAGING` reads both");
+    return {};
+  }
   Report(&report_.file, OffsetOf(end), salvaged.replayed.dropped_bytes, Named(salvaged.replayed.report) + advice);
   return {};
 }
 
 // ---- STAGING ----------------------------------------------------------------------------------------------------
 
+// WHY again: a program may be replacing the MANIFEST, or writing to it.
 Result<manifest::Loaded> WalInspector::LoadManifest() {
+  constexpr int kAttemptsMax = 10;
   const std::string directory = format::ParentOf(path_);
-  auto current = manifest::ReadCurrent(file_system_, directory);
-  auto loaded = current ? manifest::Load(file_system_, directory, order_) : Result<manifest::Loaded>(current.error());
+  const auto load = [&]() -> Result<manifest::Loaded> {
+    RETURN_IF_ERROR(manifest::ReadCurrent(file_system_, directory).status());
+    return manifest::Load(file_system_, directory, order_);
+  };
+  auto loaded = load();
+  for (int attempt = 1; attempt < kAttemptsMax && is_open_ && !loaded; ++attempt) loaded = load();
   if (loaded) return loaded;
   return Status::Make(loaded.error().code(),
                       path_ +
@@ -297,20 +312,23 @@ Status WalInspector::ReadBuffer() {
   return Status::Busy(path_ + ": a program wrote to the database meanwhile; run the command again");
 }
 
-// Of a segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so its
-// damage has no place in a file, and only its text can be compared.
+// A segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so its
+// damage has no place in a file: the frames begin and end at the same positions.
 bool IsSame(const WalReport& first, const WalReport& again) {
-  if (first.head && again.head) return first.head->base() == again.head->base() && first.epoch == again.epoch;
-  const auto what = [](const Damage& damage) { return damage.what; };
-  return std::ranges::equal(first.file.damages, again.file.damages, {}, what, what);
+  if (first.epoch != again.epoch || first.head.has_value() != again.head.has_value()) return false;
+  if (first.head) return first.head->base() == again.head->base();
+  return first.begin_position == again.begin_position && first.end_position == again.end_position;
 }
 
 }  // namespace
 
 Result<WalReport> InspectWal(FileSystem* file_system, const std::string& path, const VisitFrame& visit) {
-  return InspectUntilSame(
+  return InspectBesideWriters(
       file_system, path,
-      [&](bool is_shown) { return WalInspector(file_system, path, is_shown ? visit : VisitFrame()).Run(); }, IsSame);
+      [&](bool is_first, bool is_open) {
+        return WalInspector(file_system, path, is_first ? visit : VisitFrame(), is_open).Run();
+      },
+      IsSame);
 }
 
 }  // namespace mergedb::repair

@@ -293,5 +293,30 @@ TEST_F(FailedKeys, AreWhereAListHasThemWhateverTheMoves) {
   }
 }
 
+// No descriptor is left: that is no failure of the key, and a loop over intact keys must not pass it over.
+TEST_F(FailedKeys, BusyIsNotOfTheKey) {
+  constexpr int kValues = 300;  // enough for blob files of their own
+  for (int i = 0; i < kValues; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(100 + i), std::string(1000, 'v')));
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  ASSERT_OK(db_->Close());
+  db_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
+  const auto it = db_->NewIterator();
+  sim_.files->AddFault(
+      {.op = FileOp::kOpen, .path_contains = ".val", .sticky = true, .status = Status::Busy("no descriptor is left")});
+  it->SeekToFirst();
+  EXPECT_FALSE(it->Valid());
+  EXPECT_TRUE(it->status().IsBusy()) << it->status().ToString();
+  EXPECT_FALSE(it->failed_key());
+  it->Next();
+  EXPECT_FALSE(it->Valid());
+  sim_.files->ClearFaults();
+  int found = 0;
+  const auto again = db_->NewIterator();
+  for (again->SeekToFirst(); again->Valid(); again->Next()) ++found;
+  EXPECT_OK(again->status());
+  EXPECT_EQ(found, kValues);
+}
+
 }  // namespace
 }  // namespace mergedb::testing::failed_keys_test

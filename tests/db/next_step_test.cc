@@ -153,6 +153,9 @@ TEST(NextStep, OfAReadOnlyOpenBesideARepairIsToWait) {
     ASSERT_OK_AND_ASSIGN(const auto lock, files->Lock(path + "/LOCK"));
     EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path),
                 StatusIs(Code::kBusy, AllOf(HasSubstr(path), HasSubstr("a repair of the database runs"))));
+    std::filesystem::rename(path + "/CURRENT", path + "/moved");
+    EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path), StatusIs(Code::kBusy)) << "it may be replacing CURRENT";
+    std::filesystem::rename(path + "/moved", path + "/CURRENT");
   }
   EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path),
               StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair` again")));

@@ -121,10 +121,14 @@ Status UntilNotBusy(const std::function<Status()>& read) {
   return status;
 }
 
+Result<std::unique_ptr<DB>> OpenToReadOnce(const std::string& directory) {
+  return DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, directory);
+}
+
 Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory) {
   std::unique_ptr<DB> db;
   RETURN_IF_ERROR(UntilNotBusy([&]() -> Status {
-    ASSIGN_OR_RETURN(db, DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, directory));
+    ASSIGN_OR_RETURN(db, OpenToReadOnce(directory));
     return {};
   }));
   return db;

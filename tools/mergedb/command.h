@@ -171,6 +171,8 @@ int Fail(const Status& status);
 // Calls `read`, which opens a database read-only and reads it, again if it returns Busy: a process that writes to the
 // database may be faster than the open, or replace a file that the open could not hold. After a few calls Busy stays.
 Status UntilNotBusy(const std::function<Status()>& read);
+// Opens read-only. For the function that UntilNotBusy calls.
+Result<std::unique_ptr<DB>> OpenToReadOnce(const std::string& directory);
 // Opens read-only, by UntilNotBusy.
 Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory);
 // On failure, prints the reason on stderr and returns null. A read-only open is by OpenToRead.
@@ -207,8 +209,7 @@ Disk MeasureDirectory(const std::string& directory);
 // line is cleared when the last copy of the callback is destroyed.
 Progress ShowProgress(const Arguments& arguments);
 
-// --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them. Busy ends the work: it
-// says nothing about the key (no descriptor is left, or another process has replaced a file).
+// --skip-errors: leaves out keys whose value cannot be read, prints them on stderr, and counts them.
 //
 //     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
 //       if (skipped.Take(*it)) continue;
@@ -216,9 +217,7 @@ class SkippedKeys {
  public:
   explicit SkippedKeys(const Arguments& arguments) : arguments_(arguments) {}
   // True at an entry, and at a key that is to be left out.
-  bool GoesOn(const Iterator& it) const {
-    return it.Valid() || (arguments_.is_skipping && it.failed_key() && !it.status().IsBusy());
-  }
+  bool GoesOn(const Iterator& it) const { return it.Valid() || (arguments_.is_skipping && it.failed_key()); }
   // False: the iterator is at an entry. True: the key of this position was left out.
   bool Take(const Iterator& it);
   void Take(std::string_view key, const Status& status);

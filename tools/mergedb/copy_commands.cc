@@ -178,7 +178,7 @@ int RunDump(Arguments& arguments) {
 // ---- copy
 
 Status CopyOnce(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
-  ASSIGN_OR_RETURN(auto db, OpenToRead(arguments.directory));
+  ASSIGN_OR_RETURN(auto db, OpenToReadOnce(arguments.directory));
   ASSIGN_OR_RETURN(*report, Checkpoint(*db, target,
                                        {.may_link = !arguments.no_links,
                                         .verify = !arguments.no_check,

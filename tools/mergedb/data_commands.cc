@@ -21,7 +21,7 @@ int RunGet(Arguments& arguments) {
   bool has_value = false;
   const Status status = UntilNotBusy([&]() -> Status {
     db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
     ASSIGN_OR_RETURN(const Keyspace keyspace, KeyspaceOf(arguments, *db));
     const Status found = db->Get({}, keyspace, key, &value);
     has_value = found.ok();

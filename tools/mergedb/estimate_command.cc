@@ -161,7 +161,7 @@ int RunEstimate(Arguments& arguments) {
   const Status status = UntilNotBusy([&]() -> Status {
     sample = {};
     db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
     return Read(dynamic_cast<db::DbImpl&>(*db), arguments.entries, &sample);
   });
   if (!status.ok()) return db == nullptr ? Fail(status) : Finish(*db, Fail(status));

@@ -83,7 +83,7 @@ int RunCheck(Arguments& arguments) {
   std::unique_ptr<DB> db;
   const Status status = UntilNotBusy([&]() -> Status {
     db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToRead(arguments.directory));
+    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
     return db->CheckIntegrity();
   });
   const int exit = ReportCheck(arguments, status);

@@ -171,8 +171,7 @@ Status Exporter::WriteFile(const std::string& name, std::string_view bytes) {
 
 Status Exporter::WriteTables(Iterator& it) {
   const auto& options = exporting_.options;
-  const auto is_left_out = [&] { return options.on_failed_key && it.failed_key() && !it.status().IsBusy(); };
-  for (it.SeekToFirst(); it.Valid() || is_left_out(); it.Next()) {
+  for (it.SeekToFirst(); it.Valid() || (it.failed_key() && options.on_failed_key); it.Next()) {
     if (!it.Valid()) {
       options.on_failed_key(*it.failed_key(), it.status());
       continue;

@@ -15,6 +15,7 @@
 #include "lmdb/archive.h"
 #include "lmdb/handles.h"
 #include "mergedb/db.h"
+#include "mergedb/repair.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -163,6 +164,28 @@ TEST_F(Place, AnInterruptedUnpackingIsFinished) {
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, path_));
   std::string value;
   EXPECT_OK(db->Get({}, "later", &value));
+}
+
+// The place of an interrupted unpacking: nothing else may take the archive for one that was unpacked, or write over another.
+TEST_F(Place, AnArchiveThatIsNotUnpackedIsNeverLost) {
+  const std::string archive = Archive();
+  std::filesystem::create_directory(path_);
+  Write(data_ + ".unpacking", archive);
+  for (const OpenMode mode : {OpenMode::kCreateIfMissing, OpenMode::kMustExist, OpenMode::kReadOnly}) {
+    EXPECT_THAT(DB::Open({.mode = mode}, path_),
+                testing::StatusIs(Code::kNotSupported, ::testing::HasSubstr("data.mdb.unpacking: a copy by")));
+  }
+  Write(path_ + "/000007.tbl", "half a table");
+  EXPECT_THAT(Repair({}, path_), testing::StatusIs(Code::kNotSupported));
+  for (const std::string& newer : {archive, OfLmdb()}) {
+    Write(data_, newer);
+    EXPECT_EQ(Open(path_), MDB_INVALID);
+    EXPECT_TRUE(Read(data_) == newer);
+    EXPECT_TRUE(Read(data_ + ".unpacking") == archive);
+  }
+  std::filesystem::remove(data_);
+  EXPECT_EQ(Prepare(path_), 0);
+  ExpectUnpacked(path_);
 }
 
 TEST_F(Place, ADamagedArchiveIsRefusedAndKept) {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <optional>
 
 #include "base/random.h"
 #include "testing/status_matchers.h"
@@ -434,6 +436,7 @@ class BesideAWriter {
 
   std::vector<std::string> Files() const { return sim_->files->Files(); }
   FileSystem* files() { return sim_->files.get(); }
+  SimulatedEnv& sim() { return *sim_; }
   void WriteALittle() {
     for (int i = 0; i < 20; ++i)
       EXPECT_OK(
@@ -499,6 +502,49 @@ TEST_P(OneFileBesideAWriter, IsNeverCalledDamaged) {
     }
   }
   EXPECT_GT(inspected, 4 * count);
+}
+
+// Between any two calls of the program: files that it creates, fills, renames and overwrites.
+TEST_P(OneFileBesideAWriter, IsNeverCalledDamagedWhileItIsWritten) {
+  BesideAWriter writer(GetParam());
+  std::map<OneFileKind, int> whole, busy;
+  writer.sim().files->SetOpHook([&](uint64_t, const char* what, const std::string&) {
+    for (const std::string& path : writer.Files()) {
+      const auto kind = KindOf(path);
+      if (!kind) continue;
+      const auto file = Inspect(writer.files(), path, *kind);
+      if (!file) {
+        ASSERT_TRUE(file.error().IsBusy()) << what << ": " << file.error().ToString();
+        ++busy[*kind];
+      } else {
+        ASSERT_TRUE(file->damages.empty()) << what << ": " << path << ": " << ToText(file->damages.front());
+        ++whole[*kind];
+      }
+    }
+  });
+  writer.ReplaceAll();
+  writer.sim().files->SetOpHook(nullptr);
+  for (const OneKind& kind : kKinds) EXPECT_GT(whole[kind.kind], 10) << kind.verb;
+  EXPECT_GT(busy[OneFileKind::kTable], 0) << "none was met half written";
+  EXPECT_GT(busy[OneFileKind::kBlobFile], 0);
+}
+
+// Damage in a file that the database needs is reported, also while a program writes.
+TEST_P(OneFileBesideAWriter, IsCalledDamagedIfTheDatabaseNeedsIt) {
+  for (const OneKind& kind : kKinds) {
+    BesideAWriter writer(GetParam());
+    writer.ReplaceAll();
+    int damaged = 0;
+    for (const std::string& path : writer.Files()) {
+      if (KindOf(path) != kind.kind || path.ends_with("STAGING")) continue;
+      const bool has_blocks = kind.kind != OneFileKind::kManifest && kind.kind != OneFileKind::kWal;
+      ASSERT_OK(writer.sim().files->FlipBit(path, has_blocks ? 3 : 20, 1));
+      const auto file = Inspect(writer.files(), path, kind.kind);
+      damaged += file && !file->damages.empty();
+      EXPECT_TRUE(file ? !file->damages.empty() : file.error().IsBusy()) << path;
+    }
+    EXPECT_GT(damaged, 0) << kind.verb;
+  }
 }
 
 TEST_F(OneFileTest, ErrorsOfTheFileSystemAreErrorsNotDamage) {
