@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "env/file_reads.h"
+#include "env/hold.h"
 #include "format/file_name.h"
 #include "format/lmdb.h"
 #include "leveldb/format/name.h"
@@ -82,32 +83,46 @@ Status ImportedIsDamaged(const Status& status, const std::string& directory) {
       "`; the next open then moves them to " + directory + "/" + std::string(format::kLostDirectory));
 }
 
+namespace {
+
+// An archive at `file`, in a directory without CURRENT. WHY no database beside it: mdb_env_open would take the archive for
+// one that is unpacked, or refuse the directory.
+Status IsNotUnpacked(FileSystem* file_system, const std::string& directory, const std::string& file) {
+  if (env::IsHeld(*file_system, format::FilePath(directory, format::FileKind::kLock)))
+    return Status::Busy(file + ": another process unpacks this copy by mdb_env_copyfd; open the database afterwards");
+  return Status::NotSupported(file +
+                              ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
+                              "environment with the LMDB interface, which unpacks it, or move the file away");
+}
+
+Status IsLmdb(const std::string& path, const std::string& flag) {
+  return Status::NotSupported(path +
+                              ": an LMDB environment, which mergedb does not open; nothing was changed. Copy its "
+                              "entries into a new database: `mdb_dump " +
+                              flag + "-a " + path + " | mergedb load DIR`");
+}
+
+}  // namespace
+
 Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path) {
-  const auto is_lmdb_data = [&](const std::string& file) {
-    const auto head = env::ReadBeginning(file_system, file, format::kLmdbHeadBytes);
-    return head && format::IsLmdbData(*head);
+  const auto head_of = [&](const std::string& file) {
+    auto head = env::ReadBeginning(file_system, file, format::kLmdbArchiveHeadBytes);
+    return head ? *std::move(head) : std::string();
   };
-  const auto refusal = [&](const std::string& flag) {
-    return Status::NotSupported(path +
-                                ": an LMDB environment, which mergedb does not open; nothing was changed. Copy its "
-                                "entries into a new database: `mdb_dump " +
-                                flag + "-a " + path + " | mergedb load DIR`");
-  };
-  // WHY: with a CURRENT beside it, the next mdb_env_open would take the archive for one that is unpacked.
-  const std::string unpacking = format::JoinPath(path, format::kLmdbUnpackingName);
-  if (file_system->SizeOf(unpacking) && !file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) {
-    return Status::NotSupported(unpacking +
-                                ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
-                                "environment with the LMDB interface, which unpacks it, or move the file away");
-  }
   const std::string data = format::JoinPath(path, format::kLmdbDataName);
-  if (!file_system->SizeOf(data)) {
+  const std::string unpacking = format::JoinPath(path, format::kLmdbUnpackingName);
+  const bool has_data = file_system->SizeOf(data).has_value();
+  const bool has_unpacking = file_system->SizeOf(unpacking).has_value();
+  if (!has_data && !has_unpacking) {
     const auto is_directory = file_system->IsDirectory(path);
-    return is_directory && !*is_directory && is_lmdb_data(path) ? refusal("-n ") : Status();
+    return is_directory && !*is_directory && format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();
   }
   // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.
   if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
-  return is_lmdb_data(data) ? refusal("") : Status();
+  if (has_unpacking) return IsNotUnpacked(file_system, path, unpacking);
+  const std::string head = head_of(data);
+  if (format::IsLmdbArchive(head)) return IsNotUnpacked(file_system, path, data);
+  return format::IsLmdbData(head) ? IsLmdb(path, "") : Status();
 }
 
 Status CheckIsSupported(FileSystem* file_system, const std::string& directory) {

@@ -34,8 +34,8 @@ Status RemoveImportedSource(FileSystem* file_system, const std::string& director
 // with the next step.
 Status ImportedIsDamaged(const Status& status, const std::string& directory);
 
-// NotSupported if `path` is LMDB's data file, or a directory with LMDB's data, or with an archive that is being unpacked, and
-// no CURRENT: an open must not make a second database beside it. A file that cannot be read is not LMDB's here.
+// NotSupported if `path` is LMDB's data file, or a directory with LMDB's data, or with an archive of
+// mdb_env_copyfd, and no CURRENT: an open must not make a second database beside it. Busy if the archive is being unpacked. A file that cannot be read is not LMDB's here.
 Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path);
 // NotSupported if the directory holds a database that cannot be imported.
 Status CheckIsSupported(FileSystem* file_system, const std::string& directory);

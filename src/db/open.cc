@@ -110,6 +110,8 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   // Load does not recognize a database of another kind that has neither CURRENT nor tables.
   if (!loaded) RETURN_IF_ERROR(CheckIsSupported(files, path));
+  // WHY again: before the lock was taken, another process may have begun to unpack an archive.
+  if (!loaded) RETURN_IF_ERROR(CheckIsNotLmdb(files, path));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database exists already");
   }

@@ -129,7 +129,10 @@ Status CheckNoRepairRuns(const Store& store) {
   FileSystem& files = store.held->below();
   if (!files.SizeOf(path_of(format::FileKind::kRepair)) || !env::IsHeld(files, path_of(format::FileKind::kLock)))
     return {};
-  return Status::Busy(store.directory + ": a repair of the database runs; open it again when the repair has ended");
+  return Status::Busy(
+      store.directory +
+      ": a repair of the database runs, or `mergedb verify` after a repair that was interrupted; open it again "
+      "when the command has ended");
 }
 
 Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {

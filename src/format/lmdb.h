@@ -27,6 +27,15 @@ inline bool IsLmdbData(std::string_view head) {
   return head.size() >= kLmdbHeadBytes && head.substr(kLmdbHeadBytes - kMagic.size(), kMagic.size()) == kMagic;
 }
 
+// True for the beginning of an archive of mdb_env_copyfd: a ustar header whose name begins so (lmdb/archive.h).
+inline constexpr std::string_view kLmdbArchiveName = "mergedb/";
+inline constexpr size_t kLmdbArchiveHeadBytes = 512;
+inline bool IsLmdbArchive(std::string_view head) {
+  constexpr size_t kMagicOffset = 257;
+  return head.size() == kLmdbArchiveHeadBytes && head.starts_with(kLmdbArchiveName) &&
+         head.substr(kMagicOffset).starts_with("ustar");
+}
+
 // The values of lmdb.h: MDB_REVERSEKEY and MDB_INTEGERKEY.
 inline constexpr unsigned kLmdbReverseKey = 0x02;
 inline constexpr unsigned kLmdbIntegerKey = 0x08;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/file_name.h"
+#include "format/lmdb.h"
 
 namespace mergedb::lmdb {
 
@@ -14,7 +15,7 @@ namespace {
 constexpr size_t kBlockBytes = 512;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr uint64_t kMemberBytesMax = (uint64_t{1} << 33) - 1;  // eleven octal digits
-constexpr std::string_view kPrefix = "mergedb/";
+constexpr std::string_view kPrefix = format::kLmdbArchiveName;
 constexpr std::string_view kMagic = std::string_view("ustar\00000", 8);
 
 // The fields of a header. All other bytes are zero.

@@ -117,12 +117,12 @@ void RemoveAll(FileSystem* files, const std::string& directory) {
   (void)files->RemoveDirectory(directory);
 }
 
+// The name of the copy is random: several processes may have the same id, in containers that share the directory.
 // Copies to a directory inside the environment's own directory, which is writable. The copy uses hard links, so
 // it is cheap.
 int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
-  static std::atomic<unsigned> copies{0};
-  const std::string place =
-      format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
+  const std::string place = format::JoinPath(
+      env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(DefaultEnv().entropy()));
   FileSystem* const files = env->db->files();
   int code = CopyTo(env, place, is_compact);
   if (code == 0)

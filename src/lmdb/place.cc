@@ -247,6 +247,8 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
     if (!(env->flags & MDB_NOLOCK))
       LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
   }
+  // WHY again: the file may have been copied there since PreparePlace looked.
+  if (IsArchive(Files(), data) || IsOfLmdb(data)) return MDB_INVALID;
   // WHY before open: closing any descriptor of a file releases all locks of this process on the file.
   const bool is_mark = IsMark(data);
   const auto open_for = [&](int access) {

@@ -77,9 +77,13 @@ class DbIterator final : public InternalAccessIterator {
   }
   // Busy says nothing about the key: no descriptor is left, or another process has replaced a file.
   std::optional<std::string_view> failed_key() const override {
-    const auto key = IsOpen() ? input_->failed_key() : std::nullopt;
+    const auto key = unreadable_key();
     return key && !status().IsBusy() ? key : std::nullopt;
   }
+  std::optional<std::string_view> unreadable_key() const override {
+    return IsOpen() ? input_->failed_key() : std::nullopt;
+  }
+  void PrevFromUnreadable() override { input_->PrevFromFailed(); }
   kv::Iterator& internal() override { return *input_; }
   std::string_view key() const override { return input_->entry().key; }
   std::string_view value() const override { return input_->entry().value; }
@@ -89,7 +93,8 @@ class DbIterator final : public InternalAccessIterator {
     const Status& status = input_->status();
     if (status.ok() || !(status.IsCorruption() || explain_ != nullptr)) [[likely]]
       return status;
-    if (explained_.ok() || status.message() != unexplained_) {  // WHY once: an explanation may read files
+    // WHY once: an explanation may read files. Busy may pass.
+    if (explained_.ok() || explained_.IsBusy() || status.message() != unexplained_) {
       unexplained_ = status.message();
       explained_ = explain_ != nullptr ? (*explain_)(status) : WithNextStep(status, directory_);
     }

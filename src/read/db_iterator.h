@@ -65,6 +65,10 @@ class InternalAccessIterator : public Iterator {
   // other. It does not check whether the database is closed: it goes on showing what it has pinned. It lives
   // as long as this iterator.
   virtual kv::Iterator& internal() = 0;
+  // As failed_key(), also if the status is Busy.
+  virtual std::optional<std::string_view> unreadable_key() const { return failed_key(); }
+  // As Prev, from unreadable_key().
+  virtual void PrevFromUnreadable() { Prev(); }
 
  private:
   const std::shared_ptr<const std::atomic<bool>> is_closed_;

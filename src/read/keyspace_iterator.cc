@@ -81,8 +81,8 @@ class DefaultKeyspaceIterator final : public kv::Iterator {
       tree_.Seek(map_.named_lower(), kv::kTagMax);
       if (tree_.Valid()) {
         tree_.Prev();
-      } else if (cursor_.failed_key()) {
-        cursor_.Prev();
+      } else if (cursor_.unreadable_key()) {
+        cursor_.PrevFromUnreadable();
       }
     }
     Arrive();
@@ -93,8 +93,8 @@ class DefaultKeyspaceIterator final : public kv::Iterator {
   bool IsInside() const {
     if (tree_.Valid()) [[likely]]
       return map_.IsNamed(tree_.entry().key);
-    const auto failed = cursor_.failed_key();
-    return failed && map_.IsNamed(*failed);
+    const auto unreadable = cursor_.unreadable_key();
+    return unreadable && map_.IsNamed(*unreadable);
   }
   void Arrive() {
     valid_ = tree_.Valid();

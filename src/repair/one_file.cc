@@ -120,24 +120,42 @@ bool IsOpen(FileSystem* file_system, const std::string& path) {
   return env::IsHeld(*file_system, format::FilePath(format::ParentOf(path), format::FileKind::kLock));
 }
 
+namespace {
+
+Result<bool> IsNamed(FileSystem* file_system, const std::string& directory, const format::FileName& file) {
+  if (file.kind == format::FileKind::kManifest) {
+    ASSIGN_OR_RETURN(const auto current, manifest::ReadCurrent(file_system, directory));
+    return current.manifest == file.number;
+  }
+  ASSIGN_OR_RETURN(const auto loaded, manifest::Load(file_system, directory, kv::Order(BytewiseComparator())));
+  switch (file.kind) {
+    case format::FileKind::kTable: return loaded.version->files().contains(file.number);
+    case format::FileKind::kBlobFile: return loaded.version->FindBlobFile(file.number) != nullptr;
+    case format::FileKind::kSegment:
+      return std::ranges::find(loaded.wal_segments, file.number) != loaded.wal_segments.end();
+    default: return true;
+  }
+}
+
+}  // namespace
+
+// WHY some attempts: the program may be replacing the MANIFEST, or writing to it.
 Status CheckIsNamed(FileSystem* file_system, const std::string& path) {
+  constexpr int kAttemptsMax = 10;
   const std::string directory = format::ParentOf(path);
   const auto file = format::ParseFileName(LastName(path));
   if (!file) return {};
-  bool is_named = true;
-  if (file->kind == format::FileKind::kManifest) {
-    const auto current = manifest::ReadCurrent(file_system, directory);
-    is_named = !current || current->manifest == file->number;
-  } else if (file->kind == format::FileKind::kTable || file->kind == format::FileKind::kBlobFile) {
-    const auto loaded = manifest::Load(file_system, directory, kv::Order(BytewiseComparator()));
-    const bool is_table = file->kind == format::FileKind::kTable;
-    is_named = !loaded || (is_table ? loaded->version->files().contains(file->number)
-                                    : loaded->version->FindBlobFile(file->number) != nullptr);
-  }
-  if (is_named) return {};
-  return Status::Busy(path +
-                      ": the database does not need this file now, and a program that has the database open may be "
-                      "writing to it; run the command again if the file still exists");
+  auto is_named = IsNamed(file_system, directory, *file);
+  for (int attempt = 1; attempt < kAttemptsMax && !is_named; ++attempt)
+    is_named = IsNamed(file_system, directory, *file);
+  if (is_named && *is_named) return {};
+  const std::string why = is_named ? "the database does not need this file now"
+                                   : "it is not known whether the database needs this file (" +
+                                         std::string(is_named.error().message()) + ")";
+  return Status::Busy(
+      path + ": " + why +
+      ", and a program that has the database open may be writing to it; run the command again, or when no "
+      "program has the database open");
 }
 
 void WaitForAWrite() {
@@ -152,13 +170,13 @@ Status WasWritten(const std::string& path) {
 }
 
 // Where a file has no place for it, damage has offset 0; then the text decides.
-Status KeepCommonDamage(const std::string& path, const OneFile& again, OneFile* report) {
+bool KeepCommonDamage(const OneFile& again, OneFile* report) {
   std::erase_if(report->damages, [&](const Damage& damage) {
     return std::ranges::none_of(again.damages, [&](const Damage& each) {
       return each.offset == damage.offset && (each.offset != 0 || each.what == damage.what);
     });
   });
-  return report->damages.empty() ? WasWritten(path) : Status();
+  return !report->damages.empty();
 }
 
 void TakeNumber(kv::FileNumber found, OneFile* report) {

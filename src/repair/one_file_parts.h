@@ -23,39 +23,40 @@ void TakeNumber(kv::FileNumber found, OneFile* report);
 // ---- beside a program that writes
 //
 // A program that has the database open may be filling the file, or overwriting it for another use, while it is read: that
-// looks like damage. So damage counts then only if the database needs the file and a second look finds it at the same place:
+// looks like damage. So damage counts only if a second look finds it at the same place, and, while a program has the database
+// open, only in a file that the MANIFEST names:
 //
-//     look ─► no damage, or nobody has the database open ─► the report
-//          └► CURRENT and the MANIFEST do not name the file ─► Busy
-//             they do: look again ─► damage at the same places ─► the report, with this damage
-//                                 └► else ─► Busy
+//     look ─► no damage ─► the report
+//          └► somebody has the database open, and CURRENT or the MANIFEST does not name the file ─► Busy
+//             else: look again ─► damage at the same places ─► the report, with this damage
+//                              └► else ─► Busy
 
 // A file that is overwritten has the bytes of its earlier use first.
 inline bool IsOfOtherKind(const Status& status) { return status.IsInvalidArgument() || status.IsNotSupported(); }
 // True if a process has locked the database in the file's directory.
 bool IsOpen(FileSystem* file_system, const std::string& path);
-// Busy if the newest MANIFEST does not name a table or a blob file, or CURRENT a MANIFEST. OK also if that is not known.
+// Busy if the newest MANIFEST does not name a table, a blob file or a segment, or CURRENT a MANIFEST, or if that is not known.
 Status CheckIsNamed(FileSystem* file_system, const std::string& path);
 void WaitForAWrite();
-// Keeps the damage of `report` at places where `again` has damage, too. Busy if there is none.
-Status KeepCommonDamage(const std::string& path, const OneFile& again, OneFile* report);
 Status WasWritten(const std::string& path);
+// Keeps the damage of `report` at places where `again` has damage, too. False: there is none.
+bool KeepCommonDamage(const OneFile& again, OneFile* report);
 
-// `inspect(is_first, is_open)` returns a report. `is_same(first, again)`: both are of one state of the file.
-template <typename Inspect, typename IsSame>
-auto InspectBesideWriters(FileSystem* file_system, const std::string& path, const Inspect& inspect,
-                          const IsSame& is_same) -> decltype(inspect(true, true)) {
+// `inspect(is_first, is_open)` returns a report. `confirm(again, &report)` keeps the damage of the report that the second one
+// confirms; false: none, or the file has changed.
+template <typename Inspect, typename Confirm>
+auto InspectTwice(FileSystem* file_system, const std::string& path, const Inspect& inspect, const Confirm& confirm)
+    -> decltype(inspect(true, true)) {
   const bool was_open = IsOpen(file_system, path);
   auto report = inspect(true, was_open);
   const bool is_doubtful = report ? !report->file.damages.empty() : IsOfOtherKind(report.error());
-  if (!is_doubtful || (!was_open && !IsOpen(file_system, path))) return report;
-  RETURN_IF_ERROR(CheckIsNamed(file_system, path));
-  if (!report) return report;
-  WaitForAWrite();
-  const auto again = inspect(false, true);
+  if (!is_doubtful) return report;
+  const bool is_open = was_open || IsOpen(file_system, path);
+  if (is_open) RETURN_IF_ERROR(CheckIsNamed(file_system, path));
+  if (is_open) WaitForAWrite();
+  const auto again = inspect(false, is_open);
   if (!again) return again.error().IsNotFound() ? WasWritten(path) : again.error();
-  if (!is_same(*report, *again)) return WasWritten(path);
-  RETURN_IF_ERROR(KeepCommonDamage(path, again->file, &report->file));
+  if (!report || !confirm(*again, &*report)) return WasWritten(path);
   return report;
 }
 
@@ -64,12 +65,16 @@ template <typename Inspect>
 auto InspectHeld(FileSystem* file_system, const std::string& path, const Inspect& inspect)
     -> decltype(inspect(file_system, true)) {
   env::HeldFiles held(file_system, SIZE_MAX);
-  held.Hold({path});
-  // A file that has lost its name before it was held may have been overwritten.
-  if (file_system->SizeOf(path).status().IsNotFound()) held.Hold({});
-  return InspectBesideWriters(
-      file_system, path, [&](bool is_first, bool) { return inspect(static_cast<FileSystem*>(&held), is_first); },
-      [](const auto&, const auto&) { return true; });
+  return InspectTwice(
+      file_system, path,
+      [&](bool is_first, bool) {
+        held.Hold({});  // the name may be another file now
+        held.Hold({path});
+        // A file that lost its name before it was held may have been overwritten.
+        if (file_system->SizeOf(path).status().IsNotFound()) held.Hold({});
+        return inspect(static_cast<FileSystem*>(&held), is_first);
+      },
+      [](const auto& again, auto* report) { return KeepCommonDamage(again.file, &report->file); });
 }
 
 // The status of a file system, an open file or a visitor, but not damage.

@@ -139,10 +139,12 @@ void ManifestInspector::CheckTree() {
 }  // namespace
 
 Result<ManifestReport> InspectManifest(FileSystem* file_system, const std::string& path, const VisitEdit& visit) {
-  return InspectBesideWriters(
+  return InspectTwice(
       file_system, path,
       [&](bool is_first, bool) { return ManifestInspector(file_system, path).Run(is_first ? visit : VisitEdit()); },
-      [](const ManifestReport& first, const ManifestReport& again) { return first.identity == again.identity; });
+      [](const ManifestReport& again, ManifestReport* report) {
+        return report->identity == again.identity && KeepCommonDamage(again.file, &report->file);
+      });
 }
 
 }  // namespace mergedb::repair

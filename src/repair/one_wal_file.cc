@@ -72,6 +72,7 @@ class WalInspector {
   Status ReadSegment();
   Status VisitFirstFrame(const wal::Origin& origin);
   Status FindFirstFrame(const wal::Origin& origin, uint64_t* position, std::string* frame);
+  Result<bool> GoesOnElsewhere(uint64_t end);
   Status ReportEnd(const wal::Salvaged& salvaged);
   Status ReadBuffer();
   Result<manifest::Loaded> LoadManifest();
@@ -233,6 +234,19 @@ Status WalInspector::VisitFirstFrame(const wal::Origin& origin) {
   return status.IsCorruption() ? Status() : status;
 }
 
+// The WAL writer ends its writes at a block, so the last frame of a segment may be cut off until the next write.
+// True if a replay needs nothing of this segment from `end` on, or reads beyond `end`, or ends there as the WAL does.
+Result<bool> WalInspector::GoesOnElsewhere(uint64_t end) {
+  const auto loaded = LoadManifest();
+  if (!loaded) return false;
+  if (loaded->wal_start.epoch != report_.head->epoch || loaded->wal_start.position > end) return true;
+  ASSIGN_OR_RETURN(
+      const auto salvaged,
+      wal::Salvage(file_system_, format::ParentOf(path_), wal::OriginOf(loaded->database_id, loaded->wal_start),
+                   db::ExpectedOf(*loaded), [](kv::Sequence, std::string_view) { return Status(); }));
+  return salvaged.replayed.end.position > end || salvaged.verdict.ok();
+}
+
 // Says why the chain of frames ends, unless nothing of this epoch follows.
 Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
   const uint64_t end = salvaged.replayed.end.position;
@@ -257,10 +271,10 @@ Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
       return {};
     }
   }
-  if (is_open_) {
+  ASSIGN_OR_RETURN(const bool goes_on, is_open_ ? GoesOnElsewhere(end) : Result<bool>(false));
+  if (goes_on) {
     report_.file.notes.push_back("the frame at offset " + std::to_string(OffsetOf(end)) +
-                                 " is not whole: the program that has the database open is writing it, or STAGING has "
-                                 "its rest; `mergedb wal STAGING` reads both");
+                                 " is not whole: STAGING has its rest, or no replay needs it");
     return {};
   }
   Report(&report_.file, OffsetOf(end), salvaged.replayed.dropped_bytes, Named(salvaged.replayed.report) + advice);
@@ -313,22 +327,27 @@ Status WalInspector::ReadBuffer() {
 }
 
 // A segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so its
-// damage has no place in a file: the frames begin and end at the same positions.
-bool IsSame(const WalReport& first, const WalReport& again) {
-  if (first.epoch != again.epoch || first.head.has_value() != again.head.has_value()) return false;
-  if (first.head) return first.head->base() == again.head->base();
-  return first.begin_position == again.begin_position && first.end_position == again.end_position;
+// damage has no place in a file, and its text depends on later frames: the chain of frames begins and ends where it did.
+bool Confirm(const WalReport& again, WalReport* report) {
+  if (report->epoch != again.epoch || report->head.has_value() != again.head.has_value()) return false;
+  const bool is_staging = report->file.name == format::PrintFileName(format::FileKind::kStaging);
+  if (is_staging) {
+    return report->begin_position == again.begin_position && report->end_position == again.end_position &&
+           !again.file.damages.empty();
+  }
+  if (report->head && report->head->base() != again.head->base()) return false;
+  return KeepCommonDamage(again.file, &report->file);
 }
 
 }  // namespace
 
 Result<WalReport> InspectWal(FileSystem* file_system, const std::string& path, const VisitFrame& visit) {
-  return InspectBesideWriters(
+  return InspectTwice(
       file_system, path,
       [&](bool is_first, bool is_open) {
         return WalInspector(file_system, path, is_first ? visit : VisitFrame(), is_open).Run();
       },
-      IsSame);
+      Confirm);
 }
 
 }  // namespace mergedb::repair

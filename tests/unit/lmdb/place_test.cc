@@ -175,6 +175,10 @@ TEST_F(Place, AnArchiveThatIsNotUnpackedIsNeverLost) {
     EXPECT_THAT(DB::Open({.mode = mode}, path_),
                 testing::StatusIs(Code::kNotSupported, ::testing::HasSubstr("data.mdb.unpacking: a copy by")));
   }
+  {
+    const auto lock = Files()->Lock(path_ + "/LOCK");  // as of a process that unpacks it now
+    EXPECT_THAT(DB::Open({}, path_), testing::StatusIs(Code::kBusy, ::testing::HasSubstr("another process unpacks")));
+  }
   Write(path_ + "/000007.tbl", "half a table");
   EXPECT_THAT(Repair({}, path_), testing::StatusIs(Code::kNotSupported));
   for (const std::string& newer : {archive, OfLmdb()}) {
@@ -186,6 +190,25 @@ TEST_F(Place, AnArchiveThatIsNotUnpackedIsNeverLost) {
   std::filesystem::remove(data_);
   EXPECT_EQ(Prepare(path_), 0);
   ExpectUnpacked(path_);
+}
+
+// The archive arrives between the two halves of an open, or while another interface makes a database.
+TEST_F(Place, TheMarkIsNotWrittenOverAnArchive) {
+  const std::string archive = Archive();
+  std::filesystem::create_directory(path_);
+  Write(data_, archive);
+  EXPECT_THAT(DB::Open({}, path_), testing::StatusIs(Code::kNotSupported, ::testing::HasSubstr("data.mdb: a copy by")));
+  std::filesystem::remove(data_);
+  for (const std::string& bytes : {archive, OfLmdb()}) {
+    MDB_env* env = nullptr;
+    ASSERT_EQ(mdb_env_create(&env), 0);
+    ASSERT_EQ(PreparePlace(env, path_.c_str()), 0);
+    Write(data_, bytes);
+    EXPECT_EQ(MarkPlace(env, 0640), MDB_INVALID);
+    EXPECT_TRUE(Read(data_) == bytes);
+    mdb_env_close(env);
+    std::filesystem::remove(data_);
+  }
 }
 
 TEST_F(Place, ADamagedArchiveIsRefusedAndKept) {
