@@ -6,6 +6,7 @@
 
 #include "db/import.h"
 #include "db/live_publisher.h"
+#include "env/posix_lock.h"
 #include "env/proc_file.h"
 #include "env/process.h"
 #include "format/file_name.h"
@@ -53,7 +54,7 @@ std::string DescribeWriter(FileSystem* files, const std::string& directory) {
 
 Result<std::unique_ptr<FileLock>> LockDatabase(FileSystem* files, const std::string& directory) {
   auto lock = files->Lock(format::FilePath(directory, FileKind::kLock));
-  if (lock || !lock.error().IsBusy()) return lock;
+  if (lock || !env::IsBusyLock(lock.error())) return lock;  // Busy also if no descriptor is left
   const std::string message(lock.error().message());
   const bool is_ours = message.ends_with("held by this process");
   return Status::Busy(message + "; " + (is_ours ? "this process" : DescribeWriter(files, directory)) +
