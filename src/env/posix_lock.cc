@@ -152,7 +152,9 @@ Result<Place> PlaceOf(const LockRequest& request) {
 }  // namespace
 
 bool IsBusyLock(const Status& status) {
-  return status.IsBusy() && status.message().find(": lock: ") != std::string_view::npos;
+  const std::string_view message = status.message();
+  const auto has = [&](std::string_view text) { return message.find(text) != std::string_view::npos; };
+  return status.IsBusy() && (has(": lock: held by ") || has(": lock: the file was removed"));
 }
 
 Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request) {
