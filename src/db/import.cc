@@ -87,8 +87,8 @@ namespace {
 
 // An archive at `file`, in a directory without CURRENT. WHY no database beside it: mdb_env_open would take the archive for
 // one that is unpacked, or refuse the directory.
-Status IsNotUnpacked(FileSystem* file_system, const std::string& directory, const std::string& file) {
-  if (env::IsHeld(*file_system, format::FilePath(directory, format::FileKind::kLock)))
+Status IsNotUnpacked(FileSystem* file_system, const std::string& directory, const std::string& file, bool is_locked) {
+  if (!is_locked && env::IsHeld(*file_system, format::FilePath(directory, format::FileKind::kLock)))
     return Status::Busy(file + ": another process unpacks this copy by mdb_env_copyfd; open the database afterwards");
   return Status::NotSupported(file +
                               ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
@@ -104,7 +104,7 @@ Status IsLmdb(const std::string& path, const std::string& flag) {
 
 }  // namespace
 
-Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path) {
+Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_locked) {
   const auto head_of = [&](const std::string& file) {
     auto head = env::ReadBeginning(file_system, file, format::kLmdbArchiveHeadBytes);
     return head ? *std::move(head) : std::string();
@@ -119,9 +119,11 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path) {
   }
   // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.
   if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
-  if (has_unpacking) return IsNotUnpacked(file_system, path, unpacking);
   const std::string head = head_of(data);
-  if (format::IsLmdbArchive(head)) return IsNotUnpacked(file_system, path, data);
+  // WHY after the look at `data`: another process that unpacks an archive renames it from there first.
+  if (has_unpacking || file_system->SizeOf(unpacking).has_value())
+    return IsNotUnpacked(file_system, path, unpacking, is_locked);
+  if (format::IsLmdbArchive(head)) return IsNotUnpacked(file_system, path, data, is_locked);
   return format::IsLmdbData(head) ? IsLmdb(path, "") : Status();
 }
 

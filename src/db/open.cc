@@ -31,14 +31,8 @@ Status PrepareDirectory(FileSystem* files, const std::string& path, bool may_cre
 }
 
 Result<manifest::Loaded> LoadManifest(const Store& store) {
-  const auto load = [&] {
-    return manifest::Load(store.options.env.file_system, store.directory, store.order, DescribeForeignFile);
-  };
-  auto loaded = load();
-  // WHY a retry: a writer that replaces the MANIFEST also removes the file that CURRENT named a moment ago.
-  const bool is_read_only = store.options.mode == OpenMode::kReadOnly;
-  for (int i = 0; is_read_only && !loaded && loaded.error().IsCorruption() && i < 10; ++i) loaded = load();
-  return loaded;
+  const auto load = store.options.mode == OpenMode::kReadOnly ? manifest::LoadBesideWriter : manifest::Load;
+  return load(store.options.env.file_system, store.directory, store.order, DescribeForeignFile);
 }
 
 // The MANIFEST is damaged. If that is because the database is of another kind, imports it and loads the result.
@@ -111,7 +105,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   // Load does not recognize a database of another kind that has neither CURRENT nor tables.
   if (!loaded) RETURN_IF_ERROR(CheckIsSupported(files, path));
   // WHY again: before the lock was taken, another process may have begun to unpack an archive.
-  if (!loaded) RETURN_IF_ERROR(CheckIsNotLmdb(files, path));
+  if (!loaded) RETURN_IF_ERROR(CheckIsNotLmdb(files, path, true));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database exists already");
   }

@@ -30,6 +30,7 @@ namespace mergedb::db {
 namespace {
 
 constexpr int kAttemptsMax = 50;
+constexpr std::string_view kOutrun = ": another process writes faster than a read-only open can follow";
 
 struct Attempt {
   Status problem;          // of the files or the WAL
@@ -124,6 +125,10 @@ Result<RecoveredTree> Show(Store& store, const manifest::Loaded& loaded, Replaye
 
 }  // namespace
 
+bool IsOutrun(const Status& status) {
+  return status.IsBusy() && status.message().find(kOutrun) != std::string_view::npos;
+}
+
 Status CheckNoRepairRuns(const Store& store) {
   const auto path_of = [&](format::FileKind kind) { return format::FilePath(store.directory, kind); };
   FileSystem& files = store.held->below();
@@ -169,8 +174,7 @@ Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
     loaded = std::move(*again);
   }
   if (is_unreadable_twice) return unreadable;
-  return Status::Busy(store.directory + ": another process writes faster than a read-only open can follow (" +
-                      std::to_string(kAttemptsMax) +
+  return Status::Busy(store.directory + std::string(kOutrun) + " (" + std::to_string(kAttemptsMax) +
                       " attempts); open again, or open a checkpoint that the writing process makes");
 }
 

@@ -26,6 +26,8 @@ struct RecoveredTree {
 Result<RecoveredTree> CreateTree(Store& store);
 Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory);
 Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded);  // open_read_only.cc
+// True for the Busy of a read-only open beside a process that writes faster than the open can follow: it may pass.
+bool IsOutrun(const Status& status);
 // Busy if `mergedb repair` is replacing files: REPAIR exists, and LOCK is held. REQUIRES: the open is read-only.
 Status CheckNoRepairRuns(const Store& store);
 

@@ -18,8 +18,6 @@ namespace {
 
 using format::FileKind;
 
-constexpr int kAttemptsMax = 10;
-
 // The first table or blob file in `directory` that the message names.
 std::optional<format::FileName> FileOf(std::string_view message, const std::string& directory) {
   const std::string prefix = format::JoinPath(directory, "");
@@ -68,10 +66,7 @@ Status ExplainReadOnly(const Store& store, uint64_t database_id, Status status) 
   if (!file) return read::WithNextStep(std::move(status), store.directory);
   if (status.IsNotFound()) status = Status::IOError(status.message());
   FileSystem* const files = store.options.env.file_system;
-  // WHY a retry: the writer may be replacing the MANIFEST.
-  auto newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
-  for (int attempt = 1; attempt < kAttemptsMax && !newest; ++attempt)
-    newest = manifest::Load(files, store.directory, store.order, DescribeForeignFile);
+  const auto newest = manifest::LoadBesideWriter(files, store.directory, store.order, DescribeForeignFile);
   const std::string message(status.message());
   if (!newest && newest.error().IsBusy()) {  // no descriptor is left
     return Status::Busy(message + "; it is not known whether the newest MANIFEST still names the file: " +

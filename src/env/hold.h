@@ -41,6 +41,6 @@ bool IsHeld(FileSystem& file_system, const std::string& path);
 
 // For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is false.
 bool HoldDescriptor(int fd);   // opened for reading; false: not held
-bool IsHeldByAReader(int fd);  // opened for writing
+bool IsHeldByAReader(int fd);  // flock locks of some network file systems need a descriptor that is opened for writing
 
 }  // namespace mergedb::env

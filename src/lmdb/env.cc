@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "db/recovered_tree.h"
 #include "env/posix_lock.h"
 #include "format/file_name.h"
 #include "lmdb/archive.h"
@@ -45,7 +46,7 @@ constexpr uint64_t kOpenPauseNanosMax = 8 * kNanosPerMilli;
 // kOpenWaitNanosMax: LMDB's users let several processes open one environment and write in turn. A process that
 // has the database open itself would wait for itself, so it gets Busy at once.
 //
-// A reader waits as long for any Busy: a process that writes may be faster than a read-only open can follow.
+// A reader waits as long for a process that writes faster than a read-only open can follow.
 //
 // WHY only the first of the queue tries: a process that closes and opens again in a loop would mostly be faster than
 // those that wait, and one of many that wait could lose each time.
@@ -58,7 +59,7 @@ Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
     const bool is_last = waited >= kOpenWaitNanosMax || (!is_reader && env::IsLockedByThisProcess(lock));
     if (queue.IsFirst() || is_last) {
       auto db = db::DbImpl::Open(OptionsOf(env), env->directory, kSupplies);
-      if (db || is_last || !(is_reader ? db.error().IsBusy() : env::IsBusyLock(db.error()))) return db;
+      if (db || is_last || !(is_reader ? db::IsOutrun(db.error()) : env::IsBusyLock(db.error()))) return db;
     }
     ++env->open_pauses;
     DefaultEnv().clock->SleepNanos(pause);

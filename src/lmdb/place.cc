@@ -31,7 +31,7 @@ constexpr std::string_view kMark =
     "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
 constexpr std::string_view kDataName = format::kLmdbDataName;
 constexpr const char* kLockName = "lock.mdb";
-constexpr const char* kUnpackingSuffix = ".unpacking";
+constexpr const char* kUnpackingSuffix = ".unpacking";  // of the directory that MDB_NOSUBDIR makes at first
 constexpr uint64_t kUnpackPauseNanos = 10'000'000;
 constexpr uint64_t kUnpackWaitNanosMax = 60'000'000'000;  // for another process that unpacks
 
@@ -150,12 +150,10 @@ bool IsDatabase(const std::string& directory) {
   return Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)).has_value();
 }
 
-std::string UnpackingOf(const std::string& data) { return data + kUnpackingSuffix; }
-
 // WHY the archive is renamed first: a database beside an archive named data.mdb is refused, and an interruption after
 // Unpack would leave exactly that.
 Status UnpackLocked(const std::string& data, const std::string& directory) {
-  const std::string unpacking = UnpackingOf(data);
+  const std::string unpacking = format::JoinPath(directory, format::kLmdbUnpackingName);
   if (Files()->SizeOf(unpacking).status().IsNotFound()) {
     if (IsDatabase(directory)) return {};  // another process has unpacked it
     RETURN_IF_ERROR(Files()->Rename(data, unpacking));
@@ -192,7 +190,8 @@ int PreparePlace(MDB_env* env, const char* path) {
   const bool has_data = bytes && *bytes > 0 && !IsMark(data);
   const bool is_archive = has_data && IsArchive(Files(), data);
   // WHY after the look at `data`: another process that unpacks an archive renames it from there first.
-  if (Files()->SizeOf(UnpackingOf(data)).has_value()) return UnpackInto(env->directory, data);
+  if (Files()->SizeOf(format::JoinPath(env->directory, format::kLmdbUnpackingName)).has_value())
+    return UnpackInto(env->directory, data);
   if (!has_data) return 0;
   // WHY another look at the archive: another process may have unpacked it meanwhile.
   if (IsDatabase(env->directory)) return IsArchive(Files(), data) || IsOfLmdb(data) ? MDB_INVALID : 0;
@@ -250,14 +249,15 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
   // WHY again: the file may have been copied there since PreparePlace looked.
   if (IsArchive(Files(), data) || IsOfLmdb(data)) return MDB_INVALID;
   // WHY before open: closing any descriptor of a file releases all locks of this process on the file.
-  const bool is_mark = IsMark(data);
+  const auto text = env::ReadBeginning(Files(), data, kMark.size());
+  const bool may_write_mark = text.has_value() && *text != kMark;  // what cannot be read is not written over
   const auto open_for = [&](int access) {
     return env::OpenMakingRoom([&] { return open(data.c_str(), access | O_NOFOLLOW | O_CLOEXEC); });
   };
   env->fd = open_for(is_read_only ? O_RDONLY : O_RDWR);
   // The file may be another user's, and its mode read-only for this one.
   if (env->fd < 0 && !is_read_only) env->fd = open_for(O_RDONLY);
-  return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
+  return !may_write_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
 }
 
 void TouchPlace(MDB_env* env) {

@@ -171,6 +171,17 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
   }
 }
 
+Result<Loaded> LoadBesideWriter(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                                ForeignFile foreign_file) {
+  constexpr int kAttemptsMax = 11;
+  auto loaded = Load(file_system, directory, order, foreign_file);
+  for (int attempt = 1; attempt < kAttemptsMax && !loaded; ++attempt) {
+    if (!loaded.error().IsCorruption() && !loaded.error().IsBusy()) break;
+    loaded = Load(file_system, directory, order, foreign_file);
+  }
+  return loaded;
+}
+
 Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current,
                             const kv::Order& order) {
   Loaded loaded;

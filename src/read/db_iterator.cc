@@ -96,7 +96,9 @@ class DbIterator final : public InternalAccessIterator {
     // WHY once: an explanation may read files. Busy may pass.
     if (explained_.ok() || explained_.IsBusy() || status.message() != unexplained_) {
       unexplained_ = status.message();
-      explained_ = explain_ != nullptr ? (*explain_)(status) : WithNextStep(status, directory_);
+      Status explained = explain_ != nullptr ? (*explain_)(status) : WithNextStep(status, directory_);
+      // WHY not always: views of the message stay valid.
+      if (explained.ToString() != explained_.ToString()) explained_ = std::move(explained);
     }
     return explained_;
   }

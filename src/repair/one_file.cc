@@ -11,6 +11,7 @@
 #include "format/file_name.h"
 #include "manifest/loader.h"
 #include "repair/one_file_parts.h"
+#include "wal/frame.h"
 
 namespace mergedb::repair {
 namespace {
@@ -122,32 +123,39 @@ bool IsOpen(FileSystem* file_system, const std::string& path) {
 
 namespace {
 
+// A segment that the program began after the last commit of the MANIFEST is in no list, but a replay reads it.
+Result<bool> IsReplayed(FileSystem* file_system, const std::string& directory, const format::FileName& segment,
+                        const manifest::Loaded& loaded) {
+  if (std::ranges::find(loaded.wal_segments, segment.number) != loaded.wal_segments.end()) return true;
+  const std::string path = format::FilePath(directory, segment.kind, segment.number);
+  ASSIGN_OR_RETURN(const std::string block, env::ReadBeginning(file_system, path, wal::kBlockBytes));
+  const auto head = wal::LoadSegmentHead(block);
+  return head && head->generation != 0 && head->database_id == loaded.database_id &&
+         head->epoch == loaded.wal_start.epoch && head->limit() > loaded.wal_start.position;
+}
+
 Result<bool> IsNamed(FileSystem* file_system, const std::string& directory, const format::FileName& file) {
   if (file.kind == format::FileKind::kManifest) {
     ASSIGN_OR_RETURN(const auto current, manifest::ReadCurrent(file_system, directory));
     return current.manifest == file.number;
   }
-  ASSIGN_OR_RETURN(const auto loaded, manifest::Load(file_system, directory, kv::Order(BytewiseComparator())));
+  ASSIGN_OR_RETURN(const auto loaded,
+                   manifest::LoadBesideWriter(file_system, directory, kv::Order(BytewiseComparator())));
   switch (file.kind) {
     case format::FileKind::kTable: return loaded.version->files().contains(file.number);
     case format::FileKind::kBlobFile: return loaded.version->FindBlobFile(file.number) != nullptr;
-    case format::FileKind::kSegment:
-      return std::ranges::find(loaded.wal_segments, file.number) != loaded.wal_segments.end();
+    case format::FileKind::kSegment: return IsReplayed(file_system, directory, file, loaded);
     default: return true;
   }
 }
 
 }  // namespace
 
-// WHY some attempts: the program may be replacing the MANIFEST, or writing to it.
 Status CheckIsNamed(FileSystem* file_system, const std::string& path) {
-  constexpr int kAttemptsMax = 10;
   const std::string directory = format::ParentOf(path);
   const auto file = format::ParseFileName(LastName(path));
   if (!file) return {};
-  auto is_named = IsNamed(file_system, directory, *file);
-  for (int attempt = 1; attempt < kAttemptsMax && !is_named; ++attempt)
-    is_named = IsNamed(file_system, directory, *file);
+  const auto is_named = IsNamed(file_system, directory, *file);
   if (is_named && *is_named) return {};
   const std::string why = is_named ? "the database does not need this file now"
                                    : "it is not known whether the database needs this file (" +
@@ -159,14 +167,15 @@ Status CheckIsNamed(FileSystem* file_system, const std::string& path) {
 }
 
 void WaitForAWrite() {
-  constexpr uint64_t kPauseNanos = 10'000'000;
+  constexpr uint64_t kPauseNanos = 100'000'000;
   DefaultEnv().clock->SleepNanos(kPauseNanos);
 }
 
 Status WasWritten(const std::string& path) {
-  return Status::Busy(path +
-                      ": a program that has the database open wrote to the file, or replaced it, while it was read; "
-                      "run the command again if the file still exists");
+  return Status::Busy(
+      path +
+      ": two looks at the file found different bytes: a program wrote to it or replaced it meanwhile, or the "
+      "device is at fault; run the command again if the file still exists");
 }
 
 // Where a file has no place for it, damage has offset 0; then the text decides.

@@ -20,6 +20,7 @@ Result<std::unique_ptr<File>> OpenOneFile(FileSystem* file_system, const std::st
 Damage& Report(OneFile* report, uint64_t offset, uint64_t bytes, std::string_view what);
 // Compares the number of the content with that of the name, if the name has one.
 void TakeNumber(kv::FileNumber found, OneFile* report);
+
 // ---- beside a program that writes
 //
 // A program that has the database open may be filling the file, or overwriting it for another use, while it is read: that
@@ -31,8 +32,6 @@ void TakeNumber(kv::FileNumber found, OneFile* report);
 //             else: look again ─► damage at the same places ─► the report, with this damage
 //                              └► else ─► Busy
 
-// A file that is overwritten has the bytes of its earlier use first.
-inline bool IsOfOtherKind(const Status& status) { return status.IsInvalidArgument() || status.IsNotSupported(); }
 // True if a process has locked the database in the file's directory.
 bool IsOpen(FileSystem* file_system, const std::string& path);
 // Busy if the newest MANIFEST does not name a table, a blob file or a segment, or CURRENT a MANIFEST, or if that is not known.
@@ -49,7 +48,8 @@ auto InspectTwice(FileSystem* file_system, const std::string& path, const Inspec
     -> decltype(inspect(true, true)) {
   const bool was_open = IsOpen(file_system, path);
   auto report = inspect(true, was_open);
-  const bool is_doubtful = report ? !report->file.damages.empty() : IsOfOtherKind(report.error());
+  // A file of another kind: a file that is overwritten has the bytes of its earlier use first.
+  const bool is_doubtful = report ? !report->file.damages.empty() : report.error().IsInvalidArgument();
   if (!is_doubtful) return report;
   const bool is_open = was_open || IsOpen(file_system, path);
   if (is_open) RETURN_IF_ERROR(CheckIsNamed(file_system, path));

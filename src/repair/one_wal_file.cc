@@ -72,7 +72,7 @@ class WalInspector {
   Status ReadSegment();
   Status VisitFirstFrame(const wal::Origin& origin);
   Status FindFirstFrame(const wal::Origin& origin, uint64_t* position, std::string* frame);
-  Result<bool> GoesOnElsewhere(uint64_t end);
+  Result<bool> GoesOnElsewhere(uint64_t end, uint64_t dropped_bytes);
   Status ReportEnd(const wal::Salvaged& salvaged);
   Status ReadBuffer();
   Result<manifest::Loaded> LoadManifest();
@@ -167,12 +167,11 @@ void WalInspector::CheckSize() {
 }
 
 Status WalInspector::ReadSegment() {
-  const bool is_used = report_.head->generation != 0;
-  if (is_used || !is_open_) CheckSize();  // else a program may be filling it
-  if (!is_used) {
+  if (report_.head->generation == 0) {  // it may be short: a program is filling it, or was killed meanwhile
     report_.file.notes.push_back("the segment is not in use: it holds no frame");
     return {};
   }
+  CheckSize();
   OneSegment directory(file_system_, path_);
   ASSIGN_OR_RETURN(const auto origin, wal::FindOrigin(&directory, OneSegment::kDirectory));
   if (!origin) {
@@ -234,17 +233,23 @@ Status WalInspector::VisitFirstFrame(const wal::Origin& origin) {
   return status.IsCorruption() ? Status() : status;
 }
 
-// The WAL writer ends its writes at a block, so the last frame of a segment may be cut off until the next write.
-// True if a replay needs nothing of this segment from `end` on, or reads beyond `end`, or ends there as the WAL does.
-Result<bool> WalInspector::GoesOnElsewhere(uint64_t end) {
+// The WAL writer ends its writes at a block, so the last frame of a segment may be cut off until the next write. It is the
+// only one from `end` on, and a replay passes it: STAGING or the next segment has its rest. Also true if no replay needs it.
+Result<bool> WalInspector::GoesOnElsewhere(uint64_t end, uint64_t dropped_bytes) {
   const auto loaded = LoadManifest();
   if (!loaded) return false;
   if (loaded->wal_start.epoch != report_.head->epoch || loaded->wal_start.position > end) return true;
+  char bytes[wal::kFrameHeaderBytes];
+  size_t got = 0;
+  RETURN_IF_ERROR(env::OfRead(file_->ReadAt(OffsetOf(end), sizeof bytes, bytes, &got)));
+  const bool is_last = got == sizeof bytes && wal::HeaderBelongs(bytes, report_.head->salt_crc, end) &&
+                       dropped_bytes <= wal::FrameBytes(wal::LoadFrameHeader(bytes).length);
+  if (!is_last) return false;
   ASSIGN_OR_RETURN(
       const auto salvaged,
       wal::Salvage(file_system_, format::ParentOf(path_), wal::OriginOf(loaded->database_id, loaded->wal_start),
                    db::ExpectedOf(*loaded), [](kv::Sequence, std::string_view) { return Status(); }));
-  return salvaged.replayed.end.position > end || salvaged.verdict.ok();
+  return salvaged.replayed.end.position > end;
 }
 
 // Says why the chain of frames ends, unless nothing of this epoch follows.
@@ -271,7 +276,8 @@ Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
       return {};
     }
   }
-  ASSIGN_OR_RETURN(const bool goes_on, is_open_ ? GoesOnElsewhere(end) : Result<bool>(false));
+  ASSIGN_OR_RETURN(const bool goes_on,
+                   is_open_ ? GoesOnElsewhere(end, salvaged.replayed.dropped_bytes) : Result<bool>(false));
   if (goes_on) {
     report_.file.notes.push_back("the frame at offset " + std::to_string(OffsetOf(end)) +
                                  " is not whole: STAGING has its rest, or no replay needs it");
@@ -283,16 +289,11 @@ Status WalInspector::ReportEnd(const wal::Salvaged& salvaged) {
 
 // ---- STAGING ----------------------------------------------------------------------------------------------------
 
-// WHY again: a program may be replacing the MANIFEST, or writing to it.
 Result<manifest::Loaded> WalInspector::LoadManifest() {
-  constexpr int kAttemptsMax = 10;
   const std::string directory = format::ParentOf(path_);
-  const auto load = [&]() -> Result<manifest::Loaded> {
-    RETURN_IF_ERROR(manifest::ReadCurrent(file_system_, directory).status());
-    return manifest::Load(file_system_, directory, order_);
-  };
-  auto loaded = load();
-  for (int attempt = 1; attempt < kAttemptsMax && is_open_ && !loaded; ++attempt) loaded = load();
+  const auto load = is_open_ ? manifest::LoadBesideWriter : manifest::Load;
+  const auto current = manifest::ReadCurrent(file_system_, directory);
+  auto loaded = current ? load(file_system_, directory, order_, nullptr) : Result<manifest::Loaded>(current.error());
   if (loaded) return loaded;
   return Status::Make(loaded.error().code(),
                       path_ +

@@ -519,6 +519,7 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   ASSIGN_OR_RETURN(const auto bound, db::BindDirectory(&checked, path));
   FileSystem* const files = checked.env.file_system;
   ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, !repair.dry_run));
+  RETURN_IF_ERROR(db::CheckIsNotLmdb(files, path, lock != nullptr));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
   ASSIGN_OR_RETURN(db::LostDirectory lost, db::LostDirectory::Look(files, path));

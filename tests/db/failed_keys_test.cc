@@ -318,5 +318,22 @@ TEST_F(FailedKeys, BusyIsNotOfTheKey) {
   EXPECT_EQ(found, kValues);
 }
 
+// A scan of the default keyspace passes over the keys of named keyspaces, whatever is wrong with their values.
+TEST_F(FailedKeys, BusyOfANamedKeyspaceIsNoneOfTheDefaultOne) {
+  ASSERT_OK_AND_ASSIGN(const Keyspace named, db_->CreateKeyspace("named"));
+  constexpr int kValues = 300;
+  for (int i = 0; i < kValues; ++i)
+    ASSERT_OK(db_->Put({}, named, "key" + std::to_string(100 + i), std::string(1000, 'v')));
+  for (const char* key : {"a", "\xff\xff"}) ASSERT_OK(db_->Put({}, key, "1"));  // on both sides of the region
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  ASSERT_OK(db_->Close());
+  db_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(db_, sim_.Open());
+  sim_.files->AddFault(
+      {.op = FileOp::kOpen, .path_contains = ".val", .sticky = true, .status = Status::Busy("no descriptor is left")});
+  EXPECT_EQ(All(*db_), "a=1 \xff\xff=1 ");
+  sim_.files->ClearFaults();
+}
+
 }  // namespace
 }  // namespace mergedb::testing::failed_keys_test

@@ -323,6 +323,8 @@ TEST_P(OneWalFileTest, EveryCutLengthIsDamageAndNoCrash) {
     for (size_t left = 0; left < bytes.size(); left += 1 + left / 3) {
       ASSERT_OK(sim_->files->WriteWhole(path, std::string_view(bytes).substr(0, left)));
       ASSERT_OK_AND_ASSIGN(const WalReport wal, InspectWal(sim_->files.get(), path, nullptr));
+      // A segment that is not in use may be short: a crash interrupted its creation.
+      if (wal.head && wal.head->generation == 0) continue;
       EXPECT_FALSE(wal.file.damages.empty()) << path << " " << left;
     }
   }
@@ -442,6 +444,7 @@ class BesideAWriter {
       EXPECT_OK(
           db_->Put({}, "key" + std::to_string(i), std::string(20 + i * 10, static_cast<char>('a' + next_++ % 26))));
   }
+  void Sync() { EXPECT_OK(db_->SyncWal()); }
   // Replaces all files of the tree, and most of those of the WAL.
   void ReplaceAll() {
     for (int round = 0; round < 3; ++round) {
@@ -545,6 +548,38 @@ TEST_P(OneFileBesideAWriter, IsCalledDamagedIfTheDatabaseNeedsIt) {
     }
     EXPECT_GT(damaged, 0) << kind.verb;
   }
+}
+
+// The program rests after a sync, and no commit of the MANIFEST has named the segment yet.
+TEST_P(OneFileBesideAWriter, ADamagedFrameOfTheWalIsReported) {
+  BesideAWriter writer(GetParam());
+  writer.ReplaceAll();
+  for (int i = 0; i < 3; ++i) {
+    writer.WriteALittle();
+    writer.Sync();
+  }
+  int damaged = 0;
+  for (const std::string& path : writer.Files()) {
+    if (!path.ends_with(".seg")) continue;
+    std::vector<uint64_t> offsets;
+    const auto wal = InspectWal(writer.files(), path, [&](const WalFrame& frame) {
+      if (frame.is_proved) offsets.push_back(*frame.offset);
+      return Status();
+    });
+    ASSERT_TRUE(wal && wal->file.damages.empty()) << path;
+    if (offsets.size() < 10) continue;
+    const uint64_t offset = offsets[offsets.size() / 2];
+    ASSERT_OK(writer.sim().files->FlipBit(path, offset + wal::kFrameHeaderBytes + 5, 2));
+    const auto file = Inspect(writer.files(), path, OneFileKind::kWal);
+    if (!file) {
+      EXPECT_TRUE(file.error().IsBusy()) << "a segment that no replay needs: " << file.error().ToString();
+      continue;
+    }
+    ASSERT_FALSE(file->damages.empty()) << path;
+    EXPECT_EQ(file->damages.front().offset, offset);
+    ++damaged;
+  }
+  EXPECT_GT(damaged, 0);
 }
 
 TEST_F(OneFileTest, ErrorsOfTheFileSystemAreErrorsNotDamage) {
