@@ -13,17 +13,19 @@ namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kUnchangedBeforePause = 10;
-// The load is light if counters changed in at most seven of the last ten looks. After four changes in a row it is not.
+// The load is light if counters changed in at most seven of the last ten looks. After six changes in a row it is not.
 constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
-constexpr uint32_t kChangesInARow = 0xf;
+constexpr uint32_t kChangesInARow = 0x3f;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
   if (file) return file;
-  const bool has_two_names = file.error().IsInvalidArgument();
-  if (!has_two_names && !file.error().IsNotFound()) return file;
-  if (has_two_names) RETURN_IF_ERROR(files->Remove(path));  // the other name is that of a copy by hard links
+  const bool is_shared = file.error().IsInvalidArgument();
+  if (!is_shared && !file.error().IsNotFound()) return file;
+  // WHY: a reader waits for the next update of the file that it holds.
+  if (is_shared && env::IsHeld(*files, path)) return files->Open(path, {.access = Access::kReadWrite});
+  if (is_shared) RETURN_IF_ERROR(files->Remove(path));  // the other name is that of a copy by hard links
   return files->Open(path, {.access = Access::kCreate});
 }
 
@@ -96,19 +98,20 @@ void LivePublisher::Update() {
   recent_ = (recent_ << 1 | (has_changed ? 1 : 0)) & kRecentLooks;
   const bool pauses = unchanged_ >= kUnchangedBeforePause;
   const bool is_light = !pauses && std::popcount(recent_) < kBusyLooks && (recent_ & kChangesInARow) != kChangesInARow;
+  const bool is_slow = is_light && !IsWatched();
   period_nanos_ = pauses ? std::min(2 * period_nanos_, kPeriodNanosMax) : kPeriodNanos;
   if (pauses && is_paused_) return;
-  if (is_light && is_slow_ && ++skipped_ < kLooksBetweenSlowUpdates) return;
+  if (is_slow && is_slow_ && ++skipped_ < kLooksBetweenSlowUpdates) return;
   state.update = ++update_;
   state.process = process_;
   state.times.opened_unix_micros = opened_unix_micros_;
   state.times.updated_unix_micros = env::WallMicros();
   state.times.updated_boot_nanos = env::BootNanos();
-  state.times.period_nanos = pauses ? 0 : is_light ? kSlowPeriodNanos : period_nanos_;
+  state.times.period_nanos = pauses ? 0 : is_slow ? kSlowPeriodNanos : period_nanos_;
   const bool is_written = Write(state).ok();
   has_published_ |= is_written;
   is_paused_ = pauses && is_written;
-  is_slow_ = is_light && is_written;
+  is_slow_ = is_slow && is_written;
   skipped_ = 0;
 }
 

@@ -19,6 +19,8 @@ namespace mergedb::format {
 inline constexpr std::string_view kLmdbDataName = "data.mdb";
 // An archive of mdb_env_copyfd that mdb_env_open unpacks, or has begun to unpack.
 inline constexpr std::string_view kLmdbUnpackingName = "data.mdb.unpacking";
+// With MDB_NOSUBDIR, the archive is at the path itself; a directory of this name has it as data.mdb for a moment.
+inline constexpr std::string_view kLmdbUnpackingSuffix = ".unpacking";
 inline constexpr size_t kLmdbHeadBytes = 20;  // of LMDB's data file
 
 // True for the beginning of LMDB's data file: the magic number of its first meta page.

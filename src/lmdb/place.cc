@@ -31,7 +31,6 @@ constexpr std::string_view kMark =
     "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
 constexpr std::string_view kDataName = format::kLmdbDataName;
 constexpr const char* kLockName = "lock.mdb";
-constexpr const char* kUnpackingSuffix = ".unpacking";  // of the directory that MDB_NOSUBDIR makes at first
 constexpr uint64_t kUnpackPauseNanos = 10'000'000;
 constexpr uint64_t kUnpackWaitNanosMax = 60'000'000'000;  // for another process that unpacks
 
@@ -96,6 +95,8 @@ bool IsDirectory(const std::string& path) {
   return is_directory && *is_directory;
 }
 
+std::string UnpackingDirectory(const std::string& path) { return path + std::string(format::kLmdbUnpackingSuffix); }
+
 // The LOCK of `unpacking` moves with it.
 Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) {
   if (IsDirectory(path)) {  // another process has done it
@@ -110,7 +111,7 @@ Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) 
 
 // Turns the archive at `path` into data.mdb of a directory at `path`. A crash between any two steps can be continued.
 Status MoveArchiveInside(const std::string& path) {
-  const std::string unpacking = path + kUnpackingSuffix;
+  const std::string unpacking = UnpackingDirectory(path);
   return WithLock(
       unpacking, [&] { return IsDirectory(path); }, [&] { return MoveArchiveLocked(path, unpacking); });
 }
@@ -127,7 +128,7 @@ std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read
     if (Files()->SizeOf(path).has_value()) return Status::NotSupported(path + ": not a database of this library");
     return std::nullopt;
   }
-  if (!bytes && Files()->SizeOf(format::JoinPath(path + kUnpackingSuffix, kDataName)).has_value())
+  if (!bytes && Files()->SizeOf(format::JoinPath(UnpackingDirectory(path), kDataName)).has_value())
     return MoveArchiveInside(path);
   if (is_read_only) return IsDirectory(path) ? Status() : Status::NotFound(path);
   if (bytes) {  // empty: LMDB would begin a database in it

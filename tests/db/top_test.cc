@@ -20,6 +20,11 @@
 #include <string>
 #include <thread>
 
+#include "db/live_publisher.h"
+#include "env/clock.h"
+#include "env/hold.h"
+#include "env/process.h"
+#include "format/live_state.h"
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -184,6 +189,41 @@ TEST_F(TopTest, ShowsTheLastStateOfAKilledProcess) {
   EXPECT_THAT(out_, Not(HasSubstr("\nwrites "))) << "of a read-only open: the process has ended";
   ASSERT_EQ(Run("$M put $D key value"), 0);
   EXPECT_EQ(Run("$M top $D --once"), 3) << "the next open for writes removes the state";
+}
+
+// A process that publishes seldom writes its next update as soon as it finds that a reader holds LIVE.
+TEST_F(TopTest, WaitsForTheNextUpdateOfAProcessThatPublishesSeldom) {
+  FileSystem* const files = DefaultEnv().file_system;
+  const std::string path = database_ + "/LIVE";
+  ASSERT_OK(files->CreateDirectory(database_));
+  const auto publish = [&](uint64_t update, uint64_t writes) {
+    const env::ProcessIdentity process = env::ThisProcess();
+    format::LiveState state;
+    state.update = update;
+    state.process = {.pid = process.pid,
+                     .pid_namespace = process.pid_namespace,
+                     .start_ticks = process.start_ticks,
+                     .boot_id = process.boot_id};
+    state.times.period_nanos = db::LivePublisher::kSlowPeriodNanos;
+    state.times.updated_boot_nanos = update == 1 ? 0 : env::BootNanos();
+    format::LiveMetric& metric = state.metrics.emplace_back();
+    metric.name = "writes";
+    metric.unit = "count";
+    metric.value = writes;
+    std::ofstream out(
+        path, std::ios::binary | std::ios::in | std::ios::out | (update == 1 ? std::ios::trunc : std::ios::openmode{}));
+    out.seekp(static_cast<std::streamoff>(update % 2 * format::kLiveSlotBytes));
+    out << format::EncodeLiveSlot(state);
+  };
+  publish(1, 11);
+  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
+  EXPECT_THAT(out_, ContainsRegex("writes +11 count\n")) << "after a wait in vain";
+  std::jthread process([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() && !env::IsHeld(*files, path)) std::this_thread::yield();
+    publish(2, 22);
+  });
+  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
+  EXPECT_THAT(out_, ContainsRegex("writes +22 count\n"));
 }
 
 TEST_F(TopTest, RestoresTheTerminal) {

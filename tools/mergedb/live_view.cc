@@ -6,6 +6,8 @@
 
 #include "db/metrics.h"
 #include "env/clock.h"
+#include "env/hold.h"
+#include "format/file_name.h"
 
 namespace mergedb::tool {
 
@@ -48,6 +50,24 @@ std::string PrintDuration(uint64_t nanos) {
 }
 
 Result<LiveView> LiveView::Read(const std::string& directory) {
+  constexpr uint64_t kPauseNanos = 50'000'000;
+  LiveView view;
+  // WHY before the state is read: the process looks for a reader before it writes its next update.
+  if (auto held = env::OpenHeld(*DefaultEnv().file_system, format::FilePath(directory, format::FileKind::kLive)))
+    view.held_ = std::move(held->file);
+  RETURN_IF_ERROR(view.Load(directory));
+  const auto may_be_old = [&] {
+    return !view.has_ended() && view.state_.times.period_nanos > db::LivePublisher::kPeriodNanos &&
+           view.age_nanos_ > db::LivePublisher::kPeriodNanos;
+  };
+  for (uint64_t waited = 0; may_be_old() && waited < kFreshWaitNanosMax; waited += kPauseNanos) {
+    DefaultEnv().clock->SleepNanos(kPauseNanos);
+    RETURN_IF_ERROR(view.Load(directory));
+  }
+  return view;
+}
+
+Status LiveView::Load(const std::string& directory) {
   Result<format::LiveState> state = db::ReadLiveState(DefaultEnv().file_system, directory);
   if (!state && state.error().IsNotFound()) {
     return Status::NotFound(directory +
@@ -55,15 +75,14 @@ Result<LiveView> LiveView::Read(const std::string& directory) {
                             "second after it opened the database for writes until it closes it");
   }
   if (!state) return state.error();
-  LiveView view;
-  view.state_ = std::move(*state);
-  const format::LiveProcess& process = view.state_.process;
-  view.liveness_ = env::LivenessOf({.pid = process.pid,
-                                    .pid_namespace = process.pid_namespace,
-                                    .start_ticks = process.start_ticks,
-                                    .boot_id = process.boot_id});
-  view.age_nanos_ = AgeOf(view.state_, view.liveness_);
-  return view;
+  state_ = std::move(*state);
+  const format::LiveProcess& process = state_.process;
+  liveness_ = env::LivenessOf({.pid = process.pid,
+                               .pid_namespace = process.pid_namespace,
+                               .start_ticks = process.start_ticks,
+                               .boot_id = process.boot_id});
+  age_nanos_ = AgeOf(state_, liveness_);
+  return {};
 }
 
 std::string LiveView::Describe() const {

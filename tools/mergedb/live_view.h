@@ -1,12 +1,16 @@
 // The state that a process published in the file LIVE of its database, and what can be said about that process.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "db/live_publisher.h"
 #include "db/metrics.h"
 #include "env/process.h"
+#include "mergedb/env.h"
 #include "mergedb/metrics.h"
 #include "mergedb/result.h"
 
@@ -15,6 +19,8 @@ namespace mergedb::tool {
 class LiveView {
  public:
   // NotFound, with advice, if there is no file LIVE in the directory.
+  // A process with little to do publishes seldom, but every second while a LiveView of its last state exists. So this call
+  // waits for the next update then, at most kFreshWaitNanosMax.
   static Result<LiveView> Read(const std::string& directory);
 
   const format::LiveState& state() const { return state_; }
@@ -41,7 +47,11 @@ class LiveView {
 
  private:
   static constexpr uint64_t kLateNanos = 5'000'000'000;
+  static constexpr uint64_t kFreshWaitNanosMax = 2'000'000'000;
 
+  Status Load(const std::string& directory);
+
+  std::unique_ptr<File> held_;  // LIVE; tells the process that somebody looks
   format::LiveState state_;
   env::Liveness liveness_ = env::Liveness::kUnknown;
   uint64_t age_nanos_ = 0;

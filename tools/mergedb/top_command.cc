@@ -312,7 +312,8 @@ class Top {
     int wait_millis = 0;
     while (signal_seen == 0 && !is_over_) {
       if (wait_millis <= 0) {
-        lines_ = Screen(arguments_.directory, LiveView::Read(arguments_.directory));
+        view_ = LiveView::Read(arguments_.directory);
+        lines_ = Screen(arguments_.directory, *view_);
         wait_millis = static_cast<int>(interval_seconds_ * 1000);
       }
       Draw();
@@ -387,6 +388,7 @@ class Top {
 
   const Arguments& arguments_;
   double interval_seconds_;
+  std::optional<Result<LiveView>> view_;  // kept from screen to screen, so that the process publishes every second
   std::vector<std::string> lines_;
   size_t first_ = 0;
   bool is_help_ = false;

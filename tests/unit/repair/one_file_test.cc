@@ -582,6 +582,81 @@ TEST_P(OneFileBesideAWriter, ADamagedFrameOfTheWalIsReported) {
   EXPECT_GT(damaged, 0);
 }
 
+struct Segment {
+  std::string path;
+  std::vector<WalFrame> frames;  // proved ones; without their payload
+  bool is_cut_off = false;       // the last frame goes on in STAGING
+};
+
+std::vector<Segment> SegmentsOf(FaultFileSystem* files) {
+  std::vector<Segment> segments;
+  for (const std::string& path : files->Files()) {
+    if (!path.ends_with(".seg")) continue;
+    Segment segment{.path = path, .frames = {}};
+    const auto wal = InspectWal(files, path, [&](const WalFrame& frame) {
+      if (frame.is_proved) segment.frames.push_back(frame);
+      return Status();
+    });
+    EXPECT_OK(wal);
+    if (!wal) continue;
+    EXPECT_TRUE(wal->file.damages.empty()) << ToText(wal->file.damages.front());
+    for (const std::string& note : wal->file.notes)
+      segment.is_cut_off = segment.is_cut_off || note.find("STAGING has its rest") != std::string::npos;
+    segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
+// The WAL writer has written the whole blocks of the last frame. STAGING has the rest, and the frames before it, too.
+TEST(OneWalBesideAWriter, AFrameThatIsCutOffIsNoDamageAndTheFramesBeforeItAreChecked) {
+  SimulatedEnv sim;
+  Options options = sim.SmallOptions();
+  options.use_mapped_wal_buffer = true;
+  options.memory_bytes = size_t{16} << 20;
+  options.write_buffer_bytes = size_t{4} << 20;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, kDirectory));
+  ASSERT_OK(db->SyncWal());  // from now on, the WAL is written before a sync asks for it
+  Segment found;
+  for (int i = 0; i < 300 && found.path.empty(); ++i) {
+    ASSERT_OK(db->Put({}, "key", std::string(10'000, 'v')));
+    do {
+      for (const Segment& segment : SegmentsOf(sim.files.get()))
+        if (segment.is_cut_off) found = segment;
+    } while (found.path.empty() && sim.executor.RunOne());
+  }
+  ASSERT_FALSE(found.path.empty()) << "no frame is cut off";
+  ASSERT_GT(found.frames.size(), 3u);
+  const uint64_t offset = *found.frames[found.frames.size() / 2].offset;
+  ASSERT_OK(sim.files->FlipBit(found.path, offset + wal::kFrameHeaderBytes + 5, 2));
+  ASSERT_OK_AND_ASSIGN(const OneFile damaged, Inspect(sim.files.get(), found.path, OneFileKind::kWal));
+  ASSERT_FALSE(damaged.damages.empty());
+  EXPECT_EQ(damaged.damages.front().offset, offset);
+}
+
+// A replay takes a frame from the segment if it is damaged in STAGING.
+TEST(OneWalBesideAWriter, DamageOfStagingIsReportedIfTheSegmentDoesNotHaveTheFrame) {
+  BesideAWriter writer(true);
+  writer.ReplaceAll();
+  for (int i = 0; i < 3; ++i) {
+    writer.WriteALittle();
+    writer.Sync();
+  }
+  const std::string path = kDirectory + "/STAGING";
+  ASSERT_OK_AND_ASSIGN(const uint64_t bytes, writer.files()->SizeOf(path));
+  int damaged = 0;
+  for (const Segment& segment : SegmentsOf(writer.sim().files.get())) {
+    if (segment.frames.size() < 10) continue;
+    const WalFrame& frame = segment.frames[segment.frames.size() / 2];
+    ASSERT_OK(writer.sim().files->FlipBit(path, frame.position % bytes + wal::kFrameHeaderBytes + 5, 2));
+    ASSERT_OK_AND_ASSIGN(const OneFile before, Inspect(writer.files(), path, OneFileKind::kWal));
+    EXPECT_TRUE(before.damages.empty()) << ToText(before.damages.front());
+    ASSERT_OK(writer.sim().files->FlipBit(segment.path, *frame.offset + wal::kFrameHeaderBytes + 5, 2));
+    ASSERT_OK_AND_ASSIGN(const OneFile after, Inspect(writer.files(), path, OneFileKind::kWal));
+    damaged += !after.damages.empty();
+  }
+  EXPECT_GT(damaged, 0);
+}
+
 TEST_F(OneFileTest, ErrorsOfTheFileSystemAreErrorsNotDamage) {
   for (const OneKind& kind : kKinds) {
     files_->ClearFaults();
