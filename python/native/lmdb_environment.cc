@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lmdb/names.h"
 #include "lmdb_objects.h"
 
 namespace mergedb::python::lmdb {
@@ -74,10 +75,9 @@ std::string ReadersOf(const Environment& self) {
   return text;
 }
 
-// The databases of this environment are those for which mdb_get on the main database says MDB_INCOMPATIBLE.
-bool IsName(MDB_txn* txn, MDB_val key) {
-  MDB_val unused;
-  return mdb_get(txn, kMainDbi, &key, &unused) == MDB_INCOMPATIBLE;
+bool IsName(MDB_txn* txn, const MDB_val& key) {
+  return mergedb::lmdb::RefuseName(txn, kMainDbi, {static_cast<const char*>(key.mv_data), key.mv_size}) ==
+         MDB_INCOMPATIBLE;
 }
 
 nb::list NamesOf(const Environment& self, const Transaction& reader) {
@@ -129,7 +129,7 @@ void Raise(const char* what, int code) {
 
 EnvironmentCall::~EnvironmentCall() {
   --environment_.calls;
-  if (!environment_.is_draining) return;
+  if (environment_.waiting == 0) return;
   const std::lock_guard lock(environment_.mutex);
   ++environment_.calls_ended;
   environment_.ended.notify_all();
@@ -148,19 +148,25 @@ void OpenEnvironment::Drain() {
       if (transactions.contains(transaction) && !transaction->family->is_busy) transaction->Abort();
     }
     if (calls == 0) break;
-    uint64_t seen = 0;
-    {
-      const std::lock_guard lock(mutex);
-      seen = calls_ended;
-    }
-    WithoutGil([&] {
-      std::unique_lock lock(mutex);
-      ended.wait(lock, [&] { return calls_ended != seen; });
-    });
+    WaitForACall();
   }
   for (MDB_txn* spare : spares) mdb_txn_abort(spare);
   spares.clear();
   is_draining = false;
+}
+
+void OpenEnvironment::WaitForACall() {
+  ++waiting;
+  uint64_t seen = 0;
+  {
+    const std::lock_guard lock(mutex);
+    seen = calls_ended;
+  }
+  WithoutGil([&] {
+    std::unique_lock lock(mutex);
+    ended.wait(lock, [&] { return calls_ended != seen; });
+  });
+  --waiting;
 }
 
 void OpenEnvironment::Close() {

@@ -47,10 +47,11 @@ struct OpenEnvironment {
   size_t spares_max = 0;
   int calls = 0;             // that run without the GIL
   bool is_draining = false;  // someone waits until `calls` is 0, and no call may begin
+  int waiting = 0;           // threads in WaitForACall
 
   std::mutex mutex;
   std::condition_variable ended;
-  uint64_t calls_ended = 0;  // (mutex) counts only while is_draining
+  uint64_t calls_ended = 0;  // (mutex) counts only while a thread waits
 
   OpenEnvironment() = default;
   OpenEnvironment(const OpenEnvironment&) = delete;
@@ -61,6 +62,8 @@ struct OpenEnvironment {
   bool is_forked() const { return owner != getpid(); }
   // Ends all transactions and waits for the calls of other threads.
   void Drain();
+  // Waits without the GIL until one of the calls that run now ends. REQUIRES: calls > 0.
+  void WaitForACall();
   void Close();
   void SetMapSize(size_t bytes);
 };

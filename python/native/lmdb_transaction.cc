@@ -278,10 +278,13 @@ void BindTransactions(nb::module_& module) {
            })
       .def("commit", [](const Transaction& self) { self.open->Commit(); })
       .def("abort", [](const Transaction& self) {
-        OpenTransaction& transaction = *self.open;
-        if (transaction.txn == nullptr) return;
-        if (!transaction.environment->is_forked()) transaction.CheckOpen("mdb_txn_abort");
-        transaction.Abort();
+        const std::shared_ptr<OpenTransaction> open = self.open;
+        // WHY not an error: the transaction would stay open, and the next one would wait for it.
+        while (open->txn != nullptr && !open->environment->is_forked() && open->family->is_busy)
+          open->environment->WaitForACall();
+        if (open->txn == nullptr) return;
+        if (!open->environment->is_forked()) open->CheckOpen("mdb_txn_abort");
+        open->Abort();
       });
 }
 

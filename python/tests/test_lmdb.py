@@ -124,6 +124,26 @@ class EnvironmentTest(LmdbCase):
 
 
 class DatabaseTest(LmdbCase):
+    def test_an_abort_waits_for_the_commit_of_a_child(self):
+        for _ in range(200):
+            parent = self.env.begin(write=True)
+            child = self.env.begin(write=True, parent=parent)
+            for i in range(50):
+                child.put(b"%d" % i, b"x" * 200)
+
+            def commit(child=child):
+                try:
+                    child.commit()
+                except lmdb.Error:
+                    pass
+
+            thread = threading.Thread(target=commit)
+            thread.start()
+            parent.abort()
+            thread.join()
+            self.assertRaises(lmdb.Error, parent.put, b"key", b"value")
+        self.assertEqual(self.env.stat()["entries"], 0)
+
     def test_named_databases(self):
         people = self.env.open_db(b"people")
         self.assertRaises(lmdb.NotFoundError, self.env.open_db, b"absent", create=False)

@@ -114,13 +114,13 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_
   const bool has_data = file_system->SizeOf(data).has_value();
   const bool has_unpacking = file_system->SizeOf(unpacking).has_value();
   if (!has_data && !has_unpacking) {
-    const auto is_directory = file_system->IsDirectory(path);
-    if (is_directory && *is_directory) return {};
-    const std::string aside = path + std::string(format::kLmdbUnpackingSuffix);
+    if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
+    // mdb_env_open was interrupted between two renames.
+    const std::string aside =
+        path.substr(0, path.find_last_not_of('/') + 1) + std::string(format::kLmdbUnpackingSuffix);
     const std::string moved = format::JoinPath(aside, format::kLmdbDataName);
-    // WHY also if nothing is at `path`: mdb_env_open was interrupted between two renames.
-    if (format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, is_locked);
-    return is_directory && format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();
+    if (format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, false);
+    return format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();
   }
   // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.
   if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "env/clock.h"
+#include "env/hold.h"
 #include "env/process.h"
 #include "format/file_name.h"
 
@@ -13,19 +14,19 @@ namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kUnchangedBeforePause = 10;
-// The load is light if counters changed in at most seven of the last ten looks. After six changes in a row it is not.
+// The load is light if counters changed in at most seven of the last ten looks. It is not after six changes in a row, or if a
+// counter of bytes grew by more than this between two of these looks.
 constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
 constexpr uint32_t kChangesInARow = 0x3f;
+constexpr uint64_t kLightBytesMax = 1 << 20;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
   if (file) return file;
-  const bool is_shared = file.error().IsInvalidArgument();
-  if (!is_shared && !file.error().IsNotFound()) return file;
-  // WHY: a reader waits for the next update of the file that it holds.
-  if (is_shared && env::IsHeld(*files, path)) return files->Open(path, {.access = Access::kReadWrite});
-  if (is_shared) RETURN_IF_ERROR(files->Remove(path));  // the other name is that of a copy by hard links
+  const bool has_two_names = file.error().IsInvalidArgument();
+  if (!has_two_names && !file.error().IsNotFound()) return file;
+  if (has_two_names) RETURN_IF_ERROR(files->Remove(path));  // the other name is that of a copy by hard links
   return files->Open(path, {.access = Access::kCreate});
 }
 
@@ -43,6 +44,7 @@ LivePublisher::LivePublisher(const Env& env, std::string directory, std::functio
       directory_(std::move(directory)),
       path_(format::FilePath(directory_, format::FileKind::kLive)),
       describe_(std::move(describe)),
+      slow_looks_(env::CanHold(*env_.file_system) ? kLooksBetweenSlowUpdates : kLooksBetweenUnwatchedUpdates),
       pid_(env::ProcessId()),
       opened_unix_micros_(env::WallMicros()),
       // WHY not 0: if the file of an earlier process could not be removed, its updates must not seem newer.
@@ -93,42 +95,51 @@ void LivePublisher::Update() {
                 .boot_id = process.boot_id};
   }
   format::LiveState state = describe_();
-  const bool has_changed = AddWindow(&state);
-  unchanged_ = has_changed ? 0 : unchanged_ + 1;
-  recent_ = (recent_ << 1 | (has_changed ? 1 : 0)) & kRecentLooks;
+  const Change change = AddWindow(&state);
+  unchanged_ = change.is_any ? 0 : unchanged_ + 1;
+  recent_ = (recent_ << 1 | (change.is_any ? 1 : 0)) & kRecentLooks;
+  if (change.bytes > kLightBytesMax) recent_ = kRecentLooks;
   const bool pauses = unchanged_ >= kUnchangedBeforePause;
   const bool is_light = !pauses && std::popcount(recent_) < kBusyLooks && (recent_ & kChangesInARow) != kChangesInARow;
-  const bool is_slow = is_light && !IsWatched();
   period_nanos_ = pauses ? std::min(2 * period_nanos_, kPeriodNanosMax) : kPeriodNanos;
   if (pauses && is_paused_) return;
-  if (is_slow && is_slow_ && ++skipped_ < kLooksBetweenSlowUpdates) return;
+  if (is_light && is_slow_ && ++skipped_ < slow_looks_ && !IsWanted()) return;
   state.update = ++update_;
   state.process = process_;
   state.times.opened_unix_micros = opened_unix_micros_;
   state.times.updated_unix_micros = env::WallMicros();
   state.times.updated_boot_nanos = env::BootNanos();
-  state.times.period_nanos = pauses ? 0 : is_slow ? kSlowPeriodNanos : period_nanos_;
+  state.times.period_nanos = pauses ? 0 : is_light ? slow_looks_ * kPeriodNanos : period_nanos_;
   const bool is_written = Write(state).ok();
   has_published_ |= is_written;
   is_paused_ = pauses && is_written;
-  is_slow_ = is_slow && is_written;
+  is_slow_ = is_light && is_written;
   skipped_ = 0;
 }
 
-// Fills in the values at the beginning of the window. Returns whether a counter changed since the last update.
-bool LivePublisher::AddWindow(format::LiveState* state) {
+bool LivePublisher::IsWanted() const {
+  FileSystem& files = *env_.file_system;
+  return env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent)) ||
+         files.SizeOf(path_).status().IsNotFound();
+}
+
+// Fills in the values at the beginning of the window. Returns what changed since the last look.
+LivePublisher::Change LivePublisher::AddWindow(format::LiveState* state) {
   const uint64_t now = env_.clock->NowNanos();
   while (samples_.size() > 1 && now - samples_[1].nanos >= kWindowNanos) samples_.pop_front();
   const Sample& first = samples_.front();
   const Sample& last = samples_.back();
-  bool has_changed = false;
+  Change change;
   Sample sample{.nanos = now, .metrics = {}};
   sample.metrics.reserve(state->metrics.size());
   for (size_t i = 0; i < state->metrics.size(); ++i) {
     format::LiveMetric& metric = state->metrics[i];
     sample.metrics.push_back({.value = metric.value, .buckets = metric.buckets});
-    const bool counts = metric.kind != format::LiveKind::kGauge;
-    has_changed |= counts && (i < last.metrics.size() ? last.metrics[i].value : 0) != metric.value;
+    const uint64_t last_value = i < last.metrics.size() ? last.metrics[i].value : 0;
+    if (metric.kind != format::LiveKind::kGauge && last_value != metric.value) {
+      change.is_any = true;
+      if (metric.unit == "bytes") change.bytes = std::max(change.bytes, metric.value - last_value);
+    }
     if (i >= first.metrics.size()) continue;  // the window begins at the open
     const Value& before = first.metrics[i];
     metric.value_before = before.value;
@@ -140,7 +151,7 @@ bool LivePublisher::AddWindow(format::LiveState* state) {
   }
   state->times.window_nanos = now - first.nanos;
   samples_.push_back(std::move(sample));
-  return has_changed;
+  return change;
 }
 
 Status LivePublisher::Write(const format::LiveState& state) {

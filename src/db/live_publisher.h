@@ -4,9 +4,10 @@
 //   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change | when they stay: only
 //                                                                           a look, so an idle database writes nothing
 //
-// If counters change now and then only, an update is written every 30 s, or at each look while a reader holds the file
-// (env/hold.h). WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s, updates every
-// 5 s were a quarter of what the device wrote.
+// Under a light load, an update is written every 30 s, and at each look that finds CURRENT held (env/hold.h): a reader asks so
+// for the present state. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s,
+// updates every 5 s were a quarter of what the device wrote. WHY CURRENT: it always exists and is never overwritten, while
+// LIVE may be deleted, and is not written while it is held.
 //
 // A counter is published with its value at the beginning of the window, the last ten seconds. So a reader knows rates at
 // once, and the rates of a process that was killed.
@@ -27,7 +28,6 @@
 #include <vector>
 
 #include "base/sync.h"
-#include "env/hold.h"
 #include "format/live_state.h"
 #include "mergedb/env.h"
 #include "mergedb/result.h"
@@ -38,8 +38,9 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
  public:
   static constexpr uint64_t kPeriodNanos = 1'000'000'000;
   static constexpr uint64_t kLooksBetweenSlowUpdates = 30;
-  static constexpr uint64_t kSlowPeriodNanos =
-      kLooksBetweenSlowUpdates * kPeriodNanos;  // of updates under a light load
+  static constexpr uint64_t kSlowPeriodNanos = kLooksBetweenSlowUpdates * kPeriodNanos;
+  // Where the file system of the program cannot say whether a file is held.
+  static constexpr uint64_t kLooksBetweenUnwatchedUpdates = 5;
   static constexpr uint64_t kPeriodNanosMax = 16 * kPeriodNanos;
   static constexpr uint64_t kWindowNanos = 10 * kPeriodNanos;
 
@@ -61,17 +62,23 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
     std::vector<Value> metrics;
   };
 
+  struct Change {  // of counters
+    bool is_any = false;
+    uint64_t bytes = 0;  // the largest growth of a counter of bytes
+  };
+
   void Arm(uint64_t nanos);
   void OnTimer() noexcept;
   void Update() REQUIRES_LOCK(mutex_);
-  bool AddWindow(format::LiveState* state) REQUIRES_LOCK(mutex_);
+  Change AddWindow(format::LiveState* state) REQUIRES_LOCK(mutex_);
   Status Write(const format::LiveState& state) REQUIRES_LOCK(mutex_);
-  bool IsWatched() const { return env::IsHeld(*env_.file_system, path_); }
+  bool IsWanted() const;  // before its time: a reader asks for an update, or the file was deleted
 
   const Env env_;
   const std::string directory_;
   const std::string path_;
   const std::function<format::LiveState()> describe_;
+  const uint64_t slow_looks_;  // between two updates under a light load
   const uint64_t pid_;
   const uint64_t opened_unix_micros_;
 
@@ -82,7 +89,7 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   uint64_t period_nanos_ GUARDED_BY(mutex_) = kPeriodNanos;
   uint64_t unchanged_ GUARDED_BY(mutex_) = 0;  // updates since a counter changed
   uint32_t recent_ GUARDED_BY(mutex_) = ~0u;   // bit i: a counter changed at the look i looks ago
-  bool is_slow_ GUARDED_BY(mutex_) = false;    // the file says that the next update follows after kSlowPeriodNanos
+  bool is_slow_ GUARDED_BY(mutex_) = false;    // the file says that the next update follows after slow_looks_
   uint64_t skipped_ GUARDED_BY(mutex_) = 0;    // looks since the last update
   bool is_paused_ GUARDED_BY(mutex_) = false;  // the file says that no update follows until a counter changes
   format::LiveProcess process_ GUARDED_BY(mutex_);

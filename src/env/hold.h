@@ -38,6 +38,7 @@ class Holds {
 // OpenHeld if the file system has it, else Open.
 Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path);
 bool IsHeld(FileSystem& file_system, const std::string& path);
+inline bool CanHold(FileSystem& file_system) { return dynamic_cast<Holds*>(&file_system) != nullptr; }
 
 // For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is false.
 bool HoldDescriptor(int fd);   // opened for reading; false: not held

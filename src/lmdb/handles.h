@@ -29,6 +29,7 @@
 #include "base/sync.h"
 #include "db/db_impl.h"
 #include "lmdb.h"
+#include "lmdb/names.h"
 #include "mergedb/transaction.h"
 #include "txn/transaction_impl.h"
 
@@ -322,9 +323,7 @@ inline std::string_view ToStringView(const MDB_val& val) {
 // *value is a view of the root's scratch, or of the place where the bytes lie.
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
-// MDB_INCOMPATIBLE if the key of the main database names a named database; an error if the look-up fails.
-int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
-// The same, and as in LMDB only an abort of the transaction follows.
+// RefuseName (lmdb/names.h), and as in LMDB only an abort of the transaction follows.
 int RefuseDeleteOfName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // AnchorGaps: call before a put; cursors in gaps move to the item behind. NoteDeleted: call after a delete;
 // cursors at the deleted key are in a gap.

@@ -512,6 +512,24 @@ TEST_P(ErrorsTest, ClosesIfTheStateForOthersCannotBeRemoved) {
   errors.CheckComesBack();
 }
 
+// Under a light load, the process looks whether the file is still there.
+TEST_P(ErrorsTest, WritesIfNobodyKnowsWhetherTheStateForOthersIsThere) {
+  Errors errors(std::get<0>(GetParam()));
+  ASSERT_OK(errors.Open());
+  errors.Work(kCommits / 2);
+  FaultFileSystem& files = *errors.sim().files;
+  for (int i = 0; i < 20; ++i) {
+    if (i == 10) files.AddFault({.op = FileOp::kSizeOf, .path_contains = "LIVE", .sticky = true});
+    ASSERT_OK(errors.db().Put({}, "light load", std::to_string(i)));
+    errors.sim().PassTime(3);
+  }
+  EXPECT_GT(files.faults_hit(), 0u);
+  files.ClearFaults();
+  ASSERT_OK(errors.db().Delete({}, "light load"));
+  errors.CheckLive();
+  ASSERT_OK(errors.Close());
+}
+
 TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   const auto [use_mapping, when] = GetParam();
   const uint64_t seed = SeedOr(3);

@@ -2,22 +2,18 @@
 // it, and no failure of this file is a failure of the database. Method: files in memory that fail and crash, a driven
 // clock, background work run by the test.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "db/db_impl.h"
 #include "db/live_publisher.h"
-#include "env/file_reads.h"
 #include "env/hold.h"
 #include "testing/counters.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
-#include "testing/temp_directory.h"
 
 namespace mergedb::testing::live_state_test {
 namespace {
@@ -192,7 +188,7 @@ TEST(LiveState, UpdatesAreSeldomWhileLittleHappens) {
     return after->update - (before ? before->update : 0);
   };
   (void)updates_of(30, 3);
-  EXPECT_LE(updates_of(120, 3), 4u);
+  EXPECT_EQ(updates_of(120, 3), 4u);
   ASSERT_OK_AND_ASSIGN(format::LiveState state, Read(sim));
   EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
   EXPECT_GE(updates_of(20, 1), 14u);
@@ -201,90 +197,76 @@ TEST(LiveState, UpdatesAreSeldomWhileLittleHappens) {
   EXPECT_EQ(state.Value("writes"), 70u);
 }
 
-// A publisher on real files whose state has one counter; the test is the clock.
-class WatchedState : public ::testing::Test {
+// A publisher whose state has two counters. The test is the clock.
+class LightLoad : public ::testing::Test {
  protected:
-  WatchedState() {
-    EXPECT_OK(files_->CreateDirectory(path_));
+  LightLoad() {
+    EXPECT_OK(sim_.files->CreateDirectory(SimulatedEnv::kPath));
+    EXPECT_OK(sim_.files->WriteWhole(kCurrentPath, "current"));
     publisher_->Start();
+    (void)Pass(40);
   }
-  ~WatchedState() override { publisher_->Stop(); }
-  // Seconds of a light load. Returns the number of updates that were written.
+  ~LightLoad() override { publisher_->Stop(); }
+  // Seconds of a light load. Returns the number of updates.
   uint64_t Pass(int seconds) {
     const uint64_t before = update();
     for (; seconds > 0; --seconds) {
-      if (++second_ % 3 == 0) ++counter_;
+      if (++second_ % 3 == 0) ++calls_;
       sim_.PassTime(1);
     }
     return update() - before;
   }
-  uint64_t update() {
-    const auto state = db::ReadLiveState(files_, path_);
+  uint64_t update() const {
+    const auto state = Read(sim_);
     return state ? state->update : 0;
   }
-  env::HeldFile Hold() {
-    auto held = env::OpenHeld(*files_, LivePath());
-    EXPECT_OK(held.status());
-    EXPECT_TRUE(held->is_held);
-    return std::move(*held);
-  }
-  std::string LivePath() const { return path_ + "/LIVE"; }
 
-  TempDirectory directory_;
-  const std::string path_ = directory_ / "db";
-  FileSystem* const files_ = DefaultEnv().file_system;
+  static inline const std::string kCurrentPath = SimulatedEnv::kPath + "/CURRENT";
   SimulatedEnv sim_;
-  uint64_t counter_ = 0;
+  uint64_t calls_ = 0, bytes_ = 0;
   int second_ = 0;
-  std::shared_ptr<db::LivePublisher> publisher_ = std::make_shared<db::LivePublisher>(
-      Env{.file_system = files_, .clock = &sim_.clock, .executor = &sim_.executor, .logger = nullptr, .entropy = {}},
-      path_, [this] {
+  std::shared_ptr<db::LivePublisher> publisher_ =
+      std::make_shared<db::LivePublisher>(sim_.SmallOptions().env, SimulatedEnv::kPath, [this] {
         format::LiveState state;
-        format::LiveMetric& writes = state.metrics.emplace_back();
-        writes.name = "writes";
-        writes.unit = "count";
-        writes.kind = format::LiveKind::kCounter;
-        writes.value = counter_;
+        const auto add = [&](const char* name, const char* unit, uint64_t value) {
+          format::LiveMetric& metric = state.metrics.emplace_back();
+          metric.name = name;
+          metric.unit = unit;
+          metric.kind = format::LiveKind::kCounter;
+          metric.value = value;
+        };
+        add("writes", "count", calls_);
+        add("written_bytes", "bytes", bytes_);
         return state;
       });
 };
 
-TEST_F(WatchedState, IsPublishedEverySecondWhileAReaderHoldsTheFile) {
-  (void)Pass(40);
-  EXPECT_LE(Pass(60), 2u);
+TEST_F(LightLoad, IsPublishedEverySecondWhileAReaderAsks) {
   for (const int round : {1, 2}) {
     SCOPED_TRACE(round);
-    {
-      const env::HeldFile held = Hold();
-      EXPECT_EQ(Pass(20), 20u);
-      EXPECT_EQ(db::ReadLiveState(files_, path_)->times.period_nanos, db::LivePublisher::kPeriodNanos);
-    }
-    EXPECT_LE(Pass(60), 3u) << "nobody looks any more";
-    EXPECT_EQ(db::ReadLiveState(files_, path_)->times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
+    EXPECT_EQ(Pass(60), 2u);
+    EXPECT_EQ(Read(sim_)->times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
+    const auto held = env::OpenHeld(*sim_.files, kCurrentPath);
+    ASSERT_TRUE(held && held->is_held);
+    EXPECT_EQ(Pass(20), 20u);
   }
 }
 
-// The update goes to the file that the reader holds, and a file that has another name, too, is replaced.
-TEST_F(WatchedState, UpdatesOfAHeldFileKeepItAndACopyByHardLinksGetsNone) {
-  (void)Pass(5);
-  const auto bytes_of = [&](const std::string& path) { return *env::ReadBeginning(files_, path, 1 << 20); };
-  const auto inode_of = [](const std::string& path) {
-    struct stat found {};
-    EXPECT_EQ(stat(path.c_str(), &found), 0);
-    return found.st_ino;
-  };
-  const auto inode = inode_of(LivePath());
-  {
-    const auto held = Hold();
-    (void)Pass(3);
-    EXPECT_EQ(inode_of(LivePath()), inode);
+TEST_F(LightLoad, ADeletedFileIsWrittenAtTheNextLook) {
+  ASSERT_OK(sim_.files->Remove(kLivePath));
+  (void)Pass(1);
+  EXPECT_OK(Read(sim_).status());
+  EXPECT_EQ(Pass(60), 2u);
+}
+
+// Many bytes in few seconds are no light load.
+TEST_F(LightLoad, IsNoneIfManyBytesAreWritten) {
+  for (int i = 0; i < 5; ++i) {
+    bytes_ += 2 << 20;
+    EXPECT_EQ(Pass(3), 3u);
+    (void)Pass(4);
   }
-  const std::string copy = path_ + "/copy";
-  std::filesystem::create_hard_link(LivePath(), copy);
-  const std::string before = bytes_of(copy);
-  (void)Pass(60);
-  EXPECT_NE(inode_of(LivePath()), inode);
-  EXPECT_EQ(bytes_of(copy), before);
+  EXPECT_LE(Pass(60), 5u) << "and it is one again";
 }
 
 TEST(LiveState, ALostOrDamagedFileIsWrittenAgain) {

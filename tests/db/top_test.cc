@@ -191,12 +191,13 @@ TEST_F(TopTest, ShowsTheLastStateOfAKilledProcess) {
   EXPECT_EQ(Run("$M top $D --once"), 3) << "the next open for writes removes the state";
 }
 
-// A process that publishes seldom writes its next update as soon as it finds that a reader holds LIVE.
-TEST_F(TopTest, WaitsForTheNextUpdateOfAProcessThatPublishesSeldom) {
+// A process under a light load publishes its state as soon as it finds that a reader holds CURRENT.
+TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   FileSystem* const files = DefaultEnv().file_system;
-  const std::string path = database_ + "/LIVE";
+  const std::string path = database_ + "/LIVE", current = database_ + "/CURRENT";
   ASSERT_OK(files->CreateDirectory(database_));
-  const auto publish = [&](uint64_t update, uint64_t writes) {
+  std::ofstream(current) << "current";
+  const auto publish = [&](uint64_t update, uint64_t writes, uint64_t age_nanos) {
     const env::ProcessIdentity process = env::ThisProcess();
     format::LiveState state;
     state.update = update;
@@ -205,25 +206,37 @@ TEST_F(TopTest, WaitsForTheNextUpdateOfAProcessThatPublishesSeldom) {
                      .start_ticks = process.start_ticks,
                      .boot_id = process.boot_id};
     state.times.period_nanos = db::LivePublisher::kSlowPeriodNanos;
-    state.times.updated_boot_nanos = update == 1 ? 0 : env::BootNanos();
+    state.times.updated_boot_nanos = env::BootNanos() - age_nanos;
     format::LiveMetric& metric = state.metrics.emplace_back();
     metric.name = "writes";
     metric.unit = "count";
     metric.value = writes;
-    std::ofstream out(
-        path, std::ios::binary | std::ios::in | std::ios::out | (update == 1 ? std::ios::trunc : std::ios::openmode{}));
-    out.seekp(static_cast<std::streamoff>(update % 2 * format::kLiveSlotBytes));
-    out << format::EncodeLiveSlot(state);
+    std::string bytes(format::kLiveFileBytes, '\0');
+    const std::string slot = format::EncodeLiveSlot(state);
+    bytes.replace(static_cast<size_t>(update % 2 * format::kLiveSlotBytes), slot.size(), slot);
+    std::ofstream(database_ + "/new", std::ios::binary) << bytes;
+    std::filesystem::rename(database_ + "/new", path);
   };
-  publish(1, 11);
-  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
-  EXPECT_THAT(out_, ContainsRegex("writes +11 count\n")) << "after a wait in vain";
+  publish(1, 11, 10'000'000'000);
+  ASSERT_EQ(Run("$M why $D"), 0) << out_;
+  EXPECT_THAT(out_, HasSubstr("asked for its present state, it did not answer within 2 s"));
   std::jthread process([&](const std::stop_token& stop) {
-    while (!stop.stop_requested() && !env::IsHeld(*files, path)) std::this_thread::yield();
-    publish(2, 22);
+    while (!stop.stop_requested() && !env::IsHeld(*files, current))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    publish(2, 22, 0);
   });
   ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
   EXPECT_THAT(out_, ContainsRegex("writes +22 count\n"));
+  process.join();
+  // Damaged: only the process can mend it.
+  std::filesystem::resize_file(path, 100);
+  process = std::jthread([&](const std::stop_token& stop) {
+    while (!stop.stop_requested() && !env::IsHeld(*files, current))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    publish(3, 33, 0);
+  });
+  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
+  EXPECT_THAT(out_, ContainsRegex("writes +33 count\n"));
 }
 
 TEST_F(TopTest, RestoresTheTerminal) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "db/live_publisher.h"
 #include "db/metrics.h"
 #include "env/process.h"
-#include "mergedb/env.h"
 #include "mergedb/metrics.h"
 #include "mergedb/result.h"
 
@@ -19,9 +17,10 @@ namespace mergedb::tool {
 class LiveView {
  public:
   // NotFound, with advice, if there is no file LIVE in the directory.
-  // A process with little to do publishes seldom, but every second while a LiveView of its last state exists. So this call
-  // waits for the next update then, at most kFreshWaitNanosMax.
-  static Result<LiveView> Read(const std::string& directory);
+  //
+  // A process under a light load publishes its state every 30 s only, and once a second while somebody asks for it. If the
+  // state is old for this reason, or damaged, and `asks`, this call asks, and waits for the answer, at most kAnswerNanosMax.
+  static Result<LiveView> Read(const std::string& directory, bool asks = true);
 
   const format::LiveState& state() const { return state_; }
   env::Liveness liveness() const { return liveness_; }
@@ -32,6 +31,8 @@ class LiveView {
     const uint64_t period = state_.times.period_nanos;  // 0: no update until a counter changes
     return period != 0 && age_nanos_ > period + kLateNanos;
   }
+  // The process was asked for its present state, and did not publish it within kAnswerNanosMax.
+  bool is_silent() const { return is_silent_; }
   // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended.
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
@@ -47,14 +48,16 @@ class LiveView {
 
  private:
   static constexpr uint64_t kLateNanos = 5'000'000'000;
-  static constexpr uint64_t kFreshWaitNanosMax = 2'000'000'000;
+  static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;
 
   Status Load(const std::string& directory);
+  bool MayBeOld() const;
+  Status Ask(const std::string& directory, Status loaded);
 
-  std::unique_ptr<File> held_;  // LIVE; tells the process that somebody looks
   format::LiveState state_;
   env::Liveness liveness_ = env::Liveness::kUnknown;
   uint64_t age_nanos_ = 0;
+  bool is_silent_ = false;
 };
 
 std::string PrintDuration(uint64_t nanos);  // "1.2 s"

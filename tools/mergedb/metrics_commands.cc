@@ -19,8 +19,10 @@ std::string Property(DB& db, const char* name) {
 }
 
 // The state of the process that has the database open for writes; nullopt if there is none, or if it publishes nothing.
-std::optional<LiveView> ReadLive(const std::string& directory) {
-  Result<LiveView> view = LiveView::Read(directory);
+// `asks` as for LiveView::Read; false afterwards, if the process did not answer.
+std::optional<LiveView> ReadLive(const std::string& directory, bool* asks) {
+  Result<LiveView> view = LiveView::Read(directory, *asks);
+  *asks = !view || !view->is_silent();
   if (!view || view->has_ended()) return std::nullopt;
   return std::move(*view);
 }
@@ -48,7 +50,8 @@ int PrintLive(const Arguments& arguments, const LiveView& view) {
 }
 
 int RunMetrics(Arguments& arguments) {
-  if (const auto view = ReadLive(arguments.directory)) return PrintLive(arguments, *view);
+  bool asks = true;
+  if (const auto view = ReadLive(arguments.directory, &asks)) return PrintLive(arguments, *view);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   if (arguments.is_json) {
@@ -65,8 +68,8 @@ int RunMetrics(Arguments& arguments) {
   return Finish(*db, kOk);
 }
 
-HttpAnswer ReadPage(const std::string& directory) {
-  if (const auto view = ReadLive(directory)) {
+HttpAnswer ReadPage(const std::string& directory, bool* asks) {
+  if (const auto view = ReadLive(directory, asks)) {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = db::PrometheusText(directory, view->Metrics(), view->Histograms())};
   }
@@ -87,7 +90,9 @@ int RunServeMetrics(Arguments& arguments) {
   if (const int exit = Finish(*db, kOk); exit != kOk) return exit;
   Print("listening on http://" + server->address() + kPage + "\n");
   if (std::fflush(stdout) != 0) return Fail(kError, "cannot write to stdout");
-  const Status status = server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory); });
+  bool asks = true;  // WHY: clients wait for each other, and none should wait for a process that hangs
+  const Status status =
+      server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory, &asks); });
   return status.ok() ? kOk : Fail(status);
 }
 
@@ -98,9 +103,9 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
   CLI::App* metrics = AddVerb(
       app, context,
       {"metrics", "metrics DIR [--json | --prometheus]", "Print counters and gauges with their units",
-       "If a process has the database open for writes, these are its metrics, which it publishes in the file LIVE "
-       "about\n"
-       "once a second; live_age_nanos is their age. Otherwise the database is opened read-only: then there are the "
+       "If a process has the database open for writes, these are its metrics, which it publishes in the file LIVE,\n"
+       "about once a second or when this command asks; live_age_nanos is their age. Otherwise the database is opened "
+       "read-only: then there are the "
        "metrics\n"
        "of the tree, of its files and of the reads of that open.\n"
        "\n"
@@ -119,8 +124,9 @@ void AddMetricsCommands(CLI::App& app, Context& context) {
        "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers 404. While a "
        "process\n"
        "has the database open for writes, these are the metrics that it publishes, and a request reads one small "
-       "file.\n"
-       "Otherwise a request opens the database read-only, which reads its WAL. Up to 32 clients are served at once. "
+       "file,\n"
+       "and under a light load waits up to two seconds for the present state. Otherwise a request opens the database "
+       "read-only, which reads its WAL. Up to 32 clients are served at once. "
        "There is no TLS and no authentication: listen "
        "on\n"
        "a loopback address. SIGINT or SIGTERM ends the server with exit code 0. Port 0: the system chooses one; the "

@@ -312,8 +312,9 @@ class Top {
     int wait_millis = 0;
     while (signal_seen == 0 && !is_over_) {
       if (wait_millis <= 0) {
-        view_ = LiveView::Read(arguments_.directory);
-        lines_ = Screen(arguments_.directory, *view_);
+        const Result<LiveView> view = LiveView::Read(arguments_.directory, asks_);
+        asks_ = !view || !view->is_silent();
+        lines_ = Screen(arguments_.directory, view);
         wait_millis = static_cast<int>(interval_seconds_ * 1000);
       }
       Draw();
@@ -388,7 +389,7 @@ class Top {
 
   const Arguments& arguments_;
   double interval_seconds_;
-  std::optional<Result<LiveView>> view_;  // kept from screen to screen, so that the process publishes every second
+  bool asks_ = true;  // false after a process did not answer, so that keys need not wait again
   std::vector<std::string> lines_;
   size_t first_ = 0;
   bool is_help_ = false;
@@ -410,7 +411,7 @@ int RunOnce(const Arguments& arguments) {
 int RunTop(Arguments& arguments) {
   if (arguments.is_once || arguments.is_json || isatty(STDOUT_FILENO) == 0) return RunOnce(arguments);
   // WHY before the screen changes: a wrong directory should stay visible.
-  if (const Result<LiveView> view = LiveView::Read(arguments.directory); !view) return Fail(view.status());
+  if (const Result<LiveView> view = LiveView::Read(arguments.directory, false); !view) return Fail(view.status());
   struct sigaction action {};
   action.sa_handler = NoteSignal;  // no SA_RESTART: poll ends
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(signal, &action, nullptr);
@@ -432,11 +433,10 @@ void AddTopCommand(CLI::App& app, Context& context) {
       app, context,
       {"top", "top DIR [--once] [--json] [--interval SECONDS]", "Show what an open database does now, as top does",
        "Rates, waits of writers, running compactions and sorted runs of the process that has the database open. It\n"
-       "publishes them in the file LIVE once a second; `top` reads this file and nothing else, so it costs the "
-       "process\n"
-       "nothing. After a kill, the last state stays readable until the next open. If stdout is no terminal, one screen "
-       "is\n"
-       "printed. Keys: q quit, s seconds between screens, arrows scroll, h help.\n"
+       "publishes them in the file LIVE once a second, or, under a light load, when `top` asks for them by a lock on\n"
+       "CURRENT. `top` reads LIVE and nothing else. After a kill, the last state stays readable until the next open.\n"
+       "If stdout is no terminal, one screen is printed.\n"
+       "Keys: q quit, s seconds between screens, arrows scroll, h help.\n"
        "\n"
        "Examples:\n"
        "  mergedb top /srv/data\n"

@@ -102,19 +102,18 @@ int RunWhy(Arguments& arguments) {
 
 void AddWhyCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* why = AddVerb(app, context,
-                          {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
-                           "The process that has the database open publishes its state in the file LIVE once a second; "
-                           "`why` reads this file\n"
-                           "and nothing else. The figures are those of the last ten seconds. After a kill, they are "
-                           "those before it. If nothing "
-                           "limits\n"
-                           "the database, `why` says so.\n"
-                           "\n"
-                           "Examples:\n"
-                           "  mergedb why /srv/data\n"
-                           "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
-                           0, 0, RunWhy});
+  CLI::App* why =
+      AddVerb(app, context,
+              {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
+               "The process that has the database open publishes its state in the file LIVE once a second,\n"
+               "or, under a light load, when `why` asks for it by a lock on CURRENT. `why` reads LIVE and\n"
+               "nothing else. The figures are those of the last ten seconds. After a kill, they are those\n"
+               "before it. If nothing limits the database, `why` says so.\n"
+               "\n"
+               "Examples:\n"
+               "  mergedb why /srv/data\n"
+               "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
+               0, 0, RunWhy});
   why->add_flag("--json", arguments.is_json, "Print one JSON object");
 }
 

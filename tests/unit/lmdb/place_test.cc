@@ -254,9 +254,14 @@ TEST_F(Place, WithoutSubdirectoryAFileIsReplacedOnlyIfItIsEmptyOrAnArchive) {
   std::filesystem::remove_all(path_);
   std::filesystem::create_directory(path_ + ".unpacking");
   Write(path_ + ".unpacking/data.mdb", archive);
-  EXPECT_THAT(DB::Open({}, path_),
-              testing::StatusIs(Code::kNotSupported, ::testing::HasSubstr(".unpacking/data.mdb: a copy by")));
+  for (const std::string& path : {path_, path_ + "/"}) {
+    EXPECT_THAT(DB::Open({}, path),
+                testing::StatusIs(Code::kNotSupported, ::testing::HasSubstr(".unpacking/data.mdb: a copy by")));
+  }
   EXPECT_FALSE(Exists(path_));
+  std::filesystem::create_directory(path_);
+  EXPECT_THAT(DB::Open({}, path_), testing::StatusIs(Code::kNotSupported));
+  std::filesystem::remove(path_);
   EXPECT_EQ(Prepare(path_, MDB_NOSUBDIR), 0);
   EXPECT_FALSE(Exists(path_ + ".unpacking"));
   ExpectUnpacked(path_);
