@@ -450,10 +450,14 @@ class Transaction(_native.LmdbTransaction):
         return self
 
     def __exit__(self, kind, value, traceback):
-        if kind is None:
-            self.commit()
-        else:
+        if kind is not None:
             self.abort()
+            return
+        try:
+            self.commit()
+        except BaseException:
+            self.abort()  # another thread may be in a call
+            raise
 
     def cursor(self, db=None):
         """A cursor over a database."""

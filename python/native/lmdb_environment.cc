@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,11 +76,6 @@ std::string ReadersOf(const Environment& self) {
   return text;
 }
 
-bool IsName(MDB_txn* txn, const MDB_val& key) {
-  return mergedb::lmdb::RefuseName(txn, kMainDbi, {static_cast<const char*>(key.mv_data), key.mv_size}) ==
-         MDB_INCOMPATIBLE;
-}
-
 nb::list NamesOf(const Environment& self, const Transaction& reader) {
   OpenTransaction& transaction = *reader.open;
   if (transaction.environment != self.open) Raise("the transaction belongs to another environment", 0);
@@ -89,7 +85,11 @@ nb::list NamesOf(const Environment& self, const Transaction& reader) {
     int result = mdb_cursor_open(transaction.txn, kMainDbi, &cursor);
     MDB_val key;
     while (result == MDB_SUCCESS && (result = mdb_cursor_get(cursor, &key, nullptr, MDB_NEXT)) == MDB_SUCCESS) {
-      if (IsName(transaction.txn, key)) names.emplace_back(static_cast<const char*>(key.mv_data), key.mv_size);
+      const std::string_view name(static_cast<const char*>(key.mv_data), key.mv_size);
+      result = mergedb::lmdb::RefuseName(transaction.txn, kMainDbi, name);
+      if (result != MDB_INCOMPATIBLE) continue;
+      names.emplace_back(name);
+      result = MDB_SUCCESS;
     }
     mdb_cursor_close(cursor);
     return result;

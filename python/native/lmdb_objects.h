@@ -11,7 +11,7 @@
 //
 // LMDB's results are valid until the transaction writes or ends. They are copied before Python code can run again.
 // THREADS: any thread may call any method, with the GIL held; methods release it while the engine works. A second
-// thread in the same transaction gets an exception. A close waits for the calls of other threads.
+// thread in the same transaction gets an exception, but abort waits. A close waits for the calls of other threads.
 #pragma once
 
 #include <lmdb.h>
@@ -62,7 +62,7 @@ struct OpenEnvironment {
   bool is_forked() const { return owner != getpid(); }
   // Ends all transactions and waits for the calls of other threads.
   void Drain();
-  // Waits without the GIL until one of the calls that run now ends. REQUIRES: calls > 0.
+  // Waits without the GIL until a call ends. REQUIRES: calls > 0.
   void WaitForACall();
   void Close();
   void SetMapSize(size_t bytes);
@@ -86,6 +86,7 @@ class EnvironmentCall {
 // What a transaction shares with its nested transactions.
 struct Family {
   bool is_busy = false;              // a thread is in a call
+  int aborting = 0;                  // threads that wait for its end; no call may begin
   uint64_t changes = 1;              // of the data: results from before a change are no longer valid
   std::vector<MDB_cursor*> orphans;  // their owners were destroyed while another thread was in a call
 };

@@ -205,6 +205,7 @@ OpenTransaction::~OpenTransaction() {
 void OpenTransaction::CheckOpen(const char* what) const {
   environment->CheckOpen(what);
   if (txn == nullptr) Raise((std::string(what) + ": the transaction has ended").c_str(), 0);
+  if (family->aborting > 0) Raise((std::string(what) + ": the transaction is being aborted").c_str(), 0);
   if (family->is_busy) Raise((std::string(what) + ": another thread uses the transaction").c_str(), 0);
 }
 
@@ -280,10 +281,10 @@ void BindTransactions(nb::module_& module) {
       .def("abort", [](const Transaction& self) {
         const std::shared_ptr<OpenTransaction> open = self.open;
         // WHY not an error: the transaction would stay open, and the next one would wait for it.
+        ++open->family->aborting;
         while (open->txn != nullptr && !open->environment->is_forked() && open->family->is_busy)
           open->environment->WaitForACall();
-        if (open->txn == nullptr) return;
-        if (!open->environment->is_forked()) open->CheckOpen("mdb_txn_abort");
+        --open->family->aborting;
         open->Abort();
       });
 }

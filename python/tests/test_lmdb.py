@@ -144,6 +144,33 @@ class DatabaseTest(LmdbCase):
             self.assertRaises(lmdb.Error, parent.put, b"key", b"value")
         self.assertEqual(self.env.stat()["entries"], 0)
 
+    def test_an_abort_comes_to_its_end_beside_a_thread_that_writes(self):
+        for ends_with_commit in True, False:
+            txn = self.env.begin(write=True)
+            errors = []
+
+            def write(txn=txn, errors=errors):
+                try:
+                    while True:
+                        txn.put(b"key", b"x" * 100_000)
+                except lmdb.Error as error:
+                    errors.append(str(error))
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            if ends_with_commit:
+                try:
+                    with txn:
+                        pass
+                except lmdb.Error:
+                    pass
+            else:
+                txn.abort()
+            thread.join()
+            self.assertEqual(len(errors), 1)
+            with self.env.begin(write=True) as after:
+                after.put(b"after", b"")
+
     def test_named_databases(self):
         people = self.env.open_db(b"people")
         self.assertRaises(lmdb.NotFoundError, self.env.open_db, b"absent", create=False)

@@ -116,8 +116,8 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_
   if (!has_data && !has_unpacking) {
     if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
     // mdb_env_open was interrupted between two renames.
-    const std::string aside =
-        path.substr(0, path.find_last_not_of('/') + 1) + std::string(format::kLmdbUnpackingSuffix);
+    const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
+    const std::string aside = name + std::string(format::kLmdbUnpackingSuffix);
     const std::string moved = format::JoinPath(aside, format::kLmdbDataName);
     if (format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, false);
     return format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();

@@ -20,6 +20,8 @@ constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
 constexpr uint32_t kChangesInARow = 0x3f;
 constexpr uint64_t kLightBytesMax = 1 << 20;
+// After a question, this many looks write. WHY: `top` asks again a second later, just after the next look.
+constexpr int kWantedLooks = 3;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
@@ -102,8 +104,7 @@ void LivePublisher::Update() {
   const bool pauses = unchanged_ >= kUnchangedBeforePause;
   const bool is_light = !pauses && std::popcount(recent_) < kBusyLooks && (recent_ & kChangesInARow) != kChangesInARow;
   period_nanos_ = pauses ? std::min(2 * period_nanos_, kPeriodNanosMax) : kPeriodNanos;
-  if (pauses && is_paused_) return;
-  if (is_light && is_slow_ && ++skipped_ < slow_looks_ && !IsWanted()) return;
+  if (((pauses && is_paused_) || (is_light && is_slow_ && ++skipped_ < slow_looks_)) && !IsWanted()) return;
   state.update = ++update_;
   state.process = process_;
   state.times.opened_unix_micros = opened_unix_micros_;
@@ -117,10 +118,13 @@ void LivePublisher::Update() {
   skipped_ = 0;
 }
 
-bool LivePublisher::IsWanted() const {
+bool LivePublisher::IsWanted() {
   FileSystem& files = *env_.file_system;
-  return env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent)) ||
-         files.SizeOf(path_).status().IsNotFound();
+  if (env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent)) ||
+      files.SizeOf(path_).status().IsNotFound()) {
+    wanted_looks_ = kWantedLooks;
+  }
+  return wanted_looks_ > 0 && wanted_looks_-- > 0;
 }
 
 // Fills in the values at the beginning of the window. Returns what changed since the last look.
@@ -138,7 +142,8 @@ LivePublisher::Change LivePublisher::AddWindow(format::LiveState* state) {
     const uint64_t last_value = i < last.metrics.size() ? last.metrics[i].value : 0;
     if (metric.kind != format::LiveKind::kGauge && last_value != metric.value) {
       change.is_any = true;
-      if (metric.unit == "bytes") change.bytes = std::max(change.bytes, metric.value - last_value);
+      if (metric.unit == "bytes" && metric.value > last_value)
+        change.bytes = std::max(change.bytes, metric.value - last_value);
     }
     if (i >= first.metrics.size()) continue;  // the window begins at the open
     const Value& before = first.metrics[i];

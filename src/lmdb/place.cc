@@ -120,7 +120,12 @@ Status MoveArchiveInside(const std::string& path) {
 std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read_only) {
   const auto is_directory = Files()->IsDirectory(path);
   if (!is_directory) return is_directory.error();
-  if (*is_directory) return Status();
+  const std::string moved = format::JoinPath(UnpackingDirectory(path), kDataName);
+  if (*is_directory) {
+    // An empty directory that was made at the path after an interruption.
+    if (!IsArchive(Files(), moved) || !Files()->RemoveDirectory(path).ok()) return Status();
+    return MoveArchiveInside(path);
+  }
   const auto bytes = Files()->SizeOf(path);
   if (!bytes && !bytes.error().IsNotFound()) return IsDirectory(path) ? Status() : bytes.error();
   if (bytes && *bytes > 0) {
@@ -128,8 +133,7 @@ std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read
     if (Files()->SizeOf(path).has_value()) return Status::NotSupported(path + ": not a database of this library");
     return std::nullopt;
   }
-  if (!bytes && Files()->SizeOf(format::JoinPath(UnpackingDirectory(path), kDataName)).has_value())
-    return MoveArchiveInside(path);
+  if (!bytes && Files()->SizeOf(moved).has_value()) return MoveArchiveInside(path);
   if (is_read_only) return IsDirectory(path) ? Status() : Status::NotFound(path);
   if (bytes) {  // empty: LMDB would begin a database in it
     const Status removed = Files()->Remove(path);

@@ -219,7 +219,7 @@ TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   };
   publish(1, 11, 10'000'000'000);
   ASSERT_EQ(Run("$M why $D"), 0) << out_;
-  EXPECT_THAT(out_, HasSubstr("asked for its present state, it did not answer within 2 s"));
+  EXPECT_THAT(out_, HasSubstr(", DOES NOT ANSWER"));
   std::jthread process([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && !env::IsHeld(*files, current))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -227,6 +227,7 @@ TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   });
   ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
   EXPECT_THAT(out_, ContainsRegex("writes +22 count\n"));
+  process.request_stop();
   process.join();
   // Damaged: only the process can mend it.
   std::filesystem::resize_file(path, 100);

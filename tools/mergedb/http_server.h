@@ -2,8 +2,8 @@
 // connections.
 //
 // A request may have kRequestBytesMax bytes, and its client may take `timeout_seconds` to send it, and as long again to
-// take the answer. Slow clients delay others only if there are kConnectionsMax of them, and by that time at most. There is
-// no TLS and no authentication.
+// take the answer. Slow clients delay others only if there are kConnectionsMax of them, and by that time at most; a slow
+// page() delays all. There is no TLS and no authentication.
 //
 // Test, from outside of the program: tests/db/serve_metrics_test.cc.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 #include "db/metrics.h"
@@ -49,33 +50,41 @@ std::string PrintDuration(uint64_t nanos) {
   return text;
 }
 
-Result<LiveView> LiveView::Read(const std::string& directory, bool asks) {
+Result<LiveView> LiveView::Read(const std::string& directory) { return LiveReader(directory).Read(); }
+
+Result<LiveView> LiveReader::Read() {
   LiveView view;
-  Status status = view.Load(directory);
+  Status status = view.Load(directory_);
   const bool is_doubtful = status.IsCorruption() || (status.ok() && view.MayBeOld());
-  if (asks && is_doubtful) status = view.Ask(directory, std::move(status));
+  view.is_silent_ = is_doubtful && unanswered_ == view.state_.update;
+  if (is_doubtful && !view.is_silent_) status = Ask(&view, std::move(status));
+  unanswered_ = view.is_silent_ ? std::optional(view.state_.update) : std::nullopt;
   if (!status.ok()) return status;
   return view;
 }
 
 bool LiveView::MayBeOld() const {
-  return !has_ended() && !is_late() && state_.times.period_nanos >= db::LivePublisher::kSlowPeriodNanos &&
-         age_nanos_ > db::LivePublisher::kPeriodNanos;
+  if (has_ended()) return false;
+  return is_late() || (state_.times.period_nanos >= db::LivePublisher::kSlowPeriodNanos &&
+                       age_nanos_ > db::LivePublisher::kPeriodNanos);
 }
 
 // The question is a shared lock on CURRENT, for which the process looks once a second (db/live_publisher.h).
-Status LiveView::Ask(const std::string& directory, Status loaded) {
+Status LiveReader::Ask(LiveView* view, Status loaded) {
   constexpr uint64_t kPauseNanos = 50'000'000;
-  const auto held = env::OpenHeld(*DefaultEnv().file_system, format::FilePath(directory, format::FileKind::kCurrent));
-  if (!held || !held->is_held) return loaded;
-  const uint64_t update = state_.update;
+  const std::string current = format::FilePath(directory_, format::FileKind::kCurrent);
+  const uint64_t update = view->state_.update;
+  std::unique_ptr<File> held;
   for (uint64_t waited = 0; waited < kAnswerNanosMax; waited += kPauseNanos) {
+    auto again = env::OpenHeld(*DefaultEnv().file_system, current);  // a commit may have replaced CURRENT
+    if (!again || !again->is_held) return loaded;
+    held = std::move(again->file);
     DefaultEnv().clock->SleepNanos(kPauseNanos);
-    loaded = Load(directory);
+    loaded = view->Load(directory_);
     if (!loaded.ok() && !loaded.IsCorruption()) return loaded;
-    if (loaded.ok() && (has_ended() || state_.update != update)) return loaded;
+    if (loaded.ok() && (view->has_ended() || view->state_.update != update)) return loaded;
   }
-  is_silent_ = true;
+  view->is_silent_ = true;
   return loaded;
 }
 
@@ -109,7 +118,7 @@ std::string LiveView::Describe() const {
   }
   text += ", open for " + PrintDuration(open_nanos) + ", updated " + PrintDuration(age_nanos_) + " ago";
   if (is_late() && !has_ended()) text += ", which is LATE: the process hangs or is stopped";
-  else if (is_silent_) text += "; asked for its present state, it did not answer within 2 s";
+  else if (is_silent_) text += ", DOES NOT ANSWER";
   return text;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "db/live_publisher.h"
@@ -16,11 +18,8 @@ namespace mergedb::tool {
 
 class LiveView {
  public:
-  // NotFound, with advice, if there is no file LIVE in the directory.
-  //
-  // A process under a light load publishes its state every 30 s only, and once a second while somebody asks for it. If the
-  // state is old for this reason, or damaged, and `asks`, this call asks, and waits for the answer, at most kAnswerNanosMax.
-  static Result<LiveView> Read(const std::string& directory, bool asks = true);
+  // As LiveReader::Read, once.
+  static Result<LiveView> Read(const std::string& directory);
 
   const format::LiveState& state() const { return state_; }
   env::Liveness liveness() const { return liveness_; }
@@ -31,7 +30,7 @@ class LiveView {
     const uint64_t period = state_.times.period_nanos;  // 0: no update until a counter changes
     return period != 0 && age_nanos_ > period + kLateNanos;
   }
-  // The process was asked for its present state, and did not publish it within kAnswerNanosMax.
+  // The process was asked for its present state, and has not published it.
   bool is_silent() const { return is_silent_; }
   // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended.
   std::string Describe() const;
@@ -48,16 +47,36 @@ class LiveView {
 
  private:
   static constexpr uint64_t kLateNanos = 5'000'000'000;
-  static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;
 
+  friend class LiveReader;
   Status Load(const std::string& directory);
   bool MayBeOld() const;
-  Status Ask(const std::string& directory, Status loaded);
 
   format::LiveState state_;
   env::Liveness liveness_ = env::Liveness::kUnknown;
   uint64_t age_nanos_ = 0;
   bool is_silent_ = false;
+};
+
+// Reads LIVE again and again.
+class LiveReader {
+ public:
+  explicit LiveReader(std::string directory) : directory_(std::move(directory)) {}
+
+  // NotFound, with advice, if there is no file LIVE in the directory.
+  //
+  // A process under a light load publishes its state seldom, and once a second while somebody asks for it. If the state is
+  // old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax; after an answer that did not come,
+  // not again for the same state.
+  Result<LiveView> Read();
+
+ private:
+  static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;
+
+  Status Ask(LiveView* view, Status loaded);
+
+  const std::string directory_;
+  std::optional<uint64_t> unanswered_;  // the update for which no newer one came; 0: a damaged file
 };
 
 std::string PrintDuration(uint64_t nanos);  // "1.2 s"

@@ -19,10 +19,8 @@ std::string Property(DB& db, const char* name) {
 }
 
 // The state of the process that has the database open for writes; nullopt if there is none, or if it publishes nothing.
-// `asks` as for LiveView::Read; false afterwards, if the process did not answer.
-std::optional<LiveView> ReadLive(const std::string& directory, bool* asks) {
-  Result<LiveView> view = LiveView::Read(directory, *asks);
-  *asks = !view || !view->is_silent();
+std::optional<LiveView> ReadLive(LiveReader& reader) {
+  Result<LiveView> view = reader.Read();
   if (!view || view->has_ended()) return std::nullopt;
   return std::move(*view);
 }
@@ -50,8 +48,8 @@ int PrintLive(const Arguments& arguments, const LiveView& view) {
 }
 
 int RunMetrics(Arguments& arguments) {
-  bool asks = true;
-  if (const auto view = ReadLive(arguments.directory, &asks)) return PrintLive(arguments, *view);
+  LiveReader reader(arguments.directory);
+  if (const auto view = ReadLive(reader)) return PrintLive(arguments, *view);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   if (arguments.is_json) {
@@ -68,8 +66,8 @@ int RunMetrics(Arguments& arguments) {
   return Finish(*db, kOk);
 }
 
-HttpAnswer ReadPage(const std::string& directory, bool* asks) {
-  if (const auto view = ReadLive(directory, asks)) {
+HttpAnswer ReadPage(const std::string& directory, LiveReader& reader) {
+  if (const auto view = ReadLive(reader)) {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = db::PrometheusText(directory, view->Metrics(), view->Histograms())};
   }
@@ -90,9 +88,10 @@ int RunServeMetrics(Arguments& arguments) {
   if (const int exit = Finish(*db, kOk); exit != kOk) return exit;
   Print("listening on http://" + server->address() + kPage + "\n");
   if (std::fflush(stdout) != 0) return Fail(kError, "cannot write to stdout");
-  bool asks = true;  // WHY: clients wait for each other, and none should wait for a process that hangs
+  LiveReader reader(
+      arguments.directory);  // WHY one: clients wait for each other, and only one asks a process that hangs
   const Status status =
-      server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory, &asks); });
+      server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory, reader); });
   return status.ok() ? kOk : Fail(status);
 }
 

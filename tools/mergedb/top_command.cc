@@ -225,6 +225,7 @@ nlohmann::ordered_json ToJson(const std::string& directory, const LiveView& view
           {"boot_id", state.process.boot_id},
           {"has_ended", view.has_ended()},
           {"is_late", view.is_late()},
+          {"did_not_answer", view.is_silent()},
           {"opened_unix_seconds", static_cast<double>(state.times.opened_unix_micros) / 1e6},
           {"updated_unix_seconds", static_cast<double>(state.times.updated_unix_micros) / 1e6},
           {"age_seconds", static_cast<double>(view.age_nanos()) / 1e9},
@@ -307,14 +308,18 @@ class Top {
  public:
   explicit Top(const Arguments& arguments) : arguments_(arguments), interval_seconds_(arguments.interval_seconds) {}
 
+  // The first screen, before the terminal changes: a wrong directory should stay visible.
+  Status Begin() {
+    const Result<LiveView> view = reader_.Read();
+    lines_ = Screen(arguments_.directory, view);
+    return view.status();
+  }
   int Run() {
     Terminal terminal;
-    int wait_millis = 0;
+    int wait_millis = static_cast<int>(interval_seconds_ * 1000);
     while (signal_seen == 0 && !is_over_) {
       if (wait_millis <= 0) {
-        const Result<LiveView> view = LiveView::Read(arguments_.directory, asks_);
-        asks_ = !view || !view->is_silent();
-        lines_ = Screen(arguments_.directory, view);
+        lines_ = Screen(arguments_.directory, reader_.Read());
         wait_millis = static_cast<int>(interval_seconds_ * 1000);
       }
       Draw();
@@ -388,8 +393,8 @@ class Top {
   }
 
   const Arguments& arguments_;
+  LiveReader reader_{arguments_.directory};
   double interval_seconds_;
-  bool asks_ = true;  // false after a process did not answer, so that keys need not wait again
   std::vector<std::string> lines_;
   size_t first_ = 0;
   bool is_help_ = false;
@@ -410,12 +415,12 @@ int RunOnce(const Arguments& arguments) {
 
 int RunTop(Arguments& arguments) {
   if (arguments.is_once || arguments.is_json || isatty(STDOUT_FILENO) == 0) return RunOnce(arguments);
-  // WHY before the screen changes: a wrong directory should stay visible.
-  if (const Result<LiveView> view = LiveView::Read(arguments.directory, false); !view) return Fail(view.status());
+  Top top(arguments);
+  if (const Status status = top.Begin(); !status.ok()) return Fail(status);
   struct sigaction action {};
   action.sa_handler = NoteSignal;  // no SA_RESTART: poll ends
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(signal, &action, nullptr);
-  const int exit = Top(arguments).Run();
+  const int exit = top.Run();
   if (signal_seen == 0 || signal_seen == SIGINT) return exit;
   // The parent sees the signal that ended this process.
   action.sa_handler = SIG_DFL;

@@ -74,6 +74,8 @@ nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
   return {{"directory", arguments.directory},
           {"pid", view.state().process.pid},
           {"has_ended", view.has_ended()},
+          {"is_late", view.is_late()},
+          {"did_not_answer", view.is_silent()},
           {"age_seconds", static_cast<double>(view.age_nanos()) / 1e9},
           {"window_seconds", static_cast<double>(view.state().times.window_nanos) / 1e9},
           {"limits", list}};

@@ -261,7 +261,6 @@ TEST_F(Place, WithoutSubdirectoryAFileIsReplacedOnlyIfItIsEmptyOrAnArchive) {
   EXPECT_FALSE(Exists(path_));
   std::filesystem::create_directory(path_);
   EXPECT_THAT(DB::Open({}, path_), testing::StatusIs(Code::kNotSupported));
-  std::filesystem::remove(path_);
   EXPECT_EQ(Prepare(path_, MDB_NOSUBDIR), 0);
   EXPECT_FALSE(Exists(path_ + ".unpacking"));
   ExpectUnpacked(path_);

@@ -653,6 +653,7 @@ TEST(OneWalBesideAWriter, DamageOfStagingIsReportedIfTheSegmentDoesNotHaveTheFra
     ASSERT_OK(writer.sim().files->FlipBit(segment.path, *frame.offset + wal::kFrameHeaderBytes + 5, 2));
     ASSERT_OK_AND_ASSIGN(const OneFile after, Inspect(writer.files(), path, OneFileKind::kWal));
     damaged += !after.damages.empty();
+    break;  // the damage stays
   }
   EXPECT_GT(damaged, 0);
 }
