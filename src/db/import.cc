@@ -92,7 +92,8 @@ Status IsNotUnpacked(FileSystem* file_system, const std::string& directory, cons
     return Status::Busy(file + ": another process unpacks this copy by mdb_env_copyfd; open the database afterwards");
   return Status::NotSupported(file +
                               ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
-                              "environment with the LMDB interface, which unpacks it, or move the file away");
+                              "environment with the LMDB interface as before (MDB_NOSUBDIR if the file is not in its "
+                              "directory), which unpacks it, or move the file away");
 }
 
 Status IsLmdb(const std::string& path, const std::string& flag) {
@@ -119,7 +120,7 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_
     const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
     const std::string aside = name + std::string(format::kLmdbUnpackingSuffix);
     const std::string moved = format::JoinPath(aside, format::kLmdbDataName);
-    if (format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, false);
+    if (!name.empty() && format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, false);
     return format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();
   }
   // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.

@@ -20,8 +20,10 @@ constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
 constexpr uint32_t kChangesInARow = 0x3f;
 constexpr uint64_t kLightBytesMax = 1 << 20;
-// After a question, this many looks write. WHY: `top` asks again a second later, just after the next look.
-constexpr int kWantedLooks = 3;
+// After a second question within kAskedAgainLooks, the next kFollowingLooks write. WHY: `top` asks again and again, and would
+// wait for the next look each time. A scrape of a monitoring system costs one update.
+constexpr uint64_t kAskedAgainLooks = 4;
+constexpr uint64_t kFollowingLooks = 10;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
@@ -96,6 +98,7 @@ void LivePublisher::Update() {
                 .start_ticks = process.start_ticks,
                 .boot_id = process.boot_id};
   }
+  ++look_;
   format::LiveState state = describe_();
   const Change change = AddWindow(&state);
   unchanged_ = change.is_any ? 0 : unchanged_ + 1;
@@ -120,11 +123,12 @@ void LivePublisher::Update() {
 
 bool LivePublisher::IsWanted() {
   FileSystem& files = *env_.file_system;
-  if (env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent)) ||
-      files.SizeOf(path_).status().IsNotFound()) {
-    wanted_looks_ = kWantedLooks;
-  }
-  return wanted_looks_ > 0 && wanted_looks_-- > 0;
+  const bool is_asked = env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent));
+  if (is_asked && look_ - std::exchange(asked_look_, look_) <= kAskedAgainLooks)
+    followed_until_ = look_ + kFollowingLooks;
+  if (is_asked || look_ <= followed_until_) return true;
+  const auto bytes = files.SizeOf(path_);
+  return bytes ? *bytes < format::kLiveFileBytes : bytes.error().IsNotFound();
 }
 
 // Fills in the values at the beginning of the window. Returns what changed since the last look.

@@ -4,8 +4,8 @@
 //   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change | when they stay: only
 //                                                                           a look, so an idle database writes nothing
 //
-// Under a light load, an update is written every 30 s, and at the looks after one that finds CURRENT held (env/hold.h): a
-// reader asks so for the present state. The same if LIVE was deleted. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s,
+// Under a light load, an update is written every 30 s, and at each look that finds CURRENT held (env/hold.h): a reader asks
+// so for the present state. If it asks again soon, the next looks write, too. The same for a file that was deleted or cut. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s,
 // updates every 5 s were a quarter of what the device wrote. WHY CURRENT: it always exists and is never overwritten, while
 // LIVE may be deleted, and is not written while it is held.
 //
@@ -72,7 +72,8 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   void Update() REQUIRES_LOCK(mutex_);
   Change AddWindow(format::LiveState* state) REQUIRES_LOCK(mutex_);
   Status Write(const format::LiveState& state) REQUIRES_LOCK(mutex_);
-  bool IsWanted() REQUIRES_LOCK(mutex_);  // before its time: a reader asks for an update, or the file was deleted
+  bool IsWanted()
+      REQUIRES_LOCK(mutex_);  // before its time: a reader asks for an update, or the file was deleted or cut
 
   const Env env_;
   const std::string directory_;
@@ -87,11 +88,13 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   bool has_published_ GUARDED_BY(mutex_) = false;
   uint64_t update_ GUARDED_BY(mutex_);
   uint64_t period_nanos_ GUARDED_BY(mutex_) = kPeriodNanos;
-  uint64_t unchanged_ GUARDED_BY(mutex_) = 0;  // updates since a counter changed
-  uint32_t recent_ GUARDED_BY(mutex_) = ~0u;   // bit i: a counter changed at the look i looks ago
-  bool is_slow_ GUARDED_BY(mutex_) = false;    // the file says that the next update follows after slow_looks_
-  uint64_t skipped_ GUARDED_BY(mutex_) = 0;    // looks since the last update
-  int wanted_looks_ GUARDED_BY(mutex_) = 0;    // looks that write although it is not their time
+  uint64_t unchanged_ GUARDED_BY(mutex_) = 0;   // updates since a counter changed
+  uint32_t recent_ GUARDED_BY(mutex_) = ~0u;    // bit i: a counter changed at the look i looks ago
+  bool is_slow_ GUARDED_BY(mutex_) = false;     // the file says that the next update follows after slow_looks_
+  uint64_t skipped_ GUARDED_BY(mutex_) = 0;     // looks since the last update
+  uint64_t look_ GUARDED_BY(mutex_) = 1 << 20;  // the number of this look
+  uint64_t asked_look_ GUARDED_BY(mutex_) = 0;  // the last one that found a question
+  uint64_t followed_until_ GUARDED_BY(mutex_) = 0;
   bool is_paused_ GUARDED_BY(mutex_) = false;  // the file says that no update follows until a counter changes
   format::LiveProcess process_ GUARDED_BY(mutex_);
   std::deque<Sample> samples_ GUARDED_BY(mutex_);  // the first one begins the window

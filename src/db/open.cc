@@ -105,7 +105,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   // Load does not recognize a database of another kind that has neither CURRENT nor tables.
   if (!loaded) RETURN_IF_ERROR(CheckIsSupported(files, path));
   // WHY again: before the lock was taken, another process may have begun to unpack an archive.
-  if (!loaded) RETURN_IF_ERROR(CheckIsNotLmdb(files, path, true));
+  const Status refused = loaded ? Status() : CheckIsNotLmdb(files, path, true);
+  if (!refused.ok() && makes_lock_file) (void)files->Remove(lock_path);  // the archive needs an empty directory
+  RETURN_IF_ERROR(refused);
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database exists already");
   }

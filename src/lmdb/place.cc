@@ -95,7 +95,9 @@ bool IsDirectory(const std::string& path) {
   return is_directory && *is_directory;
 }
 
-std::string UnpackingDirectory(const std::string& path) { return path + std::string(format::kLmdbUnpackingSuffix); }
+std::string UnpackingDirectory(const std::string& path) {
+  return path.substr(0, path.find_last_not_of('/') + 1) + std::string(format::kLmdbUnpackingSuffix);
+}
 
 // The LOCK of `unpacking` moves with it.
 Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) {
@@ -104,8 +106,8 @@ Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) 
     (void)Files()->RemoveDirectory(unpacking);
     return {};
   }
-  const Status moved = Files()->Rename(path, format::JoinPath(unpacking, kDataName));
-  if (!moved.ok() && !moved.IsNotFound()) return moved;  // NotFound: an interrupted call has done this step
+  const std::string data = format::JoinPath(unpacking, kDataName);
+  if (!Files()->SizeOf(data)) RETURN_IF_ERROR(Files()->Rename(path, data));  // an interrupted call may have done it
   return Files()->Rename(unpacking, path);
 }
 
@@ -123,8 +125,10 @@ std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read
   const std::string moved = format::JoinPath(UnpackingDirectory(path), kDataName);
   if (*is_directory) {
     // An empty directory that was made at the path after an interruption.
-    if (!IsArchive(Files(), moved) || !Files()->RemoveDirectory(path).ok()) return Status();
-    return MoveArchiveInside(path);
+    if (!IsArchive(Files(), moved)) return Status();
+    const Status removed = Files()->RemoveDirectory(path);
+    if (removed.IsNotFound()) return std::nullopt;  // another process is doing the same
+    return removed.ok() ? MoveArchiveInside(path) : Status();
   }
   const auto bytes = Files()->SizeOf(path);
   if (!bytes && !bytes.error().IsNotFound()) return IsDirectory(path) ? Status() : bytes.error();

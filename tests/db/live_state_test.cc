@@ -244,7 +244,7 @@ class LightLoad : public ::testing::Test {
 TEST_F(LightLoad, IsPublishedEverySecondWhileAReaderAsks) {
   for (const int round : {1, 2}) {
     SCOPED_TRACE(round);
-    (void)Pass(5);
+    (void)Pass(15);
     EXPECT_EQ(Pass(60), 2u);
     EXPECT_EQ(Read(sim_)->times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
     const auto held = env::OpenHeld(*sim_.files, kCurrentPath);
@@ -253,11 +253,24 @@ TEST_F(LightLoad, IsPublishedEverySecondWhileAReaderAsks) {
   }
 }
 
-TEST_F(LightLoad, ADeletedFileIsWrittenAtTheNextLook) {
+// As of a monitoring system.
+TEST_F(LightLoad, AQuestionNowAndThenCostsOneUpdate) {
+  for (int i = 0; i < 5; ++i) {
+    {
+      const auto held = env::OpenHeld(*sim_.files, kCurrentPath);
+      EXPECT_EQ(Pass(1), 1u);
+    }
+    EXPECT_EQ(Pass(14), 0u);
+  }
+}
+
+TEST_F(LightLoad, ADeletedOrCutFileIsWrittenAtTheNextLook) {
   ASSERT_OK(sim_.files->Remove(kLivePath));
   (void)Pass(1);
   EXPECT_OK(Read(sim_).status());
-  (void)Pass(5);
+  ASSERT_OK(sim_.files->WriteWhole(kLivePath, "cut"));
+  (void)Pass(1);
+  EXPECT_OK(Read(sim_).status());
   EXPECT_EQ(Pass(60), 2u);
   sim_.PassTime(60);  // nothing changes any more
   ASSERT_OK(sim_.files->Remove(kLivePath));

@@ -220,6 +220,8 @@ TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   publish(1, 11, 10'000'000'000);
   ASSERT_EQ(Run("$M why $D"), 0) << out_;
   EXPECT_THAT(out_, HasSubstr(", DOES NOT ANSWER"));
+  ASSERT_EQ(Run("$M why $D --json"), 0) << out_;
+  EXPECT_EQ(nlohmann::json::parse(out_)["did_not_answer"], true);
   std::jthread process([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && !env::IsHeld(*files, current))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <utility>
 
 #include "db/metrics.h"
@@ -55,9 +54,14 @@ Result<LiveView> LiveView::Read(const std::string& directory) { return LiveReade
 Result<LiveView> LiveReader::Read() {
   LiveView view;
   Status status = view.Load(directory_);
-  const bool is_doubtful = status.IsCorruption() || (status.ok() && view.MayBeOld());
-  view.is_silent_ = is_doubtful && unanswered_ == view.state_.update;
-  if (is_doubtful && !view.is_silent_) status = Ask(&view, std::move(status));
+  if (status.IsCorruption() || (status.ok() && view.MayBeOld())) {
+    if (unanswered_ == view.state_.update) {
+      view.is_silent_ = Hold();
+    } else {
+      status = Ask(&view, std::move(status));
+    }
+  }
+  if (!view.is_silent_) held_.reset();
   unanswered_ = view.is_silent_ ? std::optional(view.state_.update) : std::nullopt;
   if (!status.ok()) return status;
   return view;
@@ -69,16 +73,19 @@ bool LiveView::MayBeOld() const {
                        age_nanos_ > db::LivePublisher::kPeriodNanos);
 }
 
-// The question is a shared lock on CURRENT, for which the process looks once a second (db/live_publisher.h).
+// WHY again and again: a commit may have replaced CURRENT.
+bool LiveReader::Hold() {
+  auto held = env::OpenHeld(*DefaultEnv().file_system, format::FilePath(directory_, format::FileKind::kCurrent));
+  if (!held || !held->is_held) return false;
+  held_ = std::move(held->file);
+  return true;
+}
+
 Status LiveReader::Ask(LiveView* view, Status loaded) {
   constexpr uint64_t kPauseNanos = 50'000'000;
-  const std::string current = format::FilePath(directory_, format::FileKind::kCurrent);
   const uint64_t update = view->state_.update;
-  std::unique_ptr<File> held;
   for (uint64_t waited = 0; waited < kAnswerNanosMax; waited += kPauseNanos) {
-    auto again = env::OpenHeld(*DefaultEnv().file_system, current);  // a commit may have replaced CURRENT
-    if (!again || !again->is_held) return loaded;
-    held = std::move(again->file);
+    if (!Hold()) return loaded;
     DefaultEnv().clock->SleepNanos(kPauseNanos);
     loaded = view->Load(directory_);
     if (!loaded.ok() && !loaded.IsCorruption()) return loaded;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "db/live_publisher.h"
 #include "db/metrics.h"
 #include "env/process.h"
+#include "mergedb/env.h"
 #include "mergedb/metrics.h"
 #include "mergedb/result.h"
 
@@ -66,16 +68,19 @@ class LiveReader {
   // NotFound, with advice, if there is no file LIVE in the directory.
   //
   // A process under a light load publishes its state seldom, and once a second while somebody asks for it. If the state is
-  // old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax; after an answer that did not come,
-  // not again for the same state.
+  // old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax. If none came, the question stays, and
+  // the next calls do not wait until there is another state.
   Result<LiveView> Read();
 
  private:
   static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;
 
+  // The question is a shared lock on CURRENT, for which the process looks once a second (db/live_publisher.h).
+  bool Hold();
   Status Ask(LiveView* view, Status loaded);
 
   const std::string directory_;
+  std::unique_ptr<File> held_;          // CURRENT, while a question is open
   std::optional<uint64_t> unanswered_;  // the update for which no newer one came; 0: a damaged file
 };
 
