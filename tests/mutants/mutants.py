@@ -36,8 +36,8 @@ CPU_SECONDS_MAX = 120  # of one test; the CPU time of other processes does not c
 SECONDS_MAX = 1200
 WORKERS = 2
 HEADER = "src/base/mutant.h"  # where the copy has mutant.h
-COPIED = ("CMakeLists.txt", "CMakePresets.json", "bench", "cmake", "deps", "examples", "fuzz", "include", "scripts", "src", "testing", "tests",
-          "tools", "torture")
+COPIED = ("CMakeLists.txt", "CMakePresets.json", "bench", "cmake", "deps", "examples", "fuzz", "include", "java/native", "scripts", "src", "testing",
+          "tests", "tools", "torture")
 
 
 class PatchError(Exception):
