@@ -87,13 +87,12 @@ namespace {
 
 // An archive at `file`, in a directory without CURRENT. WHY no database beside it: mdb_env_open would take the archive for
 // one that is unpacked, or refuse the directory.
-Status IsNotUnpacked(FileSystem* file_system, const std::string& directory, const std::string& file, bool is_locked) {
-  if (!is_locked && env::IsHeld(*file_system, format::FilePath(directory, format::FileKind::kLock)))
+Status IsNotUnpacked(FileSystem* file_system, const std::string& file, const std::string& path, bool is_locked,
+                     const std::string& flag = "") {
+  if (!is_locked && env::IsHeld(*file_system, format::FilePath(format::ParentOf(file), format::FileKind::kLock)))
     return Status::Busy(file + ": another process unpacks this copy by mdb_env_copyfd; open the database afterwards");
-  return Status::NotSupported(file +
-                              ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open the "
-                              "environment with the LMDB interface as before (MDB_NOSUBDIR if the file is not in its "
-                              "directory), which unpacks it, or move the file away");
+  return Status::NotSupported(file + ": a copy by mdb_env_copyfd that is not unpacked yet; nothing was changed. Open " +
+                              path + " with the LMDB interface" + flag + ", which unpacks it, or move the file away");
 }
 
 Status IsLmdb(const std::string& path, const std::string& flag) {
@@ -114,22 +113,20 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_
   const std::string unpacking = format::JoinPath(path, format::kLmdbUnpackingName);
   const bool has_data = file_system->SizeOf(data).has_value();
   const bool has_unpacking = file_system->SizeOf(unpacking).has_value();
+  // WHY after these looks: mdb_env_open removes an archive when CURRENT exists. A database of mergedb beside LMDB's data stays
+  // accessible.
+  if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
   if (!has_data && !has_unpacking) {
-    if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
-    // mdb_env_open was interrupted between two renames.
-    const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
-    const std::string aside = name + std::string(format::kLmdbUnpackingSuffix);
-    const std::string moved = format::JoinPath(aside, format::kLmdbDataName);
-    if (!name.empty() && format::IsLmdbArchive(head_of(moved))) return IsNotUnpacked(file_system, aside, moved, false);
+    const std::string moved = format::JoinPath(format::LmdbUnpackingDirectory(path), format::kLmdbDataName);
+    if (format::IsLmdbArchive(head_of(moved)))
+      return IsNotUnpacked(file_system, moved, path, false, " and MDB_NOSUBDIR");
     return format::IsLmdbData(head_of(path)) ? IsLmdb(path, "-n ") : Status();
   }
-  // A database of mergedb beside LMDB's data has its own CURRENT, and stays accessible.
-  if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
   const std::string head = head_of(data);
   // WHY after the look at `data`: another process that unpacks an archive renames it from there first.
   if (has_unpacking || file_system->SizeOf(unpacking).has_value())
-    return IsNotUnpacked(file_system, path, unpacking, is_locked);
-  if (format::IsLmdbArchive(head)) return IsNotUnpacked(file_system, path, data, is_locked);
+    return IsNotUnpacked(file_system, unpacking, path, is_locked);
+  if (format::IsLmdbArchive(head)) return IsNotUnpacked(file_system, data, path, is_locked);
   return format::IsLmdbData(head) ? IsLmdb(path, "") : Status();
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "db/metrics.h"
 #include "env/clock.h"
 #include "env/hold.h"
 #include "env/process.h"
@@ -20,10 +21,9 @@ constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
 constexpr uint32_t kChangesInARow = 0x3f;
 constexpr uint64_t kLightBytesMax = 1 << 20;
-// After a second question within kAskedAgainLooks, the next kFollowingLooks write. WHY: `top` asks again and again, and would
-// wait for the next look each time. A scrape of a monitoring system costs one update.
-constexpr uint64_t kAskedAgainLooks = 4;
-constexpr uint64_t kFollowingLooks = 10;
+// If a reader asks twice within kAskedAgainLooks, the next kFollowingLooks write, too. WHY: `top` asks again and again, and
+// would wait for a look each time. A monitoring system asks seldom, and each question costs one update.
+constexpr int kFollowingLooks = 10;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {
   auto file = files->Open(path, {.access = Access::kReuse});
@@ -98,7 +98,6 @@ void LivePublisher::Update() {
                 .start_ticks = process.start_ticks,
                 .boot_id = process.boot_id};
   }
-  ++look_;
   format::LiveState state = describe_();
   const Change change = AddWindow(&state);
   unchanged_ = change.is_any ? 0 : unchanged_ + 1;
@@ -123,10 +122,15 @@ void LivePublisher::Update() {
 
 bool LivePublisher::IsWanted() {
   FileSystem& files = *env_.file_system;
-  const bool is_asked = env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent));
-  if (is_asked && look_ - std::exchange(asked_look_, look_) <= kAskedAgainLooks)
-    followed_until_ = look_ + kFollowingLooks;
-  if (is_asked || look_ <= followed_until_) return true;
+  looks_since_question_ = std::min(looks_since_question_ + 1, kAskedAgainLooks + 1);
+  if (env::IsHeld(files, format::FilePath(directory_, format::FileKind::kCurrent))) {
+    if (std::exchange(looks_since_question_, 0) <= kAskedAgainLooks) following_looks_ = kFollowingLooks;
+    return true;
+  }
+  if (following_looks_ > 0) {
+    --following_looks_;
+    return true;
+  }
   const auto bytes = files.SizeOf(path_);
   return bytes ? *bytes < format::kLiveFileBytes : bytes.error().IsNotFound();
 }
@@ -146,7 +150,7 @@ LivePublisher::Change LivePublisher::AddWindow(format::LiveState* state) {
     const uint64_t last_value = i < last.metrics.size() ? last.metrics[i].value : 0;
     if (metric.kind != format::LiveKind::kGauge && last_value != metric.value) {
       change.is_any = true;
-      if (metric.unit == "bytes" && metric.value > last_value)
+      if (metric.unit == UnitName(MetricUnit::kBytes) && metric.value > last_value)
         change.bytes = std::max(change.bytes, metric.value - last_value);
     }
     if (i >= first.metrics.size()) continue;  // the window begins at the open

@@ -5,9 +5,10 @@
 //                                                                           a look, so an idle database writes nothing
 //
 // Under a light load, an update is written every 30 s, and at each look that finds CURRENT held (env/hold.h): a reader asks
-// so for the present state. If it asks again soon, the next looks write, too. The same for a file that was deleted or cut. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s,
-// updates every 5 s were a quarter of what the device wrote. WHY CURRENT: it always exists and is never overwritten, while
-// LIVE may be deleted, and is not written while it is held.
+// so for the present state. If it asks again soon, the next looks write, too. A file that was deleted or cut is written at the
+// next look. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s, updates every 5 s
+// were a quarter of what the device wrote. WHY CURRENT: it always exists and is never overwritten, while LIVE may be deleted,
+// and is not written while it is held.
 //
 // A counter is published with its value at the beginning of the window, the last ten seconds. So a reader knows rates at
 // once, and the rates of a process that was killed.
@@ -62,6 +63,8 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
     std::vector<Value> metrics;
   };
 
+  static constexpr int kAskedAgainLooks = 4;
+
   struct Change {  // of counters
     bool is_any = false;
     uint64_t bytes = 0;  // the largest growth of a counter of bytes
@@ -72,8 +75,8 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   void Update() REQUIRES_LOCK(mutex_);
   Change AddWindow(format::LiveState* state) REQUIRES_LOCK(mutex_);
   Status Write(const format::LiveState& state) REQUIRES_LOCK(mutex_);
-  bool IsWanted()
-      REQUIRES_LOCK(mutex_);  // before its time: a reader asks for an update, or the file was deleted or cut
+  // True if an update is due before its time: a reader asks for it, or the file was deleted or cut.
+  bool IsWanted() REQUIRES_LOCK(mutex_);
 
   const Env env_;
   const std::string directory_;
@@ -88,14 +91,13 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   bool has_published_ GUARDED_BY(mutex_) = false;
   uint64_t update_ GUARDED_BY(mutex_);
   uint64_t period_nanos_ GUARDED_BY(mutex_) = kPeriodNanos;
-  uint64_t unchanged_ GUARDED_BY(mutex_) = 0;   // updates since a counter changed
-  uint32_t recent_ GUARDED_BY(mutex_) = ~0u;    // bit i: a counter changed at the look i looks ago
-  bool is_slow_ GUARDED_BY(mutex_) = false;     // the file says that the next update follows after slow_looks_
-  uint64_t skipped_ GUARDED_BY(mutex_) = 0;     // looks since the last update
-  uint64_t look_ GUARDED_BY(mutex_) = 1 << 20;  // the number of this look
-  uint64_t asked_look_ GUARDED_BY(mutex_) = 0;  // the last one that found a question
-  uint64_t followed_until_ GUARDED_BY(mutex_) = 0;
-  bool is_paused_ GUARDED_BY(mutex_) = false;  // the file says that no update follows until a counter changes
+  uint64_t unchanged_ GUARDED_BY(mutex_) = 0;  // updates since a counter changed
+  uint32_t recent_ GUARDED_BY(mutex_) = ~0u;   // bit i: a counter changed at the look i looks ago
+  bool is_slow_ GUARDED_BY(mutex_) = false;    // the file says that the next update follows after slow_looks_
+  uint64_t skipped_ GUARDED_BY(mutex_) = 0;    // looks since the last update
+  int looks_since_question_ GUARDED_BY(mutex_) = kAskedAgainLooks + 1;  // at most this
+  int following_looks_ GUARDED_BY(mutex_) = 0;  // looks that write, because a reader asks again and again
+  bool is_paused_ GUARDED_BY(mutex_) = false;   // the file says that no update follows until a counter changes
   format::LiveProcess process_ GUARDED_BY(mutex_);
   std::deque<Sample> samples_ GUARDED_BY(mutex_);  // the first one begins the window
 };

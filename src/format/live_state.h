@@ -1,5 +1,5 @@
-// FORMAT: the file LIVE, in which a database that is open for writes publishes its state
-// (docs/formats/live.md), about once a second or when a reader asks (db/live_publisher.h). It stays after the process was killed.
+// FORMAT: the file LIVE, in which a database that is open for writes publishes its state, about once a second
+// or when a reader asks (docs/formats/live.md). The file stays after the process was killed.
 //
 //   LIVE    | slot 0 (32 KiB) | slot 1 (32 KiB) |      update n goes to slot n % 2
 //   slot    | magic 8 | version 4 | payload bytes 4 | update 8 | crc 4 | 0 4 | payload | not defined ... |

@@ -19,8 +19,10 @@ namespace mergedb::format {
 inline constexpr std::string_view kLmdbDataName = "data.mdb";
 // An archive of mdb_env_copyfd that mdb_env_open unpacks, or has begun to unpack.
 inline constexpr std::string_view kLmdbUnpackingName = "data.mdb.unpacking";
-// With MDB_NOSUBDIR, the archive is at the path itself; a directory of this name has it as data.mdb for a moment.
-inline constexpr std::string_view kLmdbUnpackingSuffix = ".unpacking";
+// With MDB_NOSUBDIR, the archive is at the path itself. This directory has it as data.mdb until the directory moves to the path.
+inline std::string LmdbUnpackingDirectory(std::string_view path) {
+  return std::string(path.substr(0, path.find_last_not_of('/') + 1)) + ".unpacking";
+}
 inline constexpr size_t kLmdbHeadBytes = 20;  // of LMDB's data file
 
 // True for the beginning of LMDB's data file: the magic number of its first meta page.

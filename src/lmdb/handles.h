@@ -323,7 +323,7 @@ inline std::string_view ToStringView(const MDB_val& val) {
 // *value is a view of the root's scratch, or of the place where the bytes lie.
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
-// RefuseName (lmdb/names.h), and as in LMDB only an abort of the transaction follows.
+// As RefuseName (lmdb/names.h), and as in LMDB only an abort of the transaction follows.
 int RefuseDeleteOfName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // AnchorGaps: call before a put; cursors in gaps move to the item behind. NoteDeleted: call after a delete;
 // cursors at the deleted key are in a gap.

@@ -1,5 +1,5 @@
-// The names of named databases, which are keys of the main database. mergedb_kv.lmdb includes this header, too: LMDB's
-// interface has no call that says what is a name.
+// The names of named databases, which are keys of the main database. mergedb_kv.lmdb includes this header, too: no call
+// of LMDB's interface tells a name from another key.
 #pragma once
 
 #include <string_view>

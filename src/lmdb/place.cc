@@ -95,10 +95,6 @@ bool IsDirectory(const std::string& path) {
   return is_directory && *is_directory;
 }
 
-std::string UnpackingDirectory(const std::string& path) {
-  return path.substr(0, path.find_last_not_of('/') + 1) + std::string(format::kLmdbUnpackingSuffix);
-}
-
 // The LOCK of `unpacking` moves with it.
 Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) {
   if (IsDirectory(path)) {  // another process has done it
@@ -113,7 +109,7 @@ Status MoveArchiveLocked(const std::string& path, const std::string& unpacking) 
 
 // Turns the archive at `path` into data.mdb of a directory at `path`. A crash between any two steps can be continued.
 Status MoveArchiveInside(const std::string& path) {
-  const std::string unpacking = UnpackingDirectory(path);
+  const std::string unpacking = format::LmdbUnpackingDirectory(path);
   return WithLock(
       unpacking, [&] { return IsDirectory(path); }, [&] { return MoveArchiveLocked(path, unpacking); });
 }
@@ -122,7 +118,7 @@ Status MoveArchiveInside(const std::string& path) {
 std::optional<Status> TryToMakeDirectoryAt(const std::string& path, bool is_read_only) {
   const auto is_directory = Files()->IsDirectory(path);
   if (!is_directory) return is_directory.error();
-  const std::string moved = format::JoinPath(UnpackingDirectory(path), kDataName);
+  const std::string moved = format::JoinPath(format::LmdbUnpackingDirectory(path), kDataName);
   if (*is_directory) {
     // An empty directory that was made at the path after an interruption.
     if (!IsArchive(Files(), moved)) return Status();

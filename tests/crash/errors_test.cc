@@ -512,8 +512,8 @@ TEST_P(ErrorsTest, ClosesIfTheStateForOthersCannotBeRemoved) {
   errors.CheckComesBack();
 }
 
-// Under a light load, the process looks whether the file is still there.
-TEST_P(ErrorsTest, WritesIfNobodyKnowsWhetherTheStateForOthersIsThere) {
+// Under a light load, the process asks for the size of the file before it leaves an update out.
+TEST_P(ErrorsTest, PutsGoOnIfTheSizeOfTheStateForOthersIsUnknown) {
   Errors errors(std::get<0>(GetParam()));
   ASSERT_OK(errors.Open());
   errors.Work(kCommits / 2);

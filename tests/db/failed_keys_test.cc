@@ -319,7 +319,7 @@ TEST_F(FailedKeys, BusyIsNotOfTheKey) {
 }
 
 // A scan of the default keyspace passes over the keys of named keyspaces, whatever is wrong with their values.
-TEST_F(FailedKeys, BusyOfANamedKeyspaceIsNoneOfTheDefaultOne) {
+TEST_F(FailedKeys, BusyInANamedKeyspaceDoesNotStopAScanOfTheDefaultOne) {
   ASSERT_OK_AND_ASSIGN(const Keyspace named, db_->CreateKeyspace("named"));
   constexpr int kValues = 300;
   for (int i = 0; i < kValues; ++i)

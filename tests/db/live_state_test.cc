@@ -253,7 +253,7 @@ TEST_F(LightLoad, IsPublishedEverySecondWhileAReaderAsks) {
   }
 }
 
-// As of a monitoring system.
+// As a monitoring system asks.
 TEST_F(LightLoad, AQuestionNowAndThenCostsOneUpdate) {
   for (int i = 0; i < 5; ++i) {
     {
@@ -278,14 +278,14 @@ TEST_F(LightLoad, ADeletedOrCutFileIsWrittenAtTheNextLook) {
   EXPECT_OK(Read(sim_).status());
 }
 
-// Many bytes in few seconds are no light load.
-TEST_F(LightLoad, IsNoneIfManyBytesAreWritten) {
+// Many bytes in few seconds are not a light load.
+TEST_F(LightLoad, EndsWhenManyBytesAreWritten) {
   for (int i = 0; i < 5; ++i) {
     bytes_ += 2 << 20;
     EXPECT_EQ(Pass(3), 3u);
     (void)Pass(4);
   }
-  EXPECT_LE(Pass(60), 5u) << "and it is one again";
+  EXPECT_LE(Pass(60), 5u) << "the load is light again";
 }
 
 TEST(LiveState, ALostOrDamagedFileIsWrittenAgain) {

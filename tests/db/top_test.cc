@@ -222,23 +222,18 @@ TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   EXPECT_THAT(out_, HasSubstr(", DOES NOT ANSWER"));
   ASSERT_EQ(Run("$M why $D --json"), 0) << out_;
   EXPECT_EQ(nlohmann::json::parse(out_)["did_not_answer"], true);
-  std::jthread process([&](const std::stop_token& stop) {
-    while (!stop.stop_requested() && !env::IsHeld(*files, current))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    publish(2, 22, 0);
-  });
-  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
+  const auto run_beside_answer = [&](uint64_t update, uint64_t writes) {
+    const std::jthread process([&](const std::stop_token& stop) {
+      while (!stop.stop_requested() && !env::IsHeld(*files, current))
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      publish(update, writes, 0);
+    });
+    return Run("$M metrics $D");
+  };
+  ASSERT_EQ(run_beside_answer(2, 22), 0) << out_;
   EXPECT_THAT(out_, ContainsRegex("writes +22 count\n"));
-  process.request_stop();
-  process.join();
-  // Damaged: only the process can mend it.
-  std::filesystem::resize_file(path, 100);
-  process = std::jthread([&](const std::stop_token& stop) {
-    while (!stop.stop_requested() && !env::IsHeld(*files, current))
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    publish(3, 33, 0);
-  });
-  ASSERT_EQ(Run("$M metrics $D"), 0) << out_;
+  std::filesystem::resize_file(path, 100);  // damaged: only the process can mend it
+  ASSERT_EQ(run_beside_answer(3, 33), 0) << out_;
   EXPECT_THAT(out_, ContainsRegex("writes +33 count\n"));
 }
 

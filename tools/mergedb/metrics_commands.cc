@@ -88,8 +88,8 @@ int RunServeMetrics(Arguments& arguments) {
   if (const int exit = Finish(*db, kOk); exit != kOk) return exit;
   Print("listening on http://" + server->address() + kPage + "\n");
   if (std::fflush(stdout) != 0) return Fail(kError, "cannot write to stdout");
-  LiveReader reader(
-      arguments.directory);  // WHY one: clients wait for each other, and only one asks a process that hangs
+  // WHY one reader: clients wait for each other, and only the first one waits for a process that hangs.
+  LiveReader reader(arguments.directory);
   const Status status =
       server->Serve(kPage, arguments.timeout_seconds, [&] { return ReadPage(arguments.directory, reader); });
   return status.ok() ? kOk : Fail(status);
