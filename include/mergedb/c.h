@@ -511,7 +511,7 @@ typedef struct mergedb_transaction_options {
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
                                                         mergedb_transaction* transaction, mergedb_error* error);
 /* Commits and ends the transaction, whatever the call returns; close the handle after it. CONFLICT: nothing
- * was written. */
+ * was written. One exception: beside another call on the transaction it returns BUSY, and the transaction stays open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error);
 /* Closes the handle; rolls back unless committed. Cursors that are still open return ABORTED. */

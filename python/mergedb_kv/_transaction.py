@@ -76,14 +76,13 @@ class Transaction:
     ) -> None:
         wait_us = _WAIT_FOREVER if timeout is None else _microseconds(timeout)
         self._native = _native.Transaction(reader, int(kind), int(durability), bytes_max, wait_us, name)
-        self._is_open = True
 
     def _id(self, keyspace: Optional["Keyspace"]) -> int:
         return 0 if keyspace is None else number_of(self._native, keyspace)
 
     @property
     def is_open(self) -> bool:
-        return self._is_open
+        return self._native.is_open
 
     @overload
     def get(self, key: Bytes, default: None = None, *, keyspace: Optional["Keyspace"] = None) -> Optional[bytes]: ...
@@ -123,8 +122,6 @@ class Transaction:
         self._native.merge(key, operand, self._id(keyspace))
 
     def cursor(self, *, keyspace: Optional["Keyspace"] = None) -> Cursor:
-        if not self._is_open:
-            raise AbortedError("the transaction has ended")
         return Cursor(self._native, self._id(keyspace))
 
     def set_savepoint(self) -> None:
@@ -139,18 +136,21 @@ class Transaction:
         self._native.release_savepoint()
 
     def commit(self) -> None:
-        """Commits and ends the transaction, also if the call raises."""
-        self._is_open = False
+        """Commits and ends the transaction, also if the call raises.
+
+        Beside a call of another thread on this transaction it raises BusyError, and the transaction stays open.
+        """
         try:
             self._native.commit()
         except ConflictError as error:
-            found = self._native.conflict()
-            error.key = None if found is None else found[1]
+            error.key = self._native.conflict_key
             raise
 
     def rollback(self) -> None:
-        """Ends the transaction without its writes. Does nothing if it has ended."""
-        self._is_open = False
+        """Ends the transaction without its writes. Does nothing if it has ended.
+
+        It waits for a call of another thread on this transaction.
+        """
         try:
             self._native.rollback()
         except (AbortedError, ClosedError):
@@ -165,9 +165,8 @@ class Transaction:
         exception: Optional[BaseException],
         traceback: Optional[types.TracebackType],
     ) -> None:
-        if not self._is_open:
-            return
-        if kind is None:
-            self.commit()
-        else:
+        try:
+            if kind is None and self.is_open:
+                self.commit()
+        finally:
             self.rollback()

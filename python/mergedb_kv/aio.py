@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generic, Literal, Optional, Typ
 import mergedb_kv as _blocking
 
 from . import _native
-from ._errors import BusyError, ClosedError
+from ._errors import AbortedError, BusyError, ClosedError
 from ._options import Durability
 from ._transaction import TransactionKind
 from ._types import Bytes, PathLike
@@ -417,18 +417,19 @@ class Transaction:
         self._thread = thread
         self.blocking = transaction
         self.task = asyncio.current_task()
+        self._is_ending = False  # the last call of its thread was submitted
         if kind == TransactionKind.SINGLE_WRITER:
             threads.writer = self
             _begun.set(weakref.ref(self))
 
     @property
     def is_open(self) -> bool:
-        return self.blocking.is_open
+        return not self._is_ending and self.blocking.is_open
 
     async def run(self, function: Callable[[_blocking.Transaction], T]) -> T:
         """Returns function(self.blocking), called in the thread of the transaction."""
         if not self.is_open:
-            return function(self.blocking)  # raises AbortedError, and does not wait
+            raise AbortedError("the transaction has ended")
         return await self.submit(function)
 
     async def submit(self, function: Callable[[_blocking.Transaction], T]) -> T:
@@ -458,21 +459,25 @@ class Transaction:
 
     async def commit(self) -> None:
         """Commits and ends the transaction, also if the call raises."""
-        try:
-            writer = self._threads.own_writer()
-            if writer is None or writer is self:
-                await self.run(lambda t: t.commit())
-            else:  # this task would wait for itself: the engine says so, in the thread of its single writer
-                await writer.submit(lambda _: self.blocking.commit())
-        finally:
-            self._thread.shutdown(wait=False)
+        writer = self._threads.own_writer()
+        if writer is None or writer is self:
+            await self._end(self.run(lambda t: t.commit()))
+        else:  # this task would wait for itself: the engine says so, in the thread of its single writer
+            await self._end(writer.submit(lambda _: self.blocking.commit()))
 
     async def rollback(self) -> None:
         """Ends the transaction without its writes. Does nothing if it has ended."""
+        if not self._is_ending:
+            await self._end(self.submit(lambda t: t.rollback()))
+
+    async def _end(self, last: Awaitable[None]) -> None:
         try:
-            await self.run(lambda t: t.rollback())
+            await last
         finally:
-            self._thread.shutdown(wait=False)
+            if not self._is_ending:
+                self._is_ending = True
+                self._thread.submit(self.blocking.rollback)  # if the commit was refused
+                self._thread.shutdown(wait=False)
 
     async def __aenter__(self) -> "Transaction":
         return self
@@ -483,9 +488,7 @@ class Transaction:
         exception: Optional[BaseException],
         traceback: Optional[types.TracebackType],
     ) -> None:
-        if not self.is_open:
-            return
-        if kind is None:
+        if kind is None and self.is_open:
             await self.commit()
         else:
             await self.rollback()

@@ -54,6 +54,27 @@ nb::object NewBytes(const void* data, size_t size) {
   return nb::steal(bytes);
 }
 
+void EndOfCalls::Wait() {
+  ++waiting_;
+  uint64_t seen = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    seen = count_;
+  }
+  WithoutGil([&] {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return count_ != seen; });
+  });
+  --waiting_;
+}
+
+void EndOfCalls::Announce() {
+  if (waiting_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  ++count_;
+  ended_.notify_all();
+}
+
 nb::object CallPython(nb::handle callable, const nb::tuple& arguments) {
   PyObject* const result = mergedb_gil_call(callable.ptr(), arguments.ptr());
   if (result == nullptr) throw nb::python_error();

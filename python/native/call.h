@@ -12,8 +12,10 @@
 #include <nanobind/stl/string.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -126,6 +128,25 @@ class Exclusive {
 
  private:
   bool& is_busy_;
+};
+
+// Wakes the threads that wait for the end of a call of another thread.
+class EndOfCalls {
+ public:
+  EndOfCalls() = default;
+  EndOfCalls(const EndOfCalls&) = delete;
+  EndOfCalls& operator=(const EndOfCalls&) = delete;
+
+  // Waits, without the GIL, until a call ends. REQUIRES: another thread is in a call.
+  void Wait();
+  // A call has ended.
+  void Announce();
+
+ private:
+  int waiting_ = 0;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  uint64_t count_ = 0;  // (mutex_) counts only while a thread waits
 };
 
 }  // namespace mergedb::python

@@ -129,10 +129,7 @@ void Raise(const char* what, int code) {
 
 EnvironmentCall::~EnvironmentCall() {
   --environment_.calls;
-  if (environment_.waiting == 0) return;
-  const std::lock_guard lock(environment_.mutex);
-  ++environment_.calls_ended;
-  environment_.ended.notify_all();
+  environment_.ended.Announce();
 }
 
 void OpenEnvironment::CheckOpen(const char* what) const {
@@ -148,25 +145,11 @@ void OpenEnvironment::Drain() {
       if (transactions.contains(transaction) && !transaction->family->is_busy) transaction->Abort();
     }
     if (calls == 0) break;
-    WaitForACall();
+    ended.Wait();
   }
   for (MDB_txn* spare : spares) mdb_txn_abort(spare);
   spares.clear();
   is_draining = false;
-}
-
-void OpenEnvironment::WaitForACall() {
-  ++waiting;
-  uint64_t seen = 0;
-  {
-    const std::lock_guard lock(mutex);
-    seen = calls_ended;
-  }
-  WithoutGil([&] {
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [&] { return calls_ended != seen; });
-  });
-  --waiting;
 }
 
 void OpenEnvironment::Close() {

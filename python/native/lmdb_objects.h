@@ -16,10 +16,8 @@
 
 #include <lmdb.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
@@ -47,11 +45,7 @@ struct OpenEnvironment {
   size_t spares_max = 0;
   int calls = 0;             // that run without the GIL
   bool is_draining = false;  // someone waits until `calls` is 0, and no call may begin
-  int waiting = 0;           // threads in WaitForACall
-
-  std::mutex mutex;
-  std::condition_variable ended;
-  uint64_t calls_ended = 0;  // (mutex) counts only while a thread waits
+  EndOfCalls ended;
 
   OpenEnvironment() = default;
   OpenEnvironment(const OpenEnvironment&) = delete;
@@ -62,8 +56,6 @@ struct OpenEnvironment {
   bool is_forked() const { return owner != getpid(); }
   // Ends all transactions and waits for the calls of other threads.
   void Drain();
-  // Waits without the GIL until a call ends. REQUIRES: calls > 0.
-  void WaitForACall();
   void Close();
   void SetMapSize(size_t bytes);
 };

@@ -282,10 +282,12 @@ void BindTransactions(nb::module_& module) {
         const std::shared_ptr<OpenTransaction> open = self.open;
         // WHY not an error: the transaction would stay open, and the next one would wait for it.
         ++open->family->aborting;
-        while (open->txn != nullptr && !open->environment->is_forked() && open->family->is_busy)
-          open->environment->WaitForACall();
+        const auto is_in_use = [&] {
+          return open->txn != nullptr && !open->environment->is_forked() && open->family->is_busy;
+        };
+        while (is_in_use() && mergedb_gil_is_ending() == 0) open->environment->ended.Wait();
         --open->family->aborting;
-        open->Abort();
+        if (!is_in_use()) open->Abort();
       });
 }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
 
 #include "database.h"
 
@@ -94,6 +96,10 @@ struct OpenTransaction {
   std::shared_ptr<OpenDatabase> database;
   mergedb_transaction handle = 0;
   bool is_busy = false;
+  std::thread::id caller;  // of the newest call
+  EndOfCalls ended;
+  int rollbacks = 0;       // threads that wait to roll back; no other call may begin
+  bool has_ended = false;  // by a commit or a rollback; a closed database ends it at that call
 
   ~OpenTransaction() {
     WithoutGil([&] { return mergedb_transaction_close(handle, nullptr); });
@@ -101,15 +107,46 @@ struct OpenTransaction {
 
   template <typename Function>
   mergedb_code Call(Function&& function, mergedb_error* error) {
-    database->CheckUsable();
-    Exclusive exclusive(is_busy);
-    return WithoutGil([&] { return function(error); });
+    if (rollbacks > 0) Raise(MERGEDB_BUSY, "another thread rolls the transaction back");
+    return CallNow(std::forward<Function>(function), error);
   }
   template <typename Function>
   void CheckedCall(Function&& function) {
     mergedb_error error;
     const mergedb_code code = Call(std::forward<Function>(function), &error);
     Check(code, error, database->owner);
+  }
+
+  // WHY not an error beside another thread's call: the transaction would stay open, and the next single writer would
+  // wait for it. A callback of a call of this thread gets Busy.
+  void Rollback() {
+    ++rollbacks;
+    while (is_busy && caller != std::this_thread::get_id() && database->owner == getpid() &&
+           mergedb_gil_is_ending() == 0)
+      ended.Wait();
+    --rollbacks;
+    if (database->is_closed) has_ended = true;
+    if (has_ended) return;
+    mergedb_error error;
+    const mergedb_code code =
+        CallNow([&](mergedb_error* e) { return mergedb_transaction_rollback(handle, e); }, &error);
+    has_ended = true;
+    Check(code, error, database->owner);
+  }
+
+ private:
+  struct Announcement {
+    EndOfCalls& ended;
+    ~Announcement() { ended.Announce(); }
+  };
+
+  template <typename Function>
+  mergedb_code CallNow(Function&& function, mergedb_error* error) {
+    database->CheckUsable();
+    const Exclusive exclusive(is_busy);
+    const Announcement announcement{ended};
+    caller = std::this_thread::get_id();
+    return WithoutGil([&] { return function(error); });
   }
 };
 
@@ -180,30 +217,43 @@ class Transaction {
     open_->CheckedCall([&](mergedb_error* error) { return kFunction(open_->handle, error); });
   }
 
-  // None, or the keyspace and the key.
-  nb::object Conflict() {
-    mergedb_keyspace keyspace = 0;
+  // Ends the transaction, whatever it throws, unless another thread is in a call of the transaction. The key of a
+  // conflict is that of `conflict_key`.
+  void Commit() {
     void* key = nullptr;
     size_t size = 0;
     mergedb_error error;
+    if (open_->database->is_closed) open_->has_ended = true;
     const mergedb_code code = open_->Call(
-        [&](mergedb_error* e) { return mergedb_transaction_conflict(open_->handle, &keyspace, &key, &size, e); },
+        [&](mergedb_error* e) {
+          const mergedb_code result = mergedb_transaction_commit(open_->handle, e);
+          mergedb_keyspace keyspace = 0;
+          if (result == MERGEDB_CONFLICT) mergedb_transaction_conflict(open_->handle, &keyspace, &key, &size, nullptr);
+          return result;
+        },
         &error);
-    if (code == MERGEDB_NOT_FOUND) return nb::none();
-    Check(code, error, open_->database->owner);
+    open_->has_ended = true;
     std::unique_ptr<void, decltype(&mergedb_free)> owned(key, &mergedb_free);
-    return nb::make_tuple(keyspace, NewBytes(key, size));
+    if (key != nullptr) conflict_key_ = NewBytes(key, size);
+    Check(code, error, open_->database->owner);
   }
+  void Rollback() { open_->Rollback(); }
+
+  bool is_open() const { return !open_->has_ended; }
+  nb::object conflict_key() const { return conflict_key_; }
 
   const std::shared_ptr<OpenTransaction>& open() const { return open_; }
 
  private:
   std::shared_ptr<OpenTransaction> open_;
+  nb::object conflict_key_ = nb::none();
 };
 
 class Cursor {
  public:
   Cursor(const Transaction& transaction, mergedb_keyspace keyspace) : open_(transaction.open()) {
+    open_->database->CheckUsable();
+    if (open_->has_ended) Raise(MERGEDB_ABORTED, "the transaction has ended");
     open_->CheckedCall(
         [&](mergedb_error* error) { return mergedb_cursor_open(open_->handle, keyspace, &handle_, error); });
   }
@@ -289,12 +339,13 @@ void BindTransactions(nb::module_& module) {
       .def("delete", &Transaction::Delete, nb::arg("key"), nb::arg("keyspace") = 0)
       .def("delete_range", &Transaction::DeleteRange, nb::arg("start"), nb::arg("stop"), nb::arg("keyspace") = 0)
       .def("merge", &Transaction::Merge, nb::arg("key"), nb::arg("operand"), nb::arg("keyspace") = 0)
-      .def("commit", &Transaction::Simple<&mergedb_transaction_commit>)
-      .def("rollback", &Transaction::Simple<&mergedb_transaction_rollback>)
+      .def("commit", &Transaction::Commit)
+      .def("rollback", &Transaction::Rollback)
+      .def_prop_ro("is_open", &Transaction::is_open)
+      .def_prop_ro("conflict_key", &Transaction::conflict_key)
       .def("set_savepoint", &Transaction::Simple<&mergedb_transaction_set_savepoint>)
       .def("rollback_to_savepoint", &Transaction::Simple<&mergedb_transaction_rollback_to_savepoint>)
       .def("release_savepoint", &Transaction::Simple<&mergedb_transaction_release_savepoint>)
-      .def("conflict", &Transaction::Conflict)
       .def("_number_of", [](const Transaction& self, const Reader& keyspace) {
         return Reader::NumberFor(*self.open()->database, keyspace);
       });

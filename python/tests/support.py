@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import threading
 import unittest
 
 import mergedb_kv
@@ -42,3 +43,29 @@ class DatabaseCase(unittest.TestCase):
         _, status = os.waitpid(child, 0)
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
         return text
+
+
+class Gate:
+    """An order of keys, bytewise, whose next comparison waits while the gate is shut: a call that a test holds."""
+
+    def __init__(self):
+        self.opened = threading.Event()
+        self.reached = threading.Event()
+        self.opened.set()
+        self.inside = None  # called once, by the thread that waits, before it waits
+
+    def __call__(self, a, b):
+        if not self.opened.is_set() and not self.reached.is_set():
+            self.reached.set()
+            if self.inside is not None:
+                self.inside()
+            self.opened.wait(60)
+        return (a > b) - (a < b)
+
+    def shut(self, inside=None):
+        self.inside = inside
+        self.reached.clear()
+        self.opened.clear()
+
+    def open(self):
+        self.opened.set()

@@ -14,6 +14,7 @@ import unittest
 
 import mergedb_kv
 from mergedb_kv import aio, merge
+from support import Gate
 
 TURNS = 20
 
@@ -382,6 +383,51 @@ class CancelTest(AioCase):
             await task
         self.assertIsNone(await self.db.get(b"a"))
         await asyncio.wait_for(self.db.put(b"b", b"1"), 60)
+
+    async def test_a_commit_that_was_cancelled_ends_the_transaction(self):
+        gate = Gate()
+        self.addCleanup(gate.open)
+        async with aio.open(self.path + "2", comparator=gate, comparator_name=b"test.gate") as db:
+            await db.put(b"b", b"1")
+            with self.assertRaises(asyncio.CancelledError):
+                async with db.transaction() as transaction:
+                    await transaction.put(b"a", b"1")
+                    gate.shut()
+                    commit = asyncio.ensure_future(transaction.commit())
+                    while not gate.reached.is_set():
+                        await asyncio.sleep(0.001)
+                    commit.cancel()
+                    await commit
+            self.assertFalse(transaction.is_open)
+            with self.assertRaises(mergedb_kv.AbortedError):
+                await transaction.put(b"c", b"1")
+            await transaction.rollback()
+            after = asyncio.ensure_future(db.put(b"c", b"1"))
+            await self.turns(after)
+            gate.open()
+            await asyncio.wait_for(after, 60)
+            self.assertEqual(await db.get(b"a"), b"1")
+
+    async def test_a_commit_beside_a_call_of_a_thread_ends_the_transaction(self):
+        gate = Gate()
+        self.addCleanup(gate.open)
+        async with aio.open(self.path + "2", comparator=gate, comparator_name=b"test.gate") as db:
+            await db.put(b"b", b"1")
+            transaction = await db.transaction()
+            await transaction.put(b"a", b"1")
+            gate.shut()
+            thread = threading.Thread(target=lambda: transaction.blocking.get(b"b"))
+            thread.start()
+            self.addCleanup(thread.join)
+            self.addCleanup(gate.open)
+            while not gate.reached.is_set():
+                await asyncio.sleep(0.001)
+            with self.assertRaises(mergedb_kv.BusyError):
+                await transaction.commit()
+            self.assertFalse(transaction.is_open)
+            gate.open()
+            await asyncio.wait_for(db.put(b"c", b"1"), 60)
+            self.assertIsNone(await db.get(b"a"))
 
     async def test_an_open_that_was_cancelled_leaves_the_directory_free(self):
         opening = asyncio.ensure_future(aio.open(self.path + "2").__aenter__())

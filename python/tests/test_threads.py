@@ -11,7 +11,7 @@ import unittest
 
 import mergedb_kv
 from mergedb_kv import plyvel
-from support import DatabaseCase
+from support import DatabaseCase, Gate
 
 
 class ThreadTest(DatabaseCase):
@@ -196,6 +196,93 @@ class ThreadTest(DatabaseCase):
         transaction.commit()
         writer.join()
         self.assertEqual(self.db[b"a"], b"1")
+
+
+class SharedTransactionTest(DatabaseCase):
+    """The ends of a transaction while another thread is in one of its calls."""
+
+    def setUp(self):
+        super().setUp()
+        self.gate = Gate()
+        self.gated = mergedb_kv.open(self.path + "2", comparator=self.gate, comparator_name=b"test.gate")
+        self.addCleanup(self.gated.close)
+        self.gated.update({b"a": b"1", b"b": b"2"})
+
+    def hold(self, transaction, inside=None):
+        """A thread in a call of the transaction, until the gate opens."""
+        self.gate.shut(inside)
+        self.addCleanup(self.gate.open)
+        thread = threading.Thread(target=lambda: transaction.get(b"b"))
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(self.gate.open)
+        self.assertTrue(self.gate.reached.wait(60))
+
+    def test_a_commit_is_refused_and_the_transaction_stays_open(self):
+        with self.gated.transaction() as transaction:
+            transaction[b"c"] = b"3"
+            self.hold(transaction)
+            self.assertRaises(mergedb_kv.BusyError, transaction.commit)
+            self.assertTrue(transaction.is_open)
+            self.gate.open()
+            while True:
+                try:
+                    transaction.commit()
+                    break
+                except mergedb_kv.BusyError:
+                    time.sleep(0.001)
+            self.assertFalse(transaction.is_open)
+        self.assertEqual(self.gated[b"c"], b"3")
+
+    def test_a_rollback_waits_for_the_call(self):
+        transaction = self.gated.transaction()
+        transaction[b"c"] = b"3"
+        self.hold(transaction)
+        rollbacks = [threading.Thread(target=transaction.rollback) for _ in range(3)]
+        for rollback in rollbacks:
+            rollback.start()
+        time.sleep(0.05)
+        self.assertTrue(transaction.is_open)
+        self.assertRaises(mergedb_kv.BusyError, transaction.put, b"d", b"4")
+        self.gate.open()
+        for rollback in rollbacks:
+            rollback.join(60)
+            self.assertFalse(rollback.is_alive())
+        self.assertFalse(transaction.is_open)
+        with self.gated.transaction(timeout=60) as after:
+            self.assertNotIn(b"c", after)
+
+    def test_a_block_whose_commit_is_refused_rolls_back(self):
+        with self.assertRaises(mergedb_kv.BusyError):
+            with self.gated.transaction() as transaction:
+                transaction[b"c"] = b"3"
+                self.hold(transaction)
+                threading.Timer(0.1, self.gate.open).start()
+        self.assertFalse(transaction.is_open)
+        self.gated[b"d"] = b"4"  # waits for no transaction
+        self.assertNotIn(b"c", self.gated)
+
+    def test_a_rollback_in_a_callback_of_the_call_is_refused(self):
+        seen = []
+        transaction = self.gated.transaction()
+
+        def inside():
+            try:
+                transaction.rollback()
+            except mergedb_kv.Error as error:
+                seen.append(type(error))
+
+        self.hold(transaction, inside)
+        self.gate.open()
+        transaction.rollback()
+        self.assertEqual(seen, [mergedb_kv.BusyError])
+
+    def test_a_transaction_of_a_closed_database_ends_at_its_rollback(self):
+        transactions = [self.gated.transaction(mergedb_kv.TransactionKind.OPTIMISTIC) for _ in range(2)]
+        self.gated.close()
+        self.assertRaises(mergedb_kv.ClosedError, transactions[0].commit)
+        transactions[1].rollback()
+        self.assertEqual([transaction.is_open for transaction in transactions], [False, False])
 
 
 class ForkTest(DatabaseCase):
