@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import logging
 import types
 import weakref
@@ -68,6 +69,18 @@ def _warn() -> None:
     )
 
 
+def _own(argument: Any) -> Any:
+    """The argument, or a copy of bytes that the program may change while a call that was cancelled still runs."""
+    return bytes(argument) if isinstance(argument, (bytearray, memoryview)) else argument
+
+
+def _close(thing: Union[_native.Scan, _blocking.Iterator]) -> None:
+    try:
+        thing.close()
+    except BusyError:  # a cancelled call still runs; its thread has the last reference
+        pass
+
+
 def _alone() -> ThreadPoolExecutor:
     """A thread for a call that may last long, or for an object whose calls follow one another."""
     return ThreadPoolExecutor(1, "mergedb-aio")
@@ -111,13 +124,36 @@ class _Threads:
         self.reads = ThreadPoolExecutor(count, "mergedb-aio-read")
         self.writes = ThreadPoolExecutor(count, "mergedb-aio-write")
         self.is_closed = False
-        self.writer: Optional[Transaction] = None  # the newest single writer
+        self._writer: Optional[weakref.ref[Transaction]] = None
+
+    @property
+    def writer(self) -> Optional["Transaction"]:
+        """The newest single writer, if it is open. One that the program has forgotten is rolled back."""
+        writer = None if self._writer is None else self._writer()
+        return writer if writer is not None and writer.is_open else None
+
+    @writer.setter
+    def writer(self, writer: "Transaction") -> None:
+        self._writer = weakref.ref(writer)
 
     async def run(self, pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         self.check_open()
-        if self.writer is not None and pool in ("writes", "function"):
-            return await self._run_beside(self.writer, pool, function, *arguments, **options)
-        return await self._submit(pool, function, *arguments, **options)
+        writer = self.writer if pool in ("writes", "function") else None
+        if writer is None:
+            return await self._submit(pool, function, *arguments, **options)
+        if writer.task is asyncio.current_task():
+            # WHY in that thread: the engine then raises BusyError instead of waiting for the end of the transaction.
+            return await writer.submit(lambda _: function(*arguments, **options))
+        begun = _begun.get()
+        is_of_maker = begun is not None and begun() is writer
+        del writer  # the program may forget it while this call waits
+        if not is_of_maker:
+            return await self._submit(pool, function, *arguments, **options)
+        warning = asyncio.get_running_loop().call_later(WARN_SECONDS, _warn)
+        try:
+            return await self._submit(pool, function, *arguments, **options)
+        finally:
+            warning.cancel()
 
     async def _submit(self, pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
         used = self.reads if pool == "reads" else self.writes if pool == "writes" else _alone()
@@ -126,30 +162,10 @@ class _Threads:
             used.shutdown(wait=False)
         return await asyncio.wrap_future(future)
 
-    async def _run_beside(
-        self, writer: "Transaction", pool: _Pool, function: Callable[P, T], *arguments: P.args, **options: P.kwargs
-    ) -> T:
-        """As run, for a call that may write after a single writer began."""
-        if not writer.is_open:
-            self.writer = None
-        elif writer.task is asyncio.current_task():
-            # WHY in that thread: the engine then raises BusyError instead of waiting for the end of the transaction.
-            return await writer.submit(lambda _: function(*arguments, **options))
-        else:
-            begun = _begun.get()
-            if begun is not None and begun() is writer:
-                warning = asyncio.get_running_loop().call_later(WARN_SECONDS, _warn)
-                try:
-                    return await self._submit(pool, function, *arguments, **options)
-                finally:
-                    warning.cancel()
-        return await self._submit(pool, function, *arguments, **options)
-
     def own_writer(self) -> Optional["Transaction"]:
         """The open single writer of this task."""
         writer = self.writer
-        is_own = writer is not None and writer.is_open and writer.task is asyncio.current_task()
-        return writer if is_own else None
+        return writer if writer is not None and writer.task is asyncio.current_task() else None
 
     def check_open(self) -> None:
         if self.is_closed:
@@ -170,7 +186,8 @@ def _call(
 
     async def call(self: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
         function: Callable[P, T] = getattr(self.blocking, name)
-        return await cast(_Threads, self._threads).run(pool, function, *arguments, **options)
+        own = functools.partial(function, *map(_own, arguments), **{key: _own(value) for key, value in options.items()})
+        return await cast(_Threads, self._threads).run(pool, own)
 
     call.__name__, call.__doc__ = name, method.__doc__
     return call
@@ -204,10 +221,7 @@ class Entries(Generic[T_co]):
                 for entry in block:
                     yield entry
         finally:
-            try:
-                scan.close()
-            except BusyError:  # a cancelled call still runs; its thread has the last reference
-                pass
+            _close(scan)
 
 
 class Iterator:
@@ -241,7 +255,7 @@ class Iterator:
         return self.blocking.entry()
 
     def close(self) -> None:
-        self.blocking.close()
+        _close(self.blocking)
 
     async def __aenter__(self) -> "Iterator":
         return self
@@ -416,10 +430,16 @@ class Transaction:
         self._threads = threads
         self._thread = thread
         self.blocking = transaction
-        self.task = asyncio.current_task()
+        self._is_single_writer = kind == TransactionKind.SINGLE_WRITER
         self._is_ending = False  # the last call of its thread was submitted
-        if kind == TransactionKind.SINGLE_WRITER:
+        self._own()
+        if self._is_single_writer:
             threads.writer = self
+
+    def _own(self) -> None:
+        """This task writes through it."""
+        self.task = asyncio.current_task()
+        if self._is_single_writer:
             _begun.set(weakref.ref(self))
 
     @property
@@ -430,6 +450,8 @@ class Transaction:
         """Returns function(self.blocking), called in the thread of the transaction."""
         if not self.is_open:
             raise AbortedError("the transaction has ended")
+        if self.task is None or self.task.done():  # asyncio.wait_for and gather begin it in a task of their own
+            self._own()
         return await self.submit(function)
 
     async def submit(self, function: Callable[[_blocking.Transaction], T]) -> T:
@@ -443,18 +465,23 @@ class Transaction:
     async def get(
         self, key: Bytes, default: Optional[T] = None, *, keyspace: Optional[Keyspace] = None
     ) -> Union[bytes, T, None]:
+        key = _own(key)
         return await self.run(lambda t: t.get(key, default, keyspace=_keyspace(keyspace)))
 
     async def put(self, key: Bytes, value: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        key, value = _own(key), _own(value)
         await self.run(lambda t: t.put(key, value, keyspace=_keyspace(keyspace)))
 
     async def delete(self, key: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        key = _own(key)
         await self.run(lambda t: t.delete(key, keyspace=_keyspace(keyspace)))
 
     async def delete_range(self, start: Bytes, stop: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        start, stop = _own(start), _own(stop)
         await self.run(lambda t: t.delete_range(start, stop, keyspace=_keyspace(keyspace)))
 
     async def merge(self, key: Bytes, operand: Bytes, *, keyspace: Optional[Keyspace] = None) -> None:
+        key, operand = _own(key), _own(operand)
         await self.run(lambda t: t.merge(key, operand, keyspace=_keyspace(keyspace)))
 
     async def commit(self) -> None:
@@ -480,6 +507,7 @@ class Transaction:
                 self._thread.shutdown(wait=False)
 
     async def __aenter__(self) -> "Transaction":
+        self._own()
         return self
 
     async def __aexit__(

@@ -13,29 +13,16 @@ nb::object* error_factory = nullptr;
 
 Input::Input(nb::handle object) {
   if (PyBytes_Check(object.ptr())) {
-    char* data = nullptr;
-    Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(object.ptr(), &data, &size) != 0) throw nb::python_error();
     bytes_ = nb::borrow(object);
-    data_ = data;
-    size_ = static_cast<size_t>(size);
-    return;
+  } else {
+    Py_buffer buffer{};
+    if (mergedb_gil_get_buffer(object.ptr(), &buffer, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    PyObject* const copy = PyBytes_FromStringAndSize(static_cast<const char*>(buffer.buf), buffer.len);
+    PyBuffer_Release(&buffer);
+    if (copy == nullptr) throw nb::python_error();
+    bytes_ = nb::steal(copy);
   }
-  if (mergedb_gil_get_buffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  has_buffer_ = true;
-  data_ = buffer_.buf;
-  size_ = static_cast<size_t>(buffer_.len);
-}
-
-Input::Input(Input&& other) noexcept
-    : buffer_(other.buffer_),
-      data_(other.data_),
-      size_(other.size_),
-      bytes_(std::move(other.bytes_)),
-      has_buffer_(std::exchange(other.has_buffer_, false)) {}
-
-Input::~Input() {
-  if (has_buffer_) PyBuffer_Release(&buffer_);
+  if (PyBytes_AsStringAndSize(bytes_.ptr(), &data_, &size_) != 0) throw nb::python_error();
 }
 
 std::string TextOf(std::string_view bytes, const char* what) {

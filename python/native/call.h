@@ -26,25 +26,21 @@ namespace mergedb::python {
 
 namespace nb = nanobind;
 
-// Keeps the bytes of a bytes-like object alive and in place. A bytearray cannot be resized meanwhile.
+// The bytes of a bytes-like object, until the end of this object. A `bytes` object is used in place, any other is copied.
+// WHY a copy: the call runs without the GIL, and a task that was cancelled uses its bytearray again. The WAL would hold a
+// checksum of other bytes than it holds, and replay would end there.
 class Input {
  public:
   explicit Input(nb::handle object);
-  ~Input();
-  Input(Input&& other) noexcept;
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
 
   const void* data() const { return data_; }
-  size_t size() const { return size_; }
-  mergedb_slice slice() const { return {data_, size_}; }
+  size_t size() const { return static_cast<size_t>(size_); }
+  mergedb_slice slice() const { return {data(), size()}; }
 
  private:
-  Py_buffer buffer_{};
-  const void* data_ = nullptr;
-  size_t size_ = 0;
   nb::object bytes_;
-  bool has_buffer_ = false;
+  char* data_ = nullptr;
+  Py_ssize_t size_ = 0;
 };
 
 // The bytes as text for C. ValueError if they have a null byte, where C would end the text.

@@ -5,6 +5,7 @@ blocked, a watchdog would end the transaction after a minute, and the test would
 """
 
 import asyncio
+import gc
 import logging
 import os
 import shutil
@@ -383,6 +384,56 @@ class CancelTest(AioCase):
             await task
         self.assertIsNone(await self.db.get(b"a"))
         await asyncio.wait_for(self.db.put(b"b", b"1"), 60)
+
+    async def test_a_put_that_was_cancelled_writes_the_bytes_that_it_got(self):
+        held, _ = self.single_writer()
+        value = bytearray(b"1" * 100_000)
+        putting = asyncio.ensure_future(self.db.put(b"a", value))
+        await self.turns(putting)
+        putting.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await putting
+        value[:] = b"2" * len(value)
+        held.rollback()
+        while await self.db.get(b"a") is None:
+            await asyncio.sleep(0.001)
+        self.assertEqual(await self.db.get(b"a"), b"1" * 100_000)
+
+    async def test_an_iterator_whose_move_was_cancelled_is_closed_at_the_end_of_its_block(self):
+        gate = Gate()
+        self.addCleanup(gate.open)
+        async with aio.open(self.path + "2", comparator=gate, comparator_name=b"test.gate") as db:
+            for key in (b"a", b"b", b"c"):
+                await db.put(key, b"1")
+            with self.assertRaises(asyncio.CancelledError):
+                async with db.iterator() as iterator:
+                    gate.shut()
+                    seek = asyncio.ensure_future(iterator.seek(b"b"))
+                    while not gate.reached.is_set():
+                        await asyncio.sleep(0.001)
+                    seek.cancel()
+                    await seek
+            gate.open()
+
+    async def test_a_transaction_that_is_begun_in_another_task(self):
+        for begin in (lambda: asyncio.wait_for(self.db.transaction(), 60), lambda: asyncio.gather(self.db.transaction())):
+            begun = await begin()
+            transaction = begun[0] if isinstance(begun, list) else begun
+            fired = self.watch(transaction.blocking)
+            async with transaction:
+                with self.assertRaises(mergedb_kv.BusyError):
+                    await self.db.put(b"a", b"1")
+            self.assertFalse(fired.is_set())
+
+    async def test_a_transaction_that_is_forgotten_is_rolled_back(self):
+        async def forget():
+            transaction = await self.db.transaction()
+            await transaction.put(b"a", b"1")
+
+        await forget()
+        gc.collect()
+        await asyncio.wait_for(self.db.put(b"b", b"1"), 60)
+        self.assertIsNone(await self.db.get(b"a"))
 
     async def test_a_commit_that_was_cancelled_ends_the_transaction(self):
         gate = Gate()

@@ -1,5 +1,6 @@
 """Threads, forks and the end of the interpreter."""
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -162,6 +163,25 @@ class ThreadTest(DatabaseCase):
             steps = [put, scan, write_batch, use_snapshot, use_raw_iterator]
             self.run_threads([lambda step=step: forever(step) for step in steps] + [close])
             self.assertTrue(db.closed)
+
+    def test_a_bytearray_that_changes_during_its_put(self):
+        value, is_over = bytearray(1_000_000), threading.Event()
+
+        def change():
+            for byte in itertools.cycle(b"ab"):
+                if is_over.is_set():
+                    return
+                value[:] = bytes([byte]) * len(value)
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(100):
+                self.db.put(b"a", value)
+                self.assertEqual(len(set(self.db.get(b"a"))), 1)  # the bytes of one moment
+        finally:
+            is_over.set()
+            thread.join()
 
     def test_threads_that_share_a_scan(self):
         self.fill(20_000)
