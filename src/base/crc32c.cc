@@ -37,6 +37,31 @@ constexpr auto kTables = [] {
   return tables;
 }();
 
+// Where the bytes of a checksum come from, and where their copies go if kCopies.
+// WHY asm: the compiler must load a number once. Another thread may change the source, and the checksum is that of the copy.
+template <bool kCopies>
+struct Bytes {
+  const char* in;
+  char* out;
+
+  template <class Number>
+  Number Take(Number number, size_t at) const {
+    if constexpr (kCopies) {
+      asm("" : "+r"(number));
+      std::memcpy(out + at, &number, sizeof number);
+    }
+    return number;
+  }
+  uint64_t Take64(size_t at = 0) const { return Take(LoadFixed64(in + at), at); }
+  uint32_t Take32() const { return Take(LoadFixed32(in), 0); }
+  uint16_t Take16() const { return Take(LoadFixed16(in), 0); }
+  unsigned char Take8() const { return Take(static_cast<unsigned char>(*in), 0); }
+  void Skip(size_t bytes) {
+    in += bytes;
+    if constexpr (kCopies) out += bytes;
+  }
+};
+
 #if defined(__x86_64__)
 
 // The crc32 instruction takes 8 bytes every cycle, but its result needs three cycles. So three lanes run side by side:
@@ -70,40 +95,42 @@ MERGEDB_CRC_TARGET inline uint64_t Multiply(uint64_t crc, uint32_t factor) {
   return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
 }
 
-// Three lanes of `words` words each, from `in`.
-MERGEDB_CRC_TARGET inline uint64_t ExtendLanes(uint64_t crc, const char* in, size_t words) {
+// Three lanes of `words` words each.
+template <bool kCopies>
+MERGEDB_CRC_TARGET inline uint64_t ExtendLanes(uint64_t crc, Bytes<kCopies> bytes, size_t words) {
   const size_t lane_bytes = 8 * words;
   uint64_t crc1 = 0, crc2 = 0;
-  for (const char* last = in + lane_bytes - 8; in < last; in += 8) {
-    crc = _mm_crc32_u64(crc, LoadFixed64(in));
-    crc1 = _mm_crc32_u64(crc1, LoadFixed64(in + lane_bytes));
-    crc2 = _mm_crc32_u64(crc2, LoadFixed64(in + 2 * lane_bytes));
+  for (const char* last = bytes.in + lane_bytes - 8; bytes.in < last; bytes.Skip(8)) {
+    crc = _mm_crc32_u64(crc, bytes.Take64());
+    crc1 = _mm_crc32_u64(crc1, bytes.Take64(lane_bytes));
+    crc2 = _mm_crc32_u64(crc2, bytes.Take64(2 * lane_bytes));
   }
-  crc = _mm_crc32_u64(crc, LoadFixed64(in));
-  crc1 = _mm_crc32_u64(crc1, LoadFixed64(in + lane_bytes));
+  crc = _mm_crc32_u64(crc, bytes.Take64());
+  crc1 = _mm_crc32_u64(crc1, bytes.Take64(lane_bytes));
   const uint64_t join = Multiply(crc, kFactors[2 * words]) ^ Multiply(crc1, kFactors[words]);
-  return _mm_crc32_u64(crc2, LoadFixed64(in + 2 * lane_bytes) ^ join);
+  return _mm_crc32_u64(crc2, bytes.Take64(2 * lane_bytes) ^ join);
 }
 
-MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) {
+template <bool kCopies>
+MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, Bytes<kCopies> bytes, size_t count) {
   uint64_t crc = ~start;
   while (count >= 3 * 8 * kLaneWordsMin) {
     const size_t words = count >= 3 * 8 * kLaneWordsMax ? kLaneWordsMax : count / 24;
-    crc = ExtendLanes(crc, in, words);
-    in += 24 * words;
+    crc = ExtendLanes(crc, bytes, words);
+    bytes.Skip(24 * words);
     count -= 24 * words;
   }
-  for (; count >= 8; count -= 8, in += 8) crc = _mm_crc32_u64(crc, LoadFixed64(in));
+  for (; count >= 8; count -= 8, bytes.Skip(8)) crc = _mm_crc32_u64(crc, bytes.Take64());
   auto crc32 = static_cast<uint32_t>(crc);
   if (count & 4) {
-    crc32 = _mm_crc32_u32(crc32, LoadFixed32(in));
-    in += 4;
+    crc32 = _mm_crc32_u32(crc32, bytes.Take32());
+    bytes.Skip(4);
   }
   if (count & 2) {
-    crc32 = _mm_crc32_u16(crc32, LoadFixed16(in));
-    in += 2;
+    crc32 = _mm_crc32_u16(crc32, bytes.Take16());
+    bytes.Skip(2);
   }
-  if (count & 1) crc32 = _mm_crc32_u8(crc32, static_cast<unsigned char>(*in));
+  if (count & 1) crc32 = _mm_crc32_u8(crc32, bytes.Take8());
   return ~crc32;
 }
 
@@ -136,19 +163,30 @@ MERGEDB_FOLD_TARGET inline __m512i Fold(__m512i lanes, __m512i next) {
                                    _mm512_clmulepi64_epi128(lanes, factors, 0x11), next, kXorOfThree);
 }
 
+template <bool kCopies>
+MERGEDB_FOLD_TARGET inline __m512i Take512(const Bytes<kCopies>& bytes, size_t at = 0) {
+  __m512i lanes = _mm512_loadu_si512(bytes.in + at);
+  if constexpr (kCopies) {
+    asm("" : "+v"(lanes));
+    _mm512_storeu_si512(bytes.out + at, lanes);
+  }
+  return lanes;
+}
+
 // REQUIRES: count >= kFoldBytes.
-MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, const char* in, size_t count) {
-  const char* const end = in + count / kFoldBytes * kFoldBytes;
+template <bool kCopies>
+MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, Bytes<kCopies> bytes, size_t count) {
+  const char* const end = bytes.in + count / kFoldBytes * kFoldBytes;
   const __m512i crc = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(~start)));
-  __m512i lanes0 = _mm512_xor_si512(_mm512_loadu_si512(in), crc);
-  __m512i lanes1 = _mm512_loadu_si512(in + 64);
-  __m512i lanes2 = _mm512_loadu_si512(in + 128);
-  __m512i lanes3 = _mm512_loadu_si512(in + 192);
-  for (in += kFoldBytes; in < end; in += kFoldBytes) {
-    lanes0 = Fold<8 * kFoldBytes>(lanes0, _mm512_loadu_si512(in));
-    lanes1 = Fold<8 * kFoldBytes>(lanes1, _mm512_loadu_si512(in + 64));
-    lanes2 = Fold<8 * kFoldBytes>(lanes2, _mm512_loadu_si512(in + 128));
-    lanes3 = Fold<8 * kFoldBytes>(lanes3, _mm512_loadu_si512(in + 192));
+  __m512i lanes0 = _mm512_xor_si512(Take512(bytes), crc);
+  __m512i lanes1 = Take512(bytes, 64);
+  __m512i lanes2 = Take512(bytes, 128);
+  __m512i lanes3 = Take512(bytes, 192);
+  for (bytes.Skip(kFoldBytes); bytes.in < end; bytes.Skip(kFoldBytes)) {
+    lanes0 = Fold<8 * kFoldBytes>(lanes0, Take512(bytes));
+    lanes1 = Fold<8 * kFoldBytes>(lanes1, Take512(bytes, 64));
+    lanes2 = Fold<8 * kFoldBytes>(lanes2, Take512(bytes, 128));
+    lanes3 = Fold<8 * kFoldBytes>(lanes3, Take512(bytes, 192));
   }
   lanes2 = Fold<1024>(lanes0, lanes2);
   lanes3 = Fold<1024>(lanes1, lanes3);
@@ -162,7 +200,7 @@ MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, const char* in, size_t
   // WHY: g++ 12 leaves it out here. As long as the upper parts of the registers are in use, each SSE instruction of the
   // thread depends on the last one that wrote its register.
   _mm256_zeroupper();
-  return ExtendHardware(~folded, end, count % kFoldBytes);
+  return ExtendHardware(~folded, bytes, count % kFoldBytes);
 }
 
 inline bool CanFold() {
@@ -182,10 +220,11 @@ inline bool HasHardware() { return __builtin_cpu_supports("sse4.2") && __builtin
 
 #elif defined(__aarch64__)
 
-[[gnu::target("+crc")]] uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) {
+template <bool kCopies>
+[[gnu::target("+crc")]] uint32_t ExtendHardware(uint32_t start, Bytes<kCopies> bytes, size_t count) {
   uint32_t crc = ~start;
-  for (; count >= 8; count -= 8, in += 8) crc = __crc32cd(crc, LoadFixed64(in));
-  for (; count > 0; --count, ++in) crc = __crc32cb(crc, static_cast<unsigned char>(*in));
+  for (; count >= 8; count -= 8, bytes.Skip(8)) crc = __crc32cd(crc, bytes.Take64());
+  for (; count > 0; --count, bytes.Skip(1)) crc = __crc32cb(crc, bytes.Take8());
   return ~crc;
 }
 
@@ -202,7 +241,10 @@ inline bool HasHardware() { return kHasCrc; }
 
 #else
 
-uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) { return Crc32cExtendPortable(start, in, count); }
+template <bool kCopies>
+uint32_t ExtendHardware(uint32_t start, Bytes<kCopies>, size_t) {
+  return start;
+}
 uint32_t NumbersHardware(uint32_t start, uint64_t, uint64_t, uint64_t) { return start; }
 uint32_t NumbersHardware(uint32_t start, uint32_t, uint64_t, uint64_t) { return start; }
 inline bool HasHardware() { return false; }
@@ -212,8 +254,36 @@ inline bool HasHardware() { return false; }
 #if !defined(__x86_64__)
 constexpr size_t kFoldedBytesMin = 0;
 inline bool CanFold() { return false; }
-uint32_t ExtendFolded(uint32_t start, const char* in, size_t count) { return ExtendHardware(start, in, count); }
+template <bool kCopies>
+uint32_t ExtendFolded(uint32_t start, Bytes<kCopies> bytes, size_t count) {
+  return ExtendHardware(start, bytes, count);
+}
 #endif
+
+template <bool kCopies>
+uint32_t ExtendPortable(uint32_t crc, Bytes<kCopies> bytes, size_t count) {
+  crc = ~crc;
+  for (; count >= 8; count -= 8, bytes.Skip(8)) {
+    const uint64_t word = bytes.Take64() ^ crc;
+    crc = 0;
+    for (size_t n = 0; n < 8; ++n) crc ^= kTables[7 - n][word >> (8 * n) & 0xff];
+  }
+  for (; count > 0; --count, bytes.Skip(1)) crc = crc >> 8 ^ kTables[0][(crc ^ bytes.Take8()) & 0xff];
+  return ~crc;
+}
+
+template <bool kCopies>
+uint32_t ExtendUnfolded(uint32_t crc, Bytes<kCopies> bytes, size_t count) {
+  if (HasHardware()) [[likely]]
+    return ExtendHardware(crc, bytes, count);
+  return ExtendPortable(crc, bytes, count);
+}
+
+template <bool kCopies>
+inline uint32_t Extend(uint32_t crc, Bytes<kCopies> bytes, size_t count) {
+  if (count >= kFoldedBytesMin && CanFold()) return ExtendFolded(crc, bytes, count);
+  return ExtendUnfolded(crc, bytes, count);
+}
 
 template <class First>
 uint32_t ExtendNumbers(uint32_t crc, First first, uint64_t second, uint64_t third) {
@@ -236,25 +306,19 @@ uint32_t Crc32cExtendNumbers(uint32_t crc, uint32_t first, uint64_t second, uint
 }
 
 uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count) {
-  crc = ~crc;
-  for (; count >= 8; count -= 8, bytes += 8) {
-    const uint64_t word = LoadFixed64(bytes) ^ crc;
-    crc = 0;
-    for (size_t n = 0; n < 8; ++n) crc ^= kTables[7 - n][word >> (8 * n) & 0xff];
-  }
-  for (; count > 0; --count, ++bytes) crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<unsigned char>(*bytes)) & 0xff];
-  return ~crc;
+  return ExtendPortable(crc, Bytes<false>{bytes, nullptr}, count);
 }
 
 uint32_t Crc32cExtendUnfolded(uint32_t crc, const char* bytes, size_t count) {
-  if (HasHardware()) [[likely]]
-    return ExtendHardware(crc, bytes, count);
-  return Crc32cExtendPortable(crc, bytes, count);
+  return ExtendUnfolded(crc, Bytes<false>{bytes, nullptr}, count);
 }
 
 uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count) {
-  if (count >= kFoldedBytesMin && CanFold()) return ExtendFolded(crc, bytes, count);
-  return Crc32cExtendUnfolded(crc, bytes, count);
+  return Extend(crc, Bytes<false>{bytes, nullptr}, count);
+}
+
+uint32_t Crc32cCopy(uint32_t crc, char* to, const char* from, size_t count) {
+  return Extend(crc, Bytes<true>{from, to}, count);
 }
 
 }  // namespace mergedb::base

@@ -14,6 +14,10 @@ namespace mergedb::base {
 uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count);
 inline uint32_t Crc32c(std::string_view bytes) { return Crc32cExtend(0, bytes.data(), bytes.size()); }
 
+// Copies the bytes, and returns the checksum of the copies: each byte is loaded once, so the two agree even if another
+// thread changes the source meanwhile. The ranges do not overlap.
+uint32_t Crc32cCopy(uint32_t crc, char* to, const char* from, size_t count);
+
 // The checksum of the numbers' little-endian bytes. WHY not of bytes in memory: a load of bytes that several
 // stores have just written waits until these stores and all earlier ones are in the cache.
 uint32_t Crc32cExtendNumbers(uint32_t crc, uint64_t first, uint64_t second, uint64_t third);

@@ -7,6 +7,7 @@
 #include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/db_impl.h"
+#include "db/options_check.h"
 #include "db/recovery.h"
 #include "env/copy_file.h"
 #include "env/held_files.h"
@@ -125,6 +126,7 @@ Status Checkpointer::Advance(uint64_t bytes) {
 }
 
 Status Checkpointer::CheckTarget() {
+  RETURN_IF_ERROR(CheckPath(target_));
   ASSIGN_OR_RETURN(const bool is_directory, files_->IsDirectory(target_));
   if (!is_directory) {
     const auto size = files_->SizeOf(target_);

@@ -168,8 +168,12 @@ Status DbImpl::DoDelete(const WriteOptions& options, Keyspace keyspace, std::str
                         {.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
-Status DbImpl::DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
-                             std::string_view end) {
+// WHY copies: replay refuses a range that begins after its end, and the bytes of a program may change during the call.
+Status DbImpl::DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view program_begin,
+                             std::string_view program_end) {
+  RETURN_IF_ERROR(CheckKey(program_begin));
+  RETURN_IF_ERROR(CheckKey(program_end));
+  const std::string begin(program_begin), end(program_end);
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   RETURN_IF_ERROR(keyspaces_.CheckMade(keyspace));
@@ -280,7 +284,7 @@ Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
   return base::OrStop([this]() -> Status {
     RETURN_IF_ERROR(writers_.BeginFlush());
-    return background_->WaitForFlush();
+    return writers_.WaitForFlush();
   });
 }
 
@@ -325,6 +329,7 @@ Status DbImpl::Close() noexcept {
   Status unlogged = writers_.FlushForClose();
   background_->Stop(store_->options.finish_compactions_on_close);
   Status status = epochs_.Finish();
+  if (status.IsNoSpace() && writers_.FreeSpace()) status = epochs_.Finish();
   if (!store_->options.keep_space_at_rest)
     (void)tree_->recycled_files.RemoveAll();  // if this fails, the next open adopts the files
   epochs_.wal().Stop();

@@ -51,7 +51,8 @@ Result<bool> ImportDirectory(const Store& store, std::string* report) {
   if (owner == Owner::kOverwritten) {
     return Status::Corruption(
         store.directory +
-        ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
+        ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair " +
+        store.directory + "`");
   }
   if (store.options.mode == OpenMode::kMustNotExist)
     return Status::InvalidArgument(store.directory + ": a database exists already");

@@ -350,13 +350,14 @@ constexpr MetricRow kRows[] = {
      "Size of the MANIFEST as of its last commit; it shrinks when a new MANIFEST begins.",
      [](Sources s) -> uint64_t { return s.tree.committer.manifest_bytes(); }},
     {"disk_is_full", kBool, kGauge, kOpenForWrites,
-     "1 if a flush, a compaction or a commit failed for lack of disk space and waits to try again.",
-     [](Sources s) -> uint64_t { return s.background->DiskIsFull(); }},
+     "1 if a flush, a compaction, a commit or the newest write failed for lack of disk space.",
+     [](Sources s) -> uint64_t { return s.background->DiskIsFull() || s.writers.is_out_of_space(); }},
     {"errors_no_space", kCount, kCounter, kOpenForWrites,
-     "Failures of the WAL for lack of disk space, a part of errors; the next write tries again.",
+     "Writes that failed because the WAL found no disk space, a part of errors; the next write tries again.",
      [](Sources s) -> uint64_t { return s.writers.counters().errors_no_space; }},
     {"errors", kCount, kCounter, kOpenForWrites,
-     "Failures of the WAL; each stops writes until the WAL resumes on new files.",
+     "Writes that failed for lack of disk space, and failures of the WAL that stop writes until it resumes on new "
+     "files.",
      [](Sources s) -> uint64_t { return s.writers.counters().errors; }},
 };
 

@@ -72,6 +72,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
 Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const std::string& path,
                                                    const Supplies& supplies) {
   Options checked = options;
+  RETURN_IF_ERROR(CheckPath(path));
   RETURN_IF_ERROR(CheckOptions(&checked));
   const bool is_read_only = checked.mode == OpenMode::kReadOnly;
   const bool may_create = checked.mode == OpenMode::kCreateIfMissing || checked.mode == OpenMode::kMustNotExist;
@@ -120,7 +121,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   }
   Inventory inventory;
   if (loaded) { ASSIGN_OR_RETURN(inventory, CheckDirectory(*store, &*loaded)); }
-  auto recovered = loaded ? RecoverTree(*store, *loaded, inventory) : CreateTree(*store);
+  auto recovered = loaded ? RecoverTree(*store, *loaded, &inventory) : CreateTree(*store);
   if (!recovered) return read::OfWrite(recovered.error(), path);
   const bool keeps_orphans = loaded && (loaded->has_dropped() || inventory.has_keep_marker);
   const VersionSet::WalStart start = recovered->start;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "base/bytes.h"
 #include "env/file_limit.h"
 #include "kv/program_operators.h"
 
@@ -96,7 +97,14 @@ Status CheckOptions(Options* options) {
   return {};
 }
 
+Status CheckPath(const std::string& path) {
+  const size_t null = path.find('\0');
+  if (null == std::string::npos) return {};
+  return Status::InvalidArgument(base::Escape(path) + ": the path has a null byte at offset " + std::to_string(null));
+}
+
 Result<std::unique_ptr<FileSystem>> BindDirectory(Options* checked, const std::string& path) {
+  RETURN_IF_ERROR(CheckPath(path));
   ASSIGN_OR_RETURN(auto bound, checked->env.file_system->Bind(path));
   if (bound != nullptr) checked->env.file_system = bound.get();
   return bound;

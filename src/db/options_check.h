@@ -33,6 +33,8 @@ struct MemoryPlan {
 
 // Replaces null and 0 by defaults and checks the other fields.
 Status CheckOptions(Options* options);
+// InvalidArgument if the path has a null byte, where the file system would end it.
+Status CheckPath(const std::string& path);
 // Makes `checked` reach files through FileSystem::Bind of the directory `path`. The caller keeps the result as long as
 // `checked` is used. Null: the file system does not bind, and `checked` is unchanged.
 Result<std::unique_ptr<FileSystem>> BindDirectory(Options* checked, const std::string& path);

@@ -84,7 +84,9 @@ Result<kv::Sequence> PublishReplayed(Store& store, const manifest::Loaded& loade
   return last;
 }
 
-Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory) {
+namespace {
+
+Result<RecoveredTree> TryRecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory) {
   const Env& env = store.options.env;
   // Orphans may have numbers that the lagging MANIFEST does not know.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
@@ -109,7 +111,12 @@ Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, 
   // WHY here: tables and WAL were read without error, so the source of an import is not needed, and the new epoch
   // may need their space. After a failure the next open removes them.
   if (inventory.has_import_marker) (void)RemoveImportedSource(env.file_system, store.directory);
-  for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
+  for (auto& memtable : replay->memtables) {
+    if (Status status = flush(&memtable); !status.ok()) {
+      RemoveFilesFrom(store, std::move(tree), kv::FileNumber{next_file});
+      return status;
+    }
+  }
   std::string report = loaded.report + replay->log.report;
   // If the sequences are used up, writes fail, not the open.
   const kv::Sequence next = std::min(*last + 1, kv::kSequenceMax);
@@ -117,6 +124,29 @@ Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, 
                        .start = FirstOfEpoch(loaded.wal_start.epoch + 1, env.entropy(), next),
                        .log = std::move(replay->log),
                        .report = std::move(report)};
+}
+
+// Gives back the disk space that the recovery needs less than its tables: recycled files, and what STAGING holds beside the
+// WAL. False if there is nothing.
+bool FreeSpaceForRecovery(Store& store, const manifest::Loaded& loaded, Inventory* inventory) {
+  FileSystem* const files = store.options.env.file_system;
+  bool is_freed = false;
+  for (const kv::FileNumber number : std::exchange(inventory->recycled_files, {}))
+    is_freed |= files->Remove(format::FilePath(store.directory, format::FileKind::kRecycled, number)).ok();
+  const auto replayed = wal::Replay(files, store.directory, loaded.database_id, loaded.wal_start, ExpectedOf(loaded),
+                                    [](kv::Sequence, std::string_view) { return Status(); });
+  if (!replayed) return is_freed;
+  const auto bytes = wal::GiveBackStaging(files, store.directory, loaded.wal_start.position, *replayed);
+  return is_freed || (bytes && *bytes > 0);
+}
+
+}  // namespace
+
+Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, Inventory* inventory) {
+  auto recovered = TryRecoverTree(store, loaded, *inventory);
+  if (!recovered && recovered.error().IsNoSpace() && FreeSpaceForRecovery(store, loaded, inventory))
+    return TryRecoverTree(store, loaded, *inventory);
+  return recovered;
 }
 
 }  // namespace mergedb::db

@@ -64,8 +64,8 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const v
 }
 
 Status InterruptedRepair(const std::string& directory) {
-  return Status::Corruption(format::JoinPath(directory, "REPAIR") +
-                            ": a repair was interrupted; run `mergedb repair` again");
+  return Status::Corruption(format::JoinPath(directory, "REPAIR") + ": a repair was interrupted; run `mergedb repair " +
+                            directory + "` again");
 }
 
 format::VersionEdit::WalStart FirstOfEpoch(uint64_t epoch, uint64_t salt, kv::Sequence sequence) {

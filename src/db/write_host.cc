@@ -134,8 +134,12 @@ Status WriteHost::WaitForImmutableSlot() {
   if (tree_.version_set.immutable_count() <= immutable_max) return {};
   const uint64_t start = store_.options.env.clock->NowNanos();
   const bool is_told = store_.stalls.BeginMemory();
-  Status status = background_->WaitUntil(Background::Needs::kFlushes,
-                                         [&] { return tree_.version_set.immutable_count() <= immutable_max; });
+  const auto wait = [&] {
+    return background_->WaitUntil(Background::Needs::kFlushes,
+                                  [&] { return tree_.version_set.immutable_count() <= immutable_max; });
+  };
+  Status status = wait();
+  if (status.IsNoSpace() && FreeSpace()) status = wait();
   const uint64_t waited = store_.options.env.clock->NowNanos() - start;
   counters_.memory_waits.Add(waited);
   if (is_told) store_.stalls.EndMemory(waited);
@@ -174,7 +178,9 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
   bool is_empty = false;
   {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-    if (!IsUsable(section) || tree_.version_set.immutable_count() > 0) return;
+    if (!IsUsable(section)) return;
+    if (background_->DiskIsFull()) (void)FreeSpace();
+    if (tree_.version_set.immutable_count() > 0) return;
     const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
     is_empty = active_->empty();
     if (!is_empty && (is_worth_it || frees_space)) {
@@ -271,6 +277,7 @@ Status WriteHost::FlushForClose() {
   }
   Status status = SwitchMemtableIfUsed();
   if (status.ok()) status = background_->WaitForFlush();
+  if (status.IsNoSpace()) (void)FreeSpace();
   if (!status.ok()) status = background_->WaitForFlush();  // the last chance; the fault may be temporary
   return status;
 }
@@ -283,6 +290,40 @@ void WriteHost::WalFailed(const Status& status) {
   if (status.IsNoSpace()) counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
   if (status.IsNoSpace()) (void)tree_.recycled_files.RemoveAll();  // the WAL needs their space more
   epochs_.NoteFailure(status);
+}
+
+// WHY one event: a program that tries again at once would fill LOG.
+void WriteHost::Withdraw(const write::Change& change, const Status& why) {
+  checks_.Withdraw(change);
+  if (!why.IsNoSpace() || why.outcome_unknown()) return;
+  counters_.errors.fetch_add(1, std::memory_order_relaxed);
+  counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
+  if (is_out_of_space_.exchange(true)) return;
+  store_.events.Emit(EventKind::kError, [&] { return EventFields{TextField("work", "wal"), StatusField(why)}; });
+}
+
+void WriteHost::Publish(kv::Sequence last) {
+  if (is_out_of_space_.load(std::memory_order_relaxed)) [[unlikely]]  // WHY relaxed: it was set in this section
+    is_out_of_space_ = false;
+  checks_.Publish(last);
+}
+
+// WHY the whole WAL: bytes that are in tables fill the buffer, up to its size, and the disk may have no other space left.
+bool WriteHost::FreeSpace() {
+  const uint64_t held = wal().bytes_on_disk();
+  while (wal().GiveBackBlocks(false)) {}
+  const bool is_removed = tree_.recycled_files.bytes() > 0 && tree_.recycled_files.RemoveAll().ok();
+  return is_removed || wal().bytes_on_disk() < held;
+}
+
+Status WriteHost::WaitForFlush() {
+  Status status = background_->WaitForFlush();
+  if (!status.IsNoSpace()) return status;
+  {
+    const write::WriterQueue::ExclusiveSection section(queue_);
+    if (!IsUsable(section) || !FreeSpace()) return status;
+  }
+  return background_->WaitForFlush();
 }
 
 // The WAL may also have failed in the background, during a sync.

@@ -68,6 +68,9 @@ class WriteHost final : private write::Host {
   void BeginIdleFlush(bool is_worth_it);
   // If no writer is active: gives back what a large WAL does not need of the disk.
   void GiveBackWal();
+  // Waits until what BeginFlush made immutable is in tables. If there is no disk space, tries again with what the WAL does
+  // not need.
+  Status WaitForFlush();
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
   // time. There is at most one standby, and only while it fits into the memory for unflushed writes. A small database and
   // one at rest have none.
@@ -83,6 +86,8 @@ class WriteHost final : private write::Host {
     base::WaitCounter memory_waits;  // of writers that waited for a flush
   };
   const Counters& counters() const { return counters_; }
+  // The WAL found no disk space for the newest write.
+  bool is_out_of_space() const { return is_out_of_space_; }
 
   // ---- In the exclusive section.
 
@@ -94,19 +99,21 @@ class WriteHost final : private write::Host {
   // For Close. If writes skipped the WAL: flushes them. Otherwise flushes if the WAL is so large that it should not stay
   // on the disk; if that fails, the WAL stays.
   Status FlushForClose();
+  // write::Host: gives back what the WAL and recycled files hold of the disk without need.
+  bool FreeSpace() override;
 
  private:
   uint64_t NowNanos() override { return store_.options.env.clock->NowNanos(); }
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override { return checks_.Check(change); }
-  void Withdraw(const write::Change& change) override { checks_.Withdraw(change); }
+  void Withdraw(const write::Change& change, const Status& why) override;
   Status MakeMemtableRoom(const write::Room& room) override;
   void MakeMemtableRoomAnyway(const write::Room& room) override;
   bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
   bool FitsOneMemtable(const write::Room& room) const override;
   wal::Wal& wal() override { return epochs_.wal(); }
   memtable::Memtable& active() override { return *active_; }
-  void Publish(kv::Sequence last) override { checks_.Publish(last); }
+  void Publish(kv::Sequence last) override;
   void WalFailed(const Status& status) override;
   void BeginPieces(const wal::Mark& replay_from) override { pieces_from_ = replay_from; }
   void EndPieces() override;
@@ -131,6 +138,7 @@ class WriteHost final : private write::Host {
   write::WriteDelay write_delay_;
   write::WriterQueue queue_{*this};
   Counters counters_;
+  std::atomic<bool> is_out_of_space_{false};
   std::atomic<bool> has_unlogged_{false};  // true once a write skipped the WAL
   // The active memtable was a quarter full since the last rest, so the next one is allocated ahead, with its pages.
   std::atomic<bool> needs_standby_{false};

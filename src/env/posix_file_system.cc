@@ -402,7 +402,7 @@ Status PosixFileSystemImpl::CreateDirectory(const std::string& path) {
     if (errno != EEXIST) return PosixStatus(errno, path, "mkdir");
     struct stat found {};
     if (fstatat(place.fd, place.name, &found, 0) == 0)
-      return S_ISDIR(found.st_mode) ? Status() : PosixStatus(EEXIST, path, "mkdir");
+      return S_ISDIR(found.st_mode) ? Status() : Status::InvalidArgument(path + ": not a directory");
     if (errno != ENOENT) return PosixStatus(errno, path, "stat");
   }
   return PosixStatus(EEXIST, path, "mkdir");

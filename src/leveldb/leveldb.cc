@@ -24,7 +24,8 @@ namespace {
 Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   ASSIGN_OR_RETURN(const leveldb_import::Owner owner, leveldb_import::OwnerOf(files, path));
   if (owner == leveldb_import::Owner::kOverwritten) {
-    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's; run `mergedb repair`");
+    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's; run `mergedb repair " +
+                                   path + "`");
   }
   ASSIGN_OR_RETURN(const bool is_converted, leveldb_import::IsConverted(files, path));
   if (is_converted) {

@@ -55,7 +55,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory, For
       ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
       if (is_converted) {
         return Status::Corruption(format::JoinPath(directory, "CURRENT") +
-                                  ": missing, but a MANIFEST of mergedb exists; run `mergedb repair`");
+                                  ": missing, but a MANIFEST of mergedb exists; run `mergedb repair " + directory +
+                                  "`");
       }
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + foreign);
     }
@@ -132,7 +133,7 @@ Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path) {
   }
   return Status::Corruption(path +
                             ": expected \"mergedb-1 MANIFEST-<number> <bytes> <checksum> <checksum>\", found \"" +
-                            base::Escape(bytes) + "\"; run `mergedb repair`");
+                            base::Escape(bytes) + "\"; run `mergedb repair " + format::ParentOf(path) + "`");
 }
 
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory) {
@@ -165,7 +166,7 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
     auto again = ReadCurrent(file_system, directory);
     if (again && again->manifest == current->manifest) {
       return Status::Corruption(format::ManifestPath(directory, current->manifest) +
-                                ": missing, but CURRENT names it; run `mergedb repair`");
+                                ": missing, but CURRENT names it; run `mergedb repair " + directory + "`");
     }
     current = std::move(again);
   }

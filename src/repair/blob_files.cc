@@ -8,8 +8,6 @@
 namespace mergedb::repair {
 namespace {
 
-constexpr size_t kDamagesMax = 1000;  // per table; further damages are joined to the last one
-
 // Reads the file's own description, its footer.
 Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));

@@ -76,6 +76,8 @@ class BlobFiles {
 // Collects the keys of a table whose values are lost, adjacent keys together, into a bounded list of damages.
 class LostValues {
  public:
+  static constexpr size_t kDamagesMax = 1000;  // per table; further damages are joined to the last one
+
   // Call one of the two for each entry of the table, in order: Add if its value is lost, else Pass.
   void Add(std::string_view key, const format::BlobIndex& reference, const Status& why);
   void Pass() { is_open_ = false; }

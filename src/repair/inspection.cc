@@ -49,6 +49,7 @@ class Inspector {
                 std::map<kv::FileNumber, uint64_t>* shares);
   void NoteOperator(const kv::Entry& entry);
   Status ReadBlobFiles();
+  void TellWhatBlobFilesLose();
   Status ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta);
   Status ReadLog();
   void ReportLog();
@@ -84,6 +85,7 @@ Result<Inspection> Inspector::Run() {
   ReportManifest();
   RETURN_IF_ERROR(ReadBlobFiles());
   RETURN_IF_ERROR(ReadTables());
+  TellWhatBlobFilesLose();
   RETURN_IF_ERROR(ReadLog());
   ReportLog();
   NoteTheRest();
@@ -318,13 +320,33 @@ Status Inspector::ReadBlobFiles() {
   return {};
 }
 
-// Reports the first damage of the file. WHY the damage itself loses no entry: tables report the keys of lost values.
+// Reports the first damage of the file. TellWhatBlobFilesLose says what it loses.
 Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta) {
   const std::string name = format::PrintFileName(FileKind::kBlobFile, number);
   RETURN_IF_ERROR(result_.blob_files.Look(number, meta));
   const BlobFileFinding& finding = result_.blob_files.found().at(number);
   if (!finding.verdict.ok()) Report(name, finding.verdict.IsNotFound() ? "missing" : finding.verdict.message());
   return Advance(finding.meta ? finding.meta->bytes : 0);
+}
+
+// The damage of a blob file loses what the tables report as lost values in it. A table that has lost too many does not name
+// all files.
+void Inspector::TellWhatBlobFilesLose() {
+  for (Damage& damage : result_.report.damages) {
+    const auto file = format::ParseFileName(damage.file);
+    if (!file || file->kind != FileKind::kBlobFile || damage.smallest_key) continue;
+    for (const auto& [number, table] : result_.tables) {
+      const bool may_be_any = table.lost_values.size() >= LostValues::kDamagesMax;
+      for (const Damage& lost : table.lost_values) {
+        if (lost.file != damage.file && !may_be_any) continue;
+        const bool is_first = !std::exchange(damage.loses_entries, true);
+        if (is_first || input_.order.CompareKeys(*lost.smallest_key, *damage.smallest_key) < 0)
+          damage.smallest_key = lost.smallest_key;
+        if (is_first || input_.order.CompareKeys(*lost.largest_key, *damage.largest_key) > 0)
+          damage.largest_key = lost.largest_key;
+      }
+    }
+  }
 }
 
 // ---- the WAL --------------------------------------------------------------------------------------------------------
@@ -407,7 +429,8 @@ void Inspector::ReportLog() {
 
 void Inspector::NoteTheRest() {
   if (result_.has_marker)
-    Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted; run `mergedb repair` again");
+    Report(format::PrintFileName(FileKind::kRepair),
+           "a repair was interrupted; run `mergedb repair " + input_.directory + "` again");
   for (const std::string& name : result_.names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) {
@@ -432,7 +455,11 @@ Result<Inspection> Inspect(const InspectionInput& input) { return Inspector(inpu
 
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
-  if (!is_directory) return Status::NotFound(directory + ": no such directory");
+  if (!is_directory) {
+    const bool is_there = !file_system->SizeOf(directory).status().IsNotFound();
+    return is_there ? Status::InvalidArgument(directory + ": not a directory")
+                    : Status::NotFound(directory + ": no such directory");
+  }
   RETURN_IF_ERROR(db::CheckIsNotLmdb(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {

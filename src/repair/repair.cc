@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/bytes.h"
@@ -69,6 +70,7 @@ class Repairer {
   Status SyncNewFiles();
   Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
   format::VersionEdit Describe() const;
+  Status MakeMarker();
   Status MoveToLost();
   bool Stays(const std::string& name) const;
   // True for a directory or another non-regular file. WHY not every error of SizeOf: the file may be readable
@@ -166,7 +168,9 @@ Status Repairer::Begin() {
   const auto bytes = files_->SizeOf(PathOf(marker));
   if (bytes) {
     ASSIGN_OR_RETURN(const std::string text, env::ReadBeginning(files_, PathOf(marker), kMarkerBytesMax));
-    report_.notes.push_back("an interrupted repair found:\n" + text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      if (!line.empty()) report_.notes.push_back("an interrupted repair found: " + line);
     return {};
   }
   const bool is_no_file = bytes.error().IsInvalidArgument();
@@ -174,7 +178,14 @@ Status Repairer::Begin() {
   if (is_dry()) return {};
   RETURN_IF_ERROR(lost_.Create());
   if (is_no_file) RETURN_IF_ERROR(lost_.Move(marker));
-  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kCreate}));
+  Status made = MakeMarker();
+  // WHY: nothing has changed yet, so the database need not stay closed until a repair succeeds.
+  if (!made.ok()) (void)files_->Remove(PathOf(marker));
+  return made;
+}
+
+Status Repairer::MakeMarker() {
+  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(NameOf(FileKind::kRepair)), {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, Text()));
   RETURN_IF_ERROR(file->Sync());
   RETURN_IF_ERROR(file->Close());
@@ -467,6 +478,12 @@ Status Repairer::MoveToLost() {
     for (const auto& [number, finding] : found_.blob_files.found()) {
       if (finding.verdict.ok() || finding.verdict.IsNotFound()) continue;
       Act(NameOf(FileKind::kBlobFile, number) + " -> " + lost_.TargetOf(NameOf(FileKind::kBlobFile, number)));
+    }
+    for (const std::string& name : found_.names) {
+      const auto parsed = format::ParseFileName(name);
+      const bool is_of_state = parsed && (parsed->kind == FileKind::kManifest || parsed->kind == FileKind::kSegment ||
+                                          parsed->kind == FileKind::kStaging);
+      if (is_of_state && !Stays(name)) Act(name + " -> " + lost_.TargetOf(name));
     }
     return {};
   }

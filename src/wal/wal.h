@@ -203,6 +203,11 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
+// For a recovery that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their
+// number. REQUIRES: `replayed` is what Replay returned for `start`, and no process has the database open.
+Result<uint64_t> GiveBackStaging(FileSystem* file_system, const std::string& directory, uint64_t start,
+                                 const Replayed& replayed);
+
 // Where replay may start in an epoch's chain: from the MANIFEST, or, without one, from segment heads and frames.
 struct Origin {
   uint64_t database_id = 0;

@@ -62,9 +62,14 @@ Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory,
 Status WalBuffer::Allocate(uint64_t position) {
   while (allocated_end_ < position) {
     const uint64_t begin = allocated_end_ & (size_ - 1);
-    const size_t piece = std::min({std::clamp<size_t>(allocated_bytes_, kAllocateBytesMin, kAllocateBytesMax),
-                                   static_cast<size_t>(size_ - begin), static_cast<size_t>(size_ - allocated_bytes_)});
-    RETURN_IF_ERROR(file_->Allocate(begin, piece));
+    size_t piece = std::min({std::clamp<size_t>(allocated_bytes_, kAllocateBytesMin, kAllocateBytesMax),
+                             static_cast<size_t>(size_ - begin), static_cast<size_t>(size_ - allocated_bytes_)});
+    if (Status made = file_->Allocate(begin, piece); !made.ok()) {
+      const uint64_t least = RoundUp(std::min<uint64_t>(position - allocated_end_, piece), kBlockBytes);
+      if (!made.IsNoSpace() || least >= piece) return made;
+      piece = least;  // an almost full disk
+      RETURN_IF_ERROR(file_->Allocate(begin, piece));
+    }
     if (allocated_bytes_ >= kUntouchedBytesMax) mapping_->Prefault(begin, piece);
     allocated_bytes_ += piece;
     if (allocated_bytes_ == size_) {

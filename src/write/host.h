@@ -25,8 +25,8 @@ class Host {
   // Called for each member, after the group is formed and before sequences are assigned. A member that fails
   // leaves the group.
   virtual Status CheckConflicts(const Change&) { return {}; }
-  // A member passed CheckConflicts, but its frame did not get into the WAL. The other members of the group go on.
-  virtual void Withdraw(const Change&) {}
+  // A member passed CheckConflicts, but its frame did not get into the WAL: `why`. The other members of the group go on.
+  virtual void Withdraw(const Change&, const Status& /*why*/) {}
   // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
   virtual Status MakeMemtableRoom(const Room& room) = 0;
   // As MakeMemtableRoom, for records that are in the WAL already and must be applied: may exceed the memory for
@@ -34,6 +34,8 @@ class Host {
   virtual void MakeMemtableRoomAnyway(const Room& room) = 0;
   // The WAL found no free descriptor. Waits until a compaction releases its own; false if none runs.
   virtual bool WaitForDescriptors() { return false; }
+  // The WAL found no disk space. Gives back what no byte of the database needs; false if there is nothing.
+  virtual bool FreeSpace() { return false; }
   virtual bool FitsOneMemtable(const Room& room) const = 0;
   virtual wal::Wal& wal() = 0;
   virtual memtable::Memtable& active() = 0;

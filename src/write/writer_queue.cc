@@ -37,9 +37,14 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
   return Status::NotSupported("sequence numbers are used up");
 }
 
-// True: `status` says that the WAL found no descriptor for a new segment, and there may be one now.
-bool MayAppendAgain(const Status& status, Host& host) {
-  return status.IsBusy() && !status.outcome_unknown() && host.WaitForDescriptors();
+// Calls append(), and again if it found no disk space or no descriptor for a new segment, and there may be some now.
+// WHY once more for space: the host may give back what the call took before it failed.
+template <typename Append>
+Status AppendPatiently(Host& host, Append&& append) {
+  Status status = append();
+  if (status.IsNoSpace() && !status.outcome_unknown() && host.FreeSpace()) status = append();
+  while (status.IsBusy() && !status.outcome_unknown() && host.WaitForDescriptors()) status = append();
+  return status;
 }
 
 // Appends one frame, durable when it returns OK.
@@ -280,12 +285,12 @@ void WriterQueue::Lead(Waiter& leader) {
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
     if (failed.ok()) {
-      do { Stage(waiter, is_synced); } while (MayAppendAgain(waiter.status, host_));
+      waiter.status = AppendPatiently(host_, [&] { return Stage(waiter, is_synced); });
     } else {
       waiter.status = failed;
     }
     if (waiter.status.ok()) return;
-    host_.Withdraw(*waiter.change);
+    host_.Withdraw(*waiter.change, waiter.status);
     if (!waiter.status.outcome_unknown()) return;
     host_.WalFailed(waiter.status);
     failed = Status::Make(waiter.status.code(), waiter.status.message());
@@ -318,29 +323,27 @@ void WriterQueue::Lead(Waiter& leader) {
 }
 
 // Assigns the sequences of the change and appends its frame to the WAL.
-void WriterQueue::Stage(Waiter& waiter, bool will_sync) {
+Status WriterQueue::Stage(Waiter& waiter, bool will_sync) {
   const Change& change = *waiter.change;
   wal::Wal& log = host_.wal();
   waiter.first_sequence = log.next_sequence();
-  waiter.status = CheckSequences(waiter.first_sequence, change);
-  if (!waiter.status.ok()) return;
-  if (change.durability == Durability::kNoWal) return log.SkipTo(waiter.first_sequence + change.records);
+  RETURN_IF_ERROR(CheckSequences(waiter.first_sequence, change));
+  if (change.durability == Durability::kNoWal) {
+    log.SkipTo(waiter.first_sequence + change.records);
+    return {};
+  }
 
   const size_t bytes = PayloadBytes(change);
   if (bytes > log.direct_bytes_max()) {
     std::string payload;
     if (!change.is_batch) format::AppendRecord(&payload, change.kind, change.key, change.value);
-    waiter.status = log.AppendLarge(change.is_batch ? change.batch : payload, change.records);
-    return;
+    return log.AppendLarge(change.is_batch ? change.batch : payload, change.records);
   }
-  if (change.is_batch) {
-    waiter.status = log.Append({&change.batch, 1}, change.records, will_sync);
-    return;
-  }
+  if (change.is_batch) return log.Append({&change.batch, 1}, change.records, will_sync);
   const format::RecordHeader header(change.kind, change.key.size(), change.value.size());
   const std::string_view record[] = {header.view(), change.key,
                                      change.kind == kv::Kind::kDelete ? std::string_view() : change.value};
-  waiter.status = log.Append(record, change.records, will_sync);
+  return log.Append(record, change.records, will_sync);
 }
 
 Status WriterQueue::Apply(Waiter& waiter) {
@@ -371,10 +374,9 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   const wal::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
-  if (waiter.status.ok()) {
-    do { waiter.status = AppendDurably(log, change); } while (MayAppendAgain(waiter.status, host_));
-  }
+  if (waiter.status.ok()) waiter.status = AppendPatiently(host_, [&] { return AppendDurably(log, change); });
   if (!waiter.status.ok()) {
+    host_.Withdraw(change, waiter.status);
     if (waiter.status.outcome_unknown()) host_.WalFailed(waiter.status);
     return;
   }

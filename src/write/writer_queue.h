@@ -108,7 +108,7 @@ class WriterQueue {
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
-  void Stage(Waiter& waiter, bool will_sync);
+  Status Stage(Waiter& waiter, bool will_sync);
   Status Apply(Waiter& waiter);
 
   Host& host_;

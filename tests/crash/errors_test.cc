@@ -650,6 +650,46 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
   }
 }
 
+// Each call on STAGING fails once, while an open gives back what it holds without need.
+TEST(DiskFull, AnOpenThatCannotGiveBackWhatStagingHoldsSaysSo) {
+  for (uint64_t nth = 1; !HasFailure(); ++nth) {
+    SCOPED_TRACE(nth);
+    Errors errors;
+    ASSERT_OK(errors.Open());
+    errors.Work(20);
+    errors.Kill();
+    FaultFileSystem& files = *errors.sim().files;
+    files.SetCapacity(files.bytes_used());
+    files.AddFault({.op = FileOp::kAny, .path_contains = "STAGING", .nth = nth});
+    const Status status = errors.Open();
+    const bool is_hit = files.faults_hit() > 0;
+    EXPECT_TRUE(status.ok() || status.IsNoSpace() || (is_hit && status.IsIOError())) << status.ToString();
+    files.ClearFaults();
+    files.SetCapacity(UINT64_MAX);
+    if (!status.ok()) { ASSERT_OK(errors.Open()); }
+    errors.CheckLive();
+    ASSERT_OK(errors.Close());
+    if (!is_hit) break;
+  }
+}
+
+TEST(DiskFull, AnOpenThatCannotRemoveRecycledFilesSaysSo) {
+  Errors errors;
+  ASSERT_OK(errors.Open());
+  errors.Work(20);
+  errors.Kill();
+  FaultFileSystem& files = *errors.sim().files;
+  files.SetCapacity(files.bytes_used());
+  files.AddFault({.op = FileOp::kRemove, .path_contains = ".spare", .sticky = true});
+  const Status status = errors.Open();
+  EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
+  EXPECT_GT(files.faults_hit(), 0u);
+  files.ClearFaults();
+  files.SetCapacity(UINT64_MAX);
+  if (!status.ok()) { ASSERT_OK(errors.Open()); }
+  errors.CheckLive();
+}
+
 // An obsolete table that can neither be renamed nor removed is retried again and again. A single worker does
 // all other work meanwhile.
 TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {

@@ -226,6 +226,7 @@ TEST_F(CommandTest, EmptiesEverythingOnlyWhenToldTwice) {
   EXPECT_NE(asked.err.find("--yes"), std::string::npos) << asked.err;
   EXPECT_EQ(Run("$M scan $D --count").out, "1\n");
   EXPECT_EQ(Run("$M drop $D --yes").exit, 0);
+  EXPECT_LT(std::stoi(Run("du -sk $D").out), 1000);  // one key of 8 MiB behind all keys takes 90 MB
   EXPECT_EQ(Run("$M scan $D --count").out, "0\n");
   EXPECT_EQ(Run("$M keyspaces $D").out, "");
   EXPECT_EQ(Run("$M put $D a 1 && ln -s $M $H/mdb_drop && $H/mdb_drop $D && $M scan $D --count").out, "0\n")

@@ -395,9 +395,10 @@ TEST_F(DumpRandom, DumpsOfAnythingAreLoadedExactly) {
     if (!has_lmdb || Run("mkdir env && mdb_load -f dump env") != 0) continue;
     ++taken_by_lmdb;
     // WHY the exit code of mdb_dump -a is ignored: it is that of its last cursor call.
-    ASSERT_EQ(Run("mdb_dump env | $M load M && { mdb_dump -a env > text || true; } && $M load L < text"), 0)
-        << Slurp("err");
+    ASSERT_EQ(Run("mdb_dump env | $M load M && { mdb_dump -a env > text || true; }"), 0) << Slurp("err");
     ASSERT_EQ(MainOf(all, all), MainOf(ReadAll("M"), all));
+    if (Run("[ -s text ]") != 0) continue;  // it has no named database
+    ASSERT_EQ(Run("$M load L < text"), 0) << Slurp("err");
     ASSERT_EQ(Difference(NamedOf(all), ReadAll("L")), "");
   }
   if (has_lmdb) { EXPECT_GT(taken_by_lmdb, rounds / 8); }

@@ -55,7 +55,7 @@ class ForeignDirectories : public ::testing::Test {
         {"put", "F k v"},
         {"delete", "F nosuch"},
         {"merge", "F k 1 --type add-u64"},
-        {"load", "F -f /dev/null"},
+        {"load", "F -f /proc/version"},
         {"copy", "F target"},
         {"export-leveldb", "F target"},
         {"drop", "F --keyspace nosuch"},
@@ -96,9 +96,9 @@ class ForeignDirectories : public ::testing::Test {
 TEST_F(ForeignDirectories, OnlyConvertConvertsALevelDbDirectory) {
   ASSERT_EQ(Run("$M put source k v && $M export-leveldb source F && rm -f F/LOCK"), 0) << Slurp("err");
   ExpectUnchanged("convert");
-  for (const char* line : {"put F k v", "delete F k", "merge F k 1 --type add-u64", "compact F", "load F -f /dev/null",
-                           "keyspaces F --create x", "drop F --keyspace nosuch", "drop F --yes", "get F k", "scan F",
-                           "inspect F --html page"}) {
+  for (const char* line : {"put F k v", "delete F k", "merge F k 1 --type add-u64", "compact F",
+                           "load F -f /proc/version", "keyspaces F --create x", "drop F --keyspace nosuch",
+                           "drop F --yes", "get F k", "scan F", "inspect F --html page"}) {
     EXPECT_EQ(Run(std::string("$M ") + line), 3) << line;
     EXPECT_THAT(Slurp("err"), HasSubstr("F: a LevelDB database; ")) << line;
     EXPECT_THAT(Slurp("err"), HasSubstr("`mergedb convert F`")) << line;
@@ -137,7 +137,7 @@ TEST_F(ForeignDirectories, NoVerbMakesADatabaseWithinAnLmdbEnvironment) {
   WriteLmdbData(home_ + "/F/data.mdb");
   ExpectUnchanged("");
   for (const char* line :
-       {"put F k v", "load F -f /dev/null", "merge F k 1 --type add-u64", "get F k", "scan F", "compact F",
+       {"put F k v", "load F -f /proc/version", "merge F k 1 --type add-u64", "get F k", "scan F", "compact F",
         "keyspaces F --create x", "convert F", "verify F", "repair F", "dump F", "copy F target", "check F"}) {
     EXPECT_EQ(Run(std::string("$M ") + line), 3) << line;
     EXPECT_THAT(Slurp("err"), HasSubstr("F: an LMDB environment")) << line;

@@ -158,7 +158,7 @@ TEST(NextStep, OfAReadOnlyOpenBesideARepairIsToWait) {
     std::filesystem::rename(path + "/moved", path + "/CURRENT");
   }
   EXPECT_THAT(DB::Open({.mode = OpenMode::kReadOnly}, path),
-              StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair` again")));
+              StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair " + path + "` again")));
 }
 
 // ---- files that are gone ----------------------------------------------------------------------------------

@@ -288,7 +288,7 @@ TEST_F(ConvertTest, ADatabaseThatLevelDbRepairedIsRefusedAndCanBeRepaired) {
   LevelDbDirectory nothing;
   for (const auto& [name, bytes] : nothing.Finish()) ASSERT_OK(sim_.files->WriteWhole(kPath + "/" + name, bytes));
   const Files before = ReadFiles(*sim_.files, kPath);
-  EXPECT_THAT(sim_.Open(), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));
+  EXPECT_THAT(sim_.Open(), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair /")));
   EXPECT_THAT(RepairLevelDb(sim_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument));
   EXPECT_EQ(ReadFiles(*sim_.files, kPath), before);
   ASSERT_OK(Repair(sim_.SmallOptions(), kPath));

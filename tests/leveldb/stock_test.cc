@@ -202,7 +202,7 @@ TEST_F(StockTest, LevelDbRefusesADatabaseOfMergedbAndDeletesNothing) {
   // LevelDB's repair treats the directory as an empty database. All files that mergedb needs are still there.
   ASSERT_EQ(Stock("repair " + path_).exit, 0);
   EXPECT_EQ(DumpCopyByStock("", path_), "");
-  EXPECT_THAT(DB::Open(options_, path_), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));
+  EXPECT_THAT(DB::Open(options_, path_), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair /")));
   ASSERT_OK(Repair(options_, path_));
   EXPECT_EQ(Dump(options_, path_), expected);
 }

@@ -109,7 +109,11 @@ int Fail(Exit exit, std::string_view message) {
   return exit;
 }
 
-int Fail(const Status& status) { return Fail(kError, status.ToString()); }
+int Fail(const Status& status) {
+  const char* const next_step =
+      status.IsNoSpace() ? "; free space there, or copy the database to another disk (mergedb copy DIR TARGET)" : "";
+  return Fail(kError, status.ToString() + next_step);
+}
 
 Status UntilNotBusy(const std::function<Status()>& read) {
   constexpr int kAttemptsMax = 5;
@@ -148,6 +152,9 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
     Fail(db.error());
     return nullptr;
   }
+  std::string report;
+  if (mode != OpenMode::kReadOnly && (*db)->GetProperty("mergedb.recovery", &report) && !report.empty())
+    std::fprintf(stderr, "mergedb: recovery: %s\n", ToLine(report).c_str());
   return std::move(db).value();
 }
 

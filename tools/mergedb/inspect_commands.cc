@@ -113,7 +113,8 @@ void AddInspectCommands(CLI::App& app, Context& context) {
 
   CLI::App* check = AddVerb(
       app, context,
-      {"check", "check DIR [--json]", "Read the whole database and verify all checksums; changes nothing",
+      {"check", "check DIR [--json]", "Read all tables and blob files and verify their checksums; changes nothing",
+       "`mergedb verify` also reads the MANIFEST and the WAL, of a database that is closed.\n"
        "Exit code 1 if there is damage; the message names the first damaged place. `mergedb verify` lists all of them. "
        "While "
        "another process writes to the database, the check reads the state as of its start.",

@@ -35,6 +35,9 @@ class LineReader {
   // Makes `line`, which was read last, the next one again.
   void PutBack(std::string line);
 
+  // True: nothing was read yet, and there is nothing to read.
+  bool is_empty() const { return line_ == 0 && begin_ == end_; }
+  const std::string& name() const { return name_; }
   uint64_t line() const { return line_; }  // the number of the last line, from 1 on
   // InvalidArgument about the last line: "FILE: line 3: what".
   Status Fail(std::string_view what) const;

@@ -257,6 +257,10 @@ int RunLoad(Arguments& arguments) {
   // WHY first: if the input cannot be read, no database is created.
   const auto in = LineReader::Open(arguments.file);
   if (!in) return Fail(in.error());
+  // WHY not success: `dump A | load B` whose dump failed would end so.
+  if ((*in)->is_empty() && !arguments.is_alias) {
+    return Fail(kNo, (*in)->name() + ": the input is empty: nothing was loaded, and no database was opened");
+  }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
   Loader loader(*db, arguments.is_adding_only);
@@ -279,7 +283,8 @@ void AddLoadCommand(CLI::App& app, Context& context) {
        "flags.\n"
        "`mergedb dump A | mergedb load B` copies a database with all its keyspaces; a dump that was cut is an error. "
        "The\n"
-       "output of scan has the entries of one keyspace. After an error, the entries before it stay.",
+       "output of scan has the entries of one keyspace. After an error, the entries before it stay. Exit code 1: the\n"
+       "input is empty.",
        0, 0, RunLoad});
   load->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
   load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");

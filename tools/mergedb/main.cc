@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,8 @@ int main(int argc, char** argv) {
   }
   try {
     return mergedb::tool::Run(argc, argv);
-  } catch (const std::exception& exception) {  // out of memory
-    std::fprintf(stderr, "mergedb: %s\n", exception.what());
-    return mergedb::tool::kError;
-  }
+  } catch (const std::bad_alloc&) {
+    std::fputs("mergedb: out of memory; raise the limit (ulimit -v, memory.max), or free memory\n", stderr);
+  } catch (const std::exception& exception) { std::fprintf(stderr, "mergedb: %s\n", exception.what()); }
+  return mergedb::tool::kError;
 }

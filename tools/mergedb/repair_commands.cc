@@ -37,6 +37,10 @@ int Flush(int exit) {
 
 int RunVerify(Arguments& arguments) {
   const auto report = Verify({.memory_bytes = size_t{64} << 20}, arguments.directory, ShowProgress(arguments));
+  if (!report && report.error().IsBusy()) {
+    return Fail(kError, report.error().ToString() + "; `mergedb check " + arguments.directory +
+                            "` reads tables and blob files beside it");
+  }
   if (!report) return Fail(report.error());
   if (arguments.is_json) {
     PrintJson({{"directory", arguments.directory},

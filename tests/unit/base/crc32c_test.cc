@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/random.h"
+#include "testing/changing_bytes.h"
 
 namespace mergedb::base {
 namespace {
@@ -89,6 +90,31 @@ TEST(Crc32c, ExtendsAcrossEveryCut) {
   for (size_t cut = 0; cut <= bytes.size(); ++cut) {
     const uint32_t front = Crc32c(std::string_view(bytes).substr(0, cut));
     ASSERT_EQ(Crc32cExtend(front, bytes.data() + cut, bytes.size() - cut), whole) << "cut " << cut;
+  }
+}
+
+TEST(Crc32c, CopiesAtEveryLengthAndAlignment) {
+  const uint64_t seed = 4;
+  SCOPED_TRACE(seed);
+  const std::string bytes = RandomBytes(seed, 4200);
+  for (size_t count = 0; count < 4100; count += count < 600 ? 1 : 37) {
+    for (const size_t start : {0, 1, 5, 8}) {
+      std::string copy(count + 2 * start, '#');
+      ASSERT_EQ(Crc32cCopy(7, copy.data() + start, bytes.data() + start, count),
+                Crc32cExtend(7, bytes.data() + start, count))
+          << "start " << start << " count " << count;
+      ASSERT_EQ(copy, std::string(start, '#') + bytes.substr(start, count) + std::string(start, '#'));
+    }
+  }
+}
+
+TEST(Crc32c, OfACopyOfChangingBytesIsThatOfTheCopy) {
+  const testing::ChangingBytes source(3000);
+  std::string copy(3000, '\0');
+  for (int i = 0; i < 3000; ++i) {
+    const size_t count = i % 3000 + 1;
+    const uint32_t crc = Crc32cCopy(0, copy.data(), source.view().data(), count);
+    ASSERT_EQ(crc, Crc32c(std::string_view(copy).substr(0, count))) << count;
   }
 }
 

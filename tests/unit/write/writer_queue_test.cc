@@ -75,7 +75,8 @@ class FakeHost final : public Host {
     entries_when_published = entries();
   }
   void WalFailed(const Status& status) override { log_failure = status; }
-  void Withdraw(const Change& change) override { withdrawn.emplace_back(change.key); }
+  void Withdraw(const Change& change, const Status&) override { withdrawn.emplace_back(change.key); }
+  bool FreeSpace() override { return free_space && (free_space(), true); }
   void BeginPieces(const wal::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
   void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
 
@@ -100,6 +101,7 @@ class FakeHost final : public Host {
   Status before_group, make_room, log_failure;
   std::function<void()> before_next_group;  // called once
   std::function<void()> free_descriptors;   // null: no compaction runs
+  std::function<void()> free_space;         // null: there is nothing to give back
   int waits_for_descriptors = 0;
 
  private:
@@ -211,6 +213,34 @@ TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
   EXPECT_THAT(status, StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.withdrawn.size(), 1u);
   EXPECT_EQ(host_.published, published);
+}
+
+TEST_F(WriterQueueTest, AWriteThatFoundNoDiskSpaceIsTriedOnceMoreIfThereIsSome) {
+  const auto fill = [&] {
+    host_.files.AddFault(
+        {.op = FileOp::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  };
+  for (const bool is_large : {false, true}) {
+    int freed = 0;
+    fill();
+    host_.free_space = [&] { ++freed, host_.files.ClearFaults(); };
+    const auto write = [&] {
+      if (!is_large) return queue_.Commit({.key = "key", .value = std::string(1000, 'v')});
+      WriteBatch batch;
+      for (int k = 0; k < 25; ++k) batch.Put("key" + std::to_string(k), std::string(4000, 'v'));
+      return Write(batch);
+    };
+    for (int i = 0; i < 1000 && freed == 0; ++i) ASSERT_OK(write());
+    EXPECT_EQ(freed, 1);
+    fill();
+    host_.free_space = [&] { ++freed; };
+    Status status;
+    for (int i = 0; i < 1000 && status.ok(); ++i) status = write();
+    EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+    EXPECT_EQ(freed, 2) << "a host that gives back what the call took ends";
+    host_.files.ClearFaults();
+    EXPECT_OK(write());
+  }
 }
 
 // The WAL needs a segment, and a compaction holds all descriptors.

@@ -1,0 +1,85 @@
+// Goal: a program whose other thread changes the bytes of a key, a value, an operand or a range during a call loses nothing
+// but what it named: after a crash, all later writes are there. Method: calls with bytes that change all the time, a last
+// write, and an open of a copy of the directory, which is what a killed process leaves.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "mergedb/db.h"
+#include "mergedb/transaction.h"
+#include "testing/changing_bytes.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr int kCalls = 300;
+
+// Behind every range of the tests.
+std::string LaterKey(int i) { return std::string(100, '\xff') + std::to_string(i); }
+
+struct ChangingInput : ::testing::TestWithParam<bool> {
+  // `call` makes one call. Its status may be an error: the bytes are not what they were when they were checked.
+  void LosesNoLaterWrite(const std::function<void(DB& db)>& call) {
+    const TempDirectory directory;
+    const std::string path = directory / "db", copy = directory / "copy";
+    const Options options{.use_mapped_wal_buffer = GetParam()};
+    {
+      const auto db = DB::Open(options, path);
+      ASSERT_OK(db.status());
+      for (int i = 0; i < kCalls; ++i) {
+        call(**db);
+        ASSERT_OK((*db)->Put({}, LaterKey(i), "1"));
+      }
+      std::filesystem::copy(path, copy, std::filesystem::copy_options::recursive);
+    }
+    const auto db = DB::Open(options, copy);
+    ASSERT_OK(db.status());
+    std::string value;
+    for (int i = 0; i < kCalls; ++i) ASSERT_OK((*db)->Get({}, LaterKey(i), &value)) << i;
+    ASSERT_OK((*db)->Flush());
+    EXPECT_OK((*db)->CheckIntegrity());
+  }
+};
+
+TEST_P(ChangingInput, Value) {
+  for (const size_t bytes : {40, 1000, 20'000}) {
+    const ChangingBytes value(bytes);
+    LosesNoLaterWrite([&](DB& db) { EXPECT_OK(db.Put({}, "key", value.view())); });
+  }
+}
+
+TEST_P(ChangingInput, Key) {
+  const ChangingBytes key(300);
+  LosesNoLaterWrite([&](DB& db) {
+    EXPECT_OK(db.Put({}, key.view(), "1"));
+    EXPECT_OK(db.Delete({}, key.view()));
+  });
+}
+
+TEST_P(ChangingInput, Range) {
+  const ChangingBytes begin(20), end(20);
+  LosesNoLaterWrite([&](DB& db) { (void)db.DeleteRange({}, begin.view(), end.view()); });
+}
+
+TEST_P(ChangingInput, BatchAndTransaction) {
+  const ChangingBytes value(1000);
+  LosesNoLaterWrite([&](DB& db) {
+    WriteBatch batch;
+    batch.Put("batch", value.view());
+    EXPECT_OK(db.Write({}, batch));
+    const auto transaction = Transaction::Begin(db);
+    ASSERT_OK(transaction.status());
+    EXPECT_OK((*transaction)->Put("transaction", value.view()));
+    EXPECT_OK((*transaction)->Commit());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(WalBuffer, ChangingInput, ::testing::Bool(),
+                         [](const auto& each) { return each.param ? "Mapped" : "InMemory"; });
+
+}  // namespace
+}  // namespace mergedb::testing
