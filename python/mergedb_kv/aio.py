@@ -432,15 +432,22 @@ class Transaction:
         self.blocking = transaction
         self._is_single_writer = kind == TransactionKind.SINGLE_WRITER
         self._is_ending = False  # the last call of its thread was submitted
-        self._own()
+        self._adopt()
         if self._is_single_writer:
             threads.writer = self
 
-    def _own(self) -> None:
-        """This task writes through it."""
-        self.task = asyncio.current_task()
+    def _adopt(self) -> None:
+        """From now on this task writes through it."""
+        task = asyncio.current_task()
+        # WHY weakly: a task that failed refers to its frames, and so to the transaction that it forgot.
+        self._task = None if task is None else weakref.ref(task)
         if self._is_single_writer:
             _begun.set(weakref.ref(self))
+
+    @property
+    def task(self) -> Optional["asyncio.Task[Any]"]:
+        """The task that writes through it; None if that has gone."""
+        return None if self._task is None else self._task()
 
     @property
     def is_open(self) -> bool:
@@ -450,8 +457,9 @@ class Transaction:
         """Returns function(self.blocking), called in the thread of the transaction."""
         if not self.is_open:
             raise AbortedError("the transaction has ended")
-        if self.task is None or self.task.done():  # asyncio.wait_for and gather begin it in a task of their own
-            self._own()
+        task = self.task
+        if task is None or task.done():  # asyncio.wait_for and gather begin it in a task of their own
+            self._adopt()
         return await self.submit(function)
 
     async def submit(self, function: Callable[[_blocking.Transaction], T]) -> T:
@@ -507,7 +515,7 @@ class Transaction:
                 self._thread.shutdown(wait=False)
 
     async def __aenter__(self) -> "Transaction":
-        self._own()
+        self._adopt()
         return self
 
     async def __aexit__(

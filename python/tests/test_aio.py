@@ -426,13 +426,20 @@ class CancelTest(AioCase):
             self.assertFalse(fired.is_set())
 
     async def test_a_transaction_that_is_forgotten_is_rolled_back(self):
-        async def forget():
+        async def forget(fails):
             transaction = await self.db.transaction()
             await transaction.put(b"a", b"1")
+            if fails:
+                raise ZeroDivisionError
 
-        await forget()
-        gc.collect()
+        self.addCleanup(gc.enable)
+        gc.disable()  # the end of the last reference ends it
+        await forget(False)
         await asyncio.wait_for(self.db.put(b"b", b"1"), 60)
+        task = asyncio.ensure_future(forget(True))
+        await asyncio.wait([task])
+        del task
+        await asyncio.wait_for(self.db.put(b"b", b"2"), 60)
         self.assertIsNone(await self.db.get(b"a"))
 
     async def test_a_commit_that_was_cancelled_ends_the_transaction(self):

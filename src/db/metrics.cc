@@ -356,7 +356,7 @@ constexpr MetricRow kRows[] = {
      "Writes that failed because the WAL found no disk space, a part of errors; the next write tries again.",
      [](Sources s) -> uint64_t { return s.writers.counters().errors_no_space; }},
     {"errors", kCount, kCounter, kOpenForWrites,
-     "Writes that failed for lack of disk space, and failures of the WAL that stop writes until it resumes on new "
+     "Writes for which the WAL found no disk space, and failures of the WAL that stop writes until it resumes on new "
      "files.",
      [](Sources s) -> uint64_t { return s.writers.counters().errors; }},
 };

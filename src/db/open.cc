@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/elf_note.h"
 #include "db/db_impl.h"
+#include "db/full_disk.h"
 #include "db/import.h"
 #include "db/orphans.h"
 #include "db/reads_to_background.h"
@@ -64,6 +65,8 @@ Result<Inventory> CheckDirectory(const Store& store, manifest::Loaded* loaded) {
 Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path,
                                              const Supplies& supplies) {
   auto opened = OpenOrFail(options, path, supplies);
+  if (!opened && opened.error().IsNoSpace() && options.mode != OpenMode::kReadOnly && FreeSpaceForOpen(options, path))
+    opened = OpenOrFail(options, path, supplies);
   if (!opened) return read::WithNextStep(opened.error(), path);
   (*opened)->TellOpen();
   return opened;
@@ -121,7 +124,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   }
   Inventory inventory;
   if (loaded) { ASSIGN_OR_RETURN(inventory, CheckDirectory(*store, &*loaded)); }
-  auto recovered = loaded ? RecoverTree(*store, *loaded, &inventory) : CreateTree(*store);
+  auto recovered = loaded ? RecoverTree(*store, *loaded, inventory) : CreateTree(*store);
   if (!recovered) return read::OfWrite(recovered.error(), path);
   const bool keeps_orphans = loaded && (loaded->has_dropped() || inventory.has_keep_marker);
   const VersionSet::WalStart start = recovered->start;

@@ -35,8 +35,7 @@ Status CheckNoneNewer(const Store& store, const version::Version& version, kv::S
   return {};
 }
 
-// Called if the WAL turns out to be damaged after a part of it was flushed: removes the new files of the
-// failed open.
+// Removes the new files of an open that failed after a part of the WAL was flushed. REQUIRES: the Store is not used again.
 void RemoveFilesFrom(const Store& store, std::unique_ptr<Tree> tree, kv::FileNumber first) {
   tree = nullptr;  // releases all tables and blob files
   for (const auto& obsolete : store.obsolete->Take()) {
@@ -84,9 +83,7 @@ Result<kv::Sequence> PublishReplayed(Store& store, const manifest::Loaded& loade
   return last;
 }
 
-namespace {
-
-Result<RecoveredTree> TryRecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory) {
+Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory) {
   const Env& env = store.options.env;
   // Orphans may have numbers that the lagging MANIFEST does not know.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
@@ -124,29 +121,6 @@ Result<RecoveredTree> TryRecoverTree(Store& store, const manifest::Loaded& loade
                        .start = FirstOfEpoch(loaded.wal_start.epoch + 1, env.entropy(), next),
                        .log = std::move(replay->log),
                        .report = std::move(report)};
-}
-
-// Gives back the disk space that the recovery needs less than its tables: recycled files, and what STAGING holds beside the
-// WAL. False if there is nothing.
-bool FreeSpaceForRecovery(Store& store, const manifest::Loaded& loaded, Inventory* inventory) {
-  FileSystem* const files = store.options.env.file_system;
-  bool is_freed = false;
-  for (const kv::FileNumber number : std::exchange(inventory->recycled_files, {}))
-    is_freed |= files->Remove(format::FilePath(store.directory, format::FileKind::kRecycled, number)).ok();
-  const auto replayed = wal::Replay(files, store.directory, loaded.database_id, loaded.wal_start, ExpectedOf(loaded),
-                                    [](kv::Sequence, std::string_view) { return Status(); });
-  if (!replayed) return is_freed;
-  const auto bytes = wal::GiveBackStaging(files, store.directory, loaded.wal_start.position, *replayed);
-  return is_freed || (bytes && *bytes > 0);
-}
-
-}  // namespace
-
-Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, Inventory* inventory) {
-  auto recovered = TryRecoverTree(store, loaded, *inventory);
-  if (!recovered && recovered.error().IsNoSpace() && FreeSpaceForRecovery(store, loaded, inventory))
-    return TryRecoverTree(store, loaded, *inventory);
-  return recovered;
 }
 
 }  // namespace mergedb::db

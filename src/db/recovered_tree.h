@@ -24,8 +24,7 @@ struct RecoveredTree {
 };
 
 Result<RecoveredTree> CreateTree(Store& store);
-// If there is no disk space, tries again with what recycled files and STAGING hold without need.
-Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, Inventory* inventory);
+Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, const Inventory& inventory);
 Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded);  // open_read_only.cc
 // True for the Busy of a read-only open beside a process that writes faster than the open can follow: it may pass.
 bool IsOutrun(const Status& status);

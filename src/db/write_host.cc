@@ -60,6 +60,7 @@ Status WriteHost::SyncWal() {
   write::WriterQueue::ExclusiveSection section(queue_);
   RETURN_IF_ERROR(ResumeWal());
   Status status = wal().MakeDurable();
+  if (status.IsNoSpace() && FreeSpace()) status = wal().MakeDurable();
   if (!status.ok()) WalFailed(status);
   return read::OfWrite(std::move(status), store_.directory);
 }
@@ -179,7 +180,7 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
   {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
     if (!IsUsable(section)) return;
-    if (background_->DiskIsFull()) (void)FreeSpace();
+    if (background_->DiskIsFull()) (void)FreeSpace();  // all at once: writers wait for the space
     if (tree_.version_set.immutable_count() > 0) return;
     const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
     is_empty = active_->empty();
@@ -287,8 +288,11 @@ Status WriteHost::FlushForClose() {
 void WriteHost::WalFailed(const Status& status) {
   counters_.errors.fetch_add(1, std::memory_order_relaxed);
   store_.events.Emit(EventKind::kError, [&] { return EventFields{TextField("work", "wal"), StatusField(status)}; });
-  if (status.IsNoSpace()) counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
-  if (status.IsNoSpace()) (void)tree_.recycled_files.RemoveAll();  // the WAL needs their space more
+  if (status.IsNoSpace()) {
+    counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
+    is_out_of_space_ = true;
+    (void)tree_.recycled_files.RemoveAll();  // the WAL needs their space more
+  }
   epochs_.NoteFailure(status);
 }
 
@@ -310,10 +314,12 @@ void WriteHost::Publish(kv::Sequence last) {
 
 // WHY the whole WAL: bytes that are in tables fill the buffer, up to its size, and the disk may have no other space left.
 bool WriteHost::FreeSpace() {
-  const uint64_t held = wal().bytes_on_disk();
-  while (wal().GiveBackBlocks(false)) {}
-  const bool is_removed = tree_.recycled_files.bytes() > 0 && tree_.recycled_files.RemoveAll().ok();
-  return is_removed || wal().bytes_on_disk() < held;
+  bool is_freed = false;
+  while (wal().GiveBackBlocks(false)) is_freed = true;
+  is_freed |= wal().GiveBackReusableSegments();
+  const uint64_t recycled = tree_.recycled_files.bytes();
+  (void)tree_.recycled_files.RemoveAll();  // what stays is in bytes()
+  return is_freed || tree_.recycled_files.bytes() < recycled;
 }
 
 Status WriteHost::WaitForFlush() {
@@ -345,7 +351,9 @@ Status WriteHost::Resume() {
   if (now < resume_not_before_nanos_) return epochs_.failure();
   resume_not_before_nanos_ = now + kResumePauseNanos;
 
-  if (!FlushAll().ok()) return epochs_.failure();
+  Status flushed = FlushAll();
+  if (flushed.IsNoSpace() && FreeSpace()) flushed = FlushAll();
+  if (!flushed.ok()) return epochs_.failure();
   if (!epochs_.BeginNext().ok()) return epochs_.failure();
   counters_.resumes.fetch_add(1, std::memory_order_relaxed);
   return {};

@@ -341,6 +341,19 @@ void Segments::GiveBack() {
   RemoveUnlisted();
 }
 
+bool Segments::GiveBackReusable(uint64_t end) {
+  bool gives = false;
+  {
+    base::Lock lock(mutex_);
+    for (; !free_.empty() && ReservedEndLocked() - free_.back()->capacity >= end; free_.pop_back()) {
+      retired_.push_back(std::move(free_.back()));
+      gives = true;
+    }
+  }
+  RemoveUnlisted();
+  return gives;
+}
+
 void Segments::RemoveUnneeded() {
   {
     base::Lock lock(mutex_);

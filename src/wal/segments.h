@@ -73,6 +73,8 @@ class Segments {
   void Release(uint64_t position);
   // (writer) After Restart, before the first write: gives back all files. The next segment is small again.
   void GiveBack();
+  // (exclusive) Gives back the reusable files, but those that hold the positions up to `end`. False if there is none.
+  bool GiveBackReusable(uint64_t end);
   // After the last Write: removes all files but those of the last ListFrom. REQUIRES: as Release.
   void RemoveUnneeded();
   std::vector<kv::FileNumber> numbers() const;

@@ -67,6 +67,10 @@ class WalImpl final : public Wal {
     limit_ = 0;
     return writer_->GiveBackBlocks(keeps_spare);
   }
+  bool GiveBackReusableSegments() override {
+    limit_ = 0;
+    return writer_->GiveBackReusableSegments();
+  }
   bool GiveBackSegments() override {
     limit_ = 0;
     return writer_->GiveBackSegments();
@@ -238,9 +242,8 @@ Result<uint64_t> GiveBackStaging(FileSystem* file_system, const std::string& dir
   ASSIGN_OR_RETURN(const auto file, file_system->Open(format::FilePath(directory, format::FileKind::kStaging),
                                                       {.access = Access::kReuse}));
   ASSIGN_OR_RETURN(const uint64_t size, file->Size());
-  // WHY the torn tail: the report of the next replay tells of it.
   const uint64_t begin = RoundDown(start, kBlockBytes);
-  const uint64_t end = RoundUp(replayed.end.position + replayed.dropped_bytes, kBlockBytes);
+  const uint64_t end = RoundUp(replayed.end.position, kBlockBytes);
   if (!std::has_single_bit(size) || end - begin >= size) return 0;
   for (uint64_t at = end; at < begin + size;) {
     const uint64_t bytes = std::min(begin + size - at, size - (at & (size - 1)));

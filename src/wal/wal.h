@@ -150,6 +150,8 @@ class Wal {
   // (exclusive) If all frames are released: gives back the disk space of the segments and returns true. The caller then
   // commits an edit with segments_from soon; segments that the present one lists stay until then.
   virtual bool GiveBackSegments() = 0;
+  // (exclusive) Gives back the disk space of reusable segments that the frames so far do not need; false if there is none.
+  virtual bool GiveBackReusableSegments() = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
   // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
   // later edit is durable. (segments() has more: reusable files, which may go before the next edit.) kNothing: for the
@@ -203,8 +205,8 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
-// For a recovery that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their
-// number. REQUIRES: `replayed` is what Replay returned for `start`, and no process has the database open.
+// For an open that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their number.
+// REQUIRES: `replayed` is what Replay returned for `start`, it dropped nothing, and no process writes.
 Result<uint64_t> GiveBackStaging(FileSystem* file_system, const std::string& directory, uint64_t start,
                                  const Replayed& replayed);
 

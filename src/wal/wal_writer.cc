@@ -235,10 +235,17 @@ void WalWriter::Release(const Mark& start) {
 
 bool WalWriter::GiveBackBlocks(bool keeps_spare) {
   Hold hold(this);
-  if (!Check().ok()) return false;
+  if (Check().IsShuttingDown()) return false;
+  // WHY a WAL that failed, too: the flush of its writes needs space. What was written to a segment and not synced may be lost
+  // there, so the buffer keeps it.
+  const uint64_t kept = failure().ok() ? kept_.load() : RoundDown(durable(), kBlockBytes);
   const uint64_t end = appended_end();
   base::Lock lock(allocation_mutex_);
-  return buffer_->GiveBack(end == released_.position ? end : kept_.load(), end, keeps_spare);
+  return buffer_->GiveBack(end == released_.position ? end : kept, end, keeps_spare);
+}
+
+bool WalWriter::GiveBackReusableSegments() {
+  return !Check().IsShuttingDown() && segments_.GiveBackReusable(appended_end());
 }
 
 bool WalWriter::GiveBackSegments() {

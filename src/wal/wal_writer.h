@@ -92,6 +92,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   // (exclusive) Of Wal.
   bool GiveBackBlocks(bool keeps_spare);
   bool GiveBackSegments();
+  bool GiveBackReusableSegments();
   // (exclusive) Writes a frame that bypasses the buffer: `header` and `payload`, from `position`, the current
   // end. The frame is durable if the method returns OK. Otherwise it is absent for certain, or
   // outcome_unknown is set and the WAL has failed.

@@ -38,7 +38,7 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
 }
 
 // Calls append(), and again if it found no disk space or no descriptor for a new segment, and there may be some now.
-// WHY once more for space: the host may give back what the call took before it failed.
+// WHY once more for space: each try may take blocks and segments that the host then gives back.
 template <typename Append>
 Status AppendPatiently(Host& host, Append&& append) {
   Status status = append();
@@ -47,12 +47,20 @@ Status AppendPatiently(Host& host, Append&& append) {
   return status;
 }
 
+// Makes the frames that were appended durable, or, if not `is_synced`, hands them to the system.
+Status WriteOut(Host& host, bool is_synced) {
+  const auto write = [&] { return is_synced ? host.wal().MakeDurable() : host.wal().WriteThrough(); };
+  Status status = write();
+  if (status.IsNoSpace() && host.FreeSpace()) status = write();
+  return status.ok() ? Status() : status.WithOutcomeUnknown();
+}
+
 // Appends one frame, durable when it returns OK.
-Status AppendDurably(wal::Wal& log, const Change& change) {
+Status AppendDurably(Host& host, const Change& change) {
+  wal::Wal& log = host.wal();
   if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
   RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records, true));
-  Status status = log.MakeDurable();
-  return status.ok() ? Status() : status.WithOutcomeUnknown();
+  return WriteOut(host, true);
 }
 
 // WHY no fetch_add: only the holder of the exclusive section counts.
@@ -296,13 +304,12 @@ void WriterQueue::Lead(Waiter& leader) {
     failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
   if (leader.change->durability != Durability::kNoWal) {
-    status = is_synced ? host_.wal().MakeDurable() : host_.wal().WriteThrough();
+    status = WriteOut(host_, is_synced);
     if (is_synced) Count(&counters_.syncs, 1);
     if (!status.ok()) {
-      const Status unknown = status.WithOutcomeUnknown();
-      host_.WalFailed(unknown);
+      host_.WalFailed(status);
       return for_each([&](Waiter& waiter) {
-        if (waiter.status.ok()) waiter.status = unknown;
+        if (waiter.status.ok()) waiter.status = status;
       });
     }
   }
@@ -374,7 +381,7 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   const wal::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
-  if (waiter.status.ok()) waiter.status = AppendPatiently(host_, [&] { return AppendDurably(log, change); });
+  if (waiter.status.ok()) waiter.status = AppendPatiently(host_, [&] { return AppendDurably(host_, change); });
   if (!waiter.status.ok()) {
     host_.Withdraw(change, waiter.status);
     if (waiter.status.outcome_unknown()) host_.WalFailed(waiter.status);

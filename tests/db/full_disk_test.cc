@@ -15,8 +15,9 @@ namespace {
 
 constexpr char kPath[] = "/db";
 
-Options SomeMemory(SimulatedEnv& sim) {
+Options SomeMemory(SimulatedEnv& sim, bool use_mapping = true) {
   Options options = sim.SmallOptions();
+  options.use_mapped_wal_buffer = use_mapping;
   options.memory_bytes = 16 << 20;  // the WAL buffer has 16 MiB and more
   options.write_buffer_bytes = 128 << 10;
   return options;
@@ -25,10 +26,10 @@ Options SomeMemory(SimulatedEnv& sim) {
 std::string Value(int i) { return std::to_string(i) + std::string(1000, 'v'); }
 
 // Overwrites 20 keys. Returns how many writes failed.
-int Overwrite(SimulatedEnv& sim, DB& db, int count) {
+int Overwrite(SimulatedEnv& sim, DB& db, int count, Durability durability = Durability::kProcessCrash) {
   int failed = 0;
   for (int i = 0; i < count; ++i) {
-    const Status status = db.Put({}, "key" + std::to_string(i % 20), Value(i));
+    const Status status = db.Put({.durability = durability}, "key" + std::to_string(i % 20), Value(i));
     EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
     failed += !status.ok();
     for (int step = 0; step < 3; ++step) sim.executor.RunOne();
@@ -45,13 +46,45 @@ uint64_t MetricOf(DB& db, const std::string& name) {
   return 0;
 }
 
+// Of tables, blob files and recycled files.
+uint64_t BytesOfData(SimulatedEnv& sim) {
+  uint64_t bytes = 0;
+  const auto names = sim.files->List(kPath);
+  EXPECT_OK(names.status());
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".tbl") && !name.ends_with(".val") && !name.ends_with(".spare")) continue;
+    bytes += *sim.files->SizeOf(std::string(kPath) + "/" + name);
+  }
+  return bytes;
+}
+
 TEST(FullDisk, TheWalUsesAgainWhatTablesHold) {
-  SimulatedEnv sim({.seed = 1});
-  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(sim), kPath));
-  sim.files->SetCapacity(4 << 20);
-  EXPECT_EQ(Overwrite(sim, *db, 20'000), 0);
-  EXPECT_EQ(MetricOf(*db, "disk_is_full"), 0u);
-  EXPECT_OK(db->Close());
+  for (const bool use_mapping : {true, false}) {
+    for (const Durability durability : {Durability::kProcessCrash, Durability::kSynced}) {
+      SCOPED_TRACE(std::to_string(use_mapping) + " " + std::to_string(static_cast<int>(durability)));
+      SimulatedEnv sim({.seed = 1});
+      ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(sim, use_mapping), kPath));
+      sim.files->SetCapacity(4 << 20);
+      EXPECT_EQ(Overwrite(sim, *db, 20'000, durability), 0);
+      EXPECT_EQ(MetricOf(*db, "disk_is_full"), 0u);
+      EXPECT_OK(db->Close());
+    }
+  }
+}
+
+// Synced writes follow others, whose bytes lie in STAGING alone and fill the disk.
+TEST(FullDisk, ASyncUsesWhatTheWalDoesNotNeed) {
+  for (const bool is_alone : {true, false}) {
+    SimulatedEnv sim({.seed = 1});
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(sim), kPath));
+    ASSERT_EQ(Overwrite(sim, *db, 4000), 0);
+    ASSERT_OK(db->Flush());
+    sim.files->SetCapacity(sim.files->bytes_used());
+    if (is_alone) { EXPECT_OK(db->SyncWal()); }
+    EXPECT_EQ(Overwrite(sim, *db, 1000, Durability::kSynced), 0);
+    EXPECT_OK(db->SyncWal());
+    EXPECT_OK(db->Close());
+  }
 }
 
 TEST(FullDisk, AFlushUsesWhatTheWalDoesNotNeed) {
@@ -65,30 +98,34 @@ TEST(FullDisk, AFlushUsesWhatTheWalDoesNotNeed) {
   EXPECT_OK(db->Close());
 }
 
-// The process was killed; the disk is full of the STAGING that it left.
+// The process was killed; the disk is full of the STAGING that it left, but for some bytes.
 TEST(FullDisk, AnOpenUsesWhatTheWalDoesNotNeed) {
   std::unique_ptr<SimulatedEnv> killed;
-  std::map<std::string, std::string> live;
   {
     SimulatedEnv sim({.seed = 1});
     ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(sim), kPath));
+    ASSERT_OK(db->CreateKeyspace("named").status());
     ASSERT_EQ(Overwrite(sim, *db, 4000), 0);
     ASSERT_OK(db->Flush());
-    for (int i = 0; i < 100; ++i) {
-      ASSERT_OK(db->Put({}, "last" + std::to_string(i), Value(i)));
-      live["last" + std::to_string(i)] = Value(i);
-    }
+    for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "last" + std::to_string(i), Value(i)));
     killed = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
   }
-  killed->files->SetCapacity(killed->files->bytes_used());
-  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(*killed), kPath));
-  std::string value;
-  for (const auto& [key, expected] : live) {
-    ASSERT_OK(db->Get({}, key, &value));
-    EXPECT_EQ(value, expected);
+  for (const uint64_t free_bytes : {0, 20'000, 60'000, 100'000, 140'000, 200'000, 260'000, 400'000}) {
+    SCOPED_TRACE(free_bytes);
+    const auto sim = SimulatedEnv::After(*killed, CrashMode::kKill, CrashModel::kStrict, 1);
+    sim->files->SetCapacity(sim->files->bytes_used() + free_bytes);
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(*sim), kPath));
+    std::string value;
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_OK(db->Get({}, "last" + std::to_string(i), &value));
+      EXPECT_EQ(value, Value(i));
+    }
+    EXPECT_EQ(Overwrite(*sim, *db, 1000), 0);
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->WaitForCompaction());
+    EXPECT_EQ(MetricOf(*db, "table_bytes_on_disk") + MetricOf(*db, "blob_bytes_on_disk"), BytesOfData(*sim));
+    EXPECT_OK(db->Close());
   }
-  EXPECT_EQ(Overwrite(*killed, *db, 1000), 0);
-  EXPECT_OK(db->Close());
 }
 
 // Symptom: `why` said that nothing limits the database while every write failed.

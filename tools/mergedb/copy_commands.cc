@@ -246,8 +246,9 @@ Status ClearDefaultKeyspace(DB& db) {
 // drop without -s removes everything, as in LMDB, whose main database holds the named ones.
 Status DropAll(DB& db) {
   ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
+  RETURN_IF_ERROR(ClearDefaultKeyspace(db));  // first: it reads, and fails if its first or last key is damaged
   for (const KeyspaceEntry& each : named) RETURN_IF_ERROR(DropDatabase(db, each));
-  return ClearDefaultKeyspace(db);
+  return {};
 }
 
 int RunDrop(Arguments& arguments) {

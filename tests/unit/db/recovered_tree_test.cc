@@ -125,8 +125,8 @@ TEST_F(RecoveredTreeTest, HasTheChangesOfTheWalInTablesWithNewNumbers) {
   const Files before = FilesOf(*sim.files);
   const auto store = NewStore(sim);
   ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(sim.files.get(), kTreeDirectory, store->order));
-  ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(sim.files.get(), kTreeDirectory));
-  ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded, &inventory));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim.files.get(), kTreeDirectory));
+  ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded, inventory));
   EXPECT_EQ(recovered.start.epoch, loaded.wal_start.epoch + 1);
   EXPECT_EQ(recovered.start.sequence, 4u);
   EXPECT_EQ(store->snapshots->published(), 3u);
@@ -152,8 +152,8 @@ TEST_F(RecoveredTreeTest, ARecoveryThatFailsRemovesTheTablesThatItWrote) {
   const auto store = NewStore(sim_);
   ASSERT_OK_AND_ASSIGN(loaded_.version, ParseTree(store->order, "position 90 level 0: 000005[a..f]1KB\n"));
   loaded_.next_position = kv::Position{91};
-  ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
-  EXPECT_THAT(RecoverTree(*store, loaded_, &inventory),
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
+  EXPECT_THAT(RecoverTree(*store, loaded_, inventory),
               StatusIs(Code::kCorruption, AllOf(HasSubstr("/db/000005.tbl: has sequence 900"),
                                                 HasSubstr("the last sequence of MANIFEST and WAL is 200"))));
   EXPECT_FALSE(made.empty()) << "a part of the WAL was flushed";
@@ -165,8 +165,8 @@ TEST_F(RecoveredTreeTest, TheNextSequenceNeverPassesTheLargest) {
   WriteWal(1);
   loaded_.last_sequence = kv::kSequenceMax;
   const auto store = NewStore(sim_);
-  ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
-  ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded_, &inventory));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(sim_.files.get(), kTreeDirectory));
+  ASSERT_OK_AND_ASSIGN(const RecoveredTree recovered, RecoverTree(*store, loaded_, inventory));
   EXPECT_EQ(recovered.start.sequence, kv::kSequenceMax);
   EXPECT_EQ(store->snapshots->published(), kv::kSequenceMax);
 }
