@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ namespace {
 // index is three quarters full; beyond that, probes grow long.
 constexpr size_t kBytesPerSlot = 56;
 constexpr uint32_t kFirstUnit = 1;  // offset 0 means no record
+constexpr size_t kCopiedKeyBytes = 64;
 
 constexpr size_t SlotCount(size_t memory_bytes) { return memory_bytes / kBytesPerSlot; }
 constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), base::kCacheLineBytes); }
@@ -164,11 +166,23 @@ class Memtable::Impl {
 
  private:
   // WHY the slot is prefetched first and read last: its cache miss passes while the record is copied.
+  // WHY a copy of the key: a program may change its bytes during the call. The hash must be that of the record, or the
+  // record would hide another key.
   size_t AddHashed(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
-    const uint64_t hash = base::Hash64(key);
-    hash_index_.PrefetchForWrite(hash);
+    char copy[kCopiedKeyBytes];
+    const bool is_copied = key.size() <= sizeof copy;
+    uint64_t hash = 0;
+    if (is_copied) [[likely]] {
+      if (!key.empty()) std::memcpy(copy, key.data(), key.size());
+      key = {copy, key.size()};
+      hash = base::Hash64(key);
+      hash_index_.PrefetchForWrite(hash);
+    }
     char* const record = arena_ + used;
     WriteRecord(record, key, tag, value);
+    key = Record(record).key();
+    value = Record(record).value();
+    if (!is_copied) hash = base::Hash64(key);
     const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
     if (place.offset != 0) {
       const Record older(arena_, place.offset);

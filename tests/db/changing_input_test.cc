@@ -52,6 +52,20 @@ TEST_P(ChangingInput, Value) {
   }
 }
 
+// The keys that a changing one passes through stay where they are, also before a flush.
+TEST_P(ChangingInput, KeyHidesNoOtherKey) {
+  for (const size_t bytes : {16, 300}) {
+    const TempDirectory directory;
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({.use_mapped_wal_buffer = GetParam()}, directory / "db"));
+    const auto key_of = [&](int byte) { return std::string(bytes, static_cast<char>(byte)); };
+    for (int byte = 1; byte < 256; ++byte) ASSERT_OK(db->Put({}, key_of(byte), "1"));
+    const ChangingBytes key(bytes);
+    for (int i = 0; i < 20'000; ++i) ASSERT_OK(db->Put({}, key.view(), "1"));
+    std::string value;
+    for (int byte = 1; byte < 256; ++byte) EXPECT_OK(db->Get({}, key_of(byte), &value)) << byte;
+  }
+}
+
 TEST_P(ChangingInput, Key) {
   const ChangingBytes key(300);
   LosesNoLaterWrite([&](DB& db) {
