@@ -18,7 +18,8 @@
  * state of the thread. After a failure the out-parameters hold 0 or NULL unless a function says otherwise. No
  * mistake of the caller causes an exception or an abort, except a pointer whose memory is smaller than its size says.
  *
- * BYTES go in as (pointer, size). The call copies them before it returns. A NULL pointer is allowed if the
+ * BYTES go in as (pointer, size). The call copies them before it returns. If another thread changes them during
+ * the call, what the call names gets a mixture; nothing else is touched. A NULL pointer is allowed if the
  * size is 0. Keys and values may contain any bytes. Sizes and limits are in bytes. Bytes that come out as
  * `void**` belong to the caller, who gives them to mergedb_free. Bytes that come out as mergedb_slice belong
  * to the iterator or cursor.

@@ -143,8 +143,8 @@ struct OpenTransaction {
   template <typename Function>
   mergedb_code CallNow(Function&& function, mergedb_error* error) {
     database->CheckUsable();
+    const Announcement announcement{ended};  // after the end of `exclusive`
     const Exclusive exclusive(is_busy);
-    const Announcement announcement{ended};
     caller = std::this_thread::get_id();
     return WithoutGil([&] { return function(error); });
   }
@@ -227,8 +227,7 @@ class Transaction {
     const mergedb_code code = open_->Call(
         [&](mergedb_error* e) {
           const mergedb_code result = mergedb_transaction_commit(open_->handle, e);
-          mergedb_keyspace keyspace = 0;
-          if (result == MERGEDB_CONFLICT) mergedb_transaction_conflict(open_->handle, &keyspace, &key, &size, nullptr);
+          if (result == MERGEDB_CONFLICT) mergedb_transaction_conflict(open_->handle, nullptr, &key, &size, nullptr);
           return result;
         },
         &error);

@@ -273,11 +273,22 @@ class SharedTransactionTest(DatabaseCase):
             self.assertNotIn(b"c", after)
 
     def test_a_block_whose_commit_is_refused_rolls_back(self):
+        def open_when_it_rolls_back():
+            while True:
+                try:
+                    transaction.put(b"d", b"4")
+                except mergedb_kv.BusyError as error:
+                    if "rolls" in str(error):
+                        return self.gate.open()
+                time.sleep(0.001)
+
+        opener = threading.Thread(target=open_when_it_rolls_back)
         with self.assertRaises(mergedb_kv.BusyError):
             with self.gated.transaction() as transaction:
                 transaction[b"c"] = b"3"
                 self.hold(transaction)
-                threading.Timer(0.1, self.gate.open).start()
+                opener.start()
+        opener.join()
         self.assertFalse(transaction.is_open)
         self.gated[b"d"] = b"4"  # waits for no transaction
         self.assertNotIn(b"c", self.gated)

@@ -191,9 +191,12 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
   return DeleteRange(options, keyspace, prefix, *end);
 }
 
-Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
+// WHY a copy: what was checked must be what is stored, and the bytes of a program may change during the call.
+Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::string_view key,
+                       std::string_view program_operand) {
   RETURN_IF_ERROR(CheckKey(key));
-  RETURN_IF_ERROR(CheckValue(operand));
+  RETURN_IF_ERROR(CheckValue(program_operand));
+  const std::string operand(program_operand);
   RETURN_IF_ERROR(CheckMerge(operand));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   store_->operator_names.AddOf(operand);
@@ -284,7 +287,7 @@ Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
   return base::OrStop([this]() -> Status {
     RETURN_IF_ERROR(writers_.BeginFlush());
-    return writers_.WaitForFlush();
+    return writers_.WaitWithFreedSpace([&] { return background_->WaitForFlush(); });
   });
 }
 
@@ -300,14 +303,15 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
   // WHY: PickManual would find a table around an empty range again after each compaction. The check uses tree
   // keys, because a range without lower bound up to a keyspace's empty key is empty too.
   if (bounds.lower && bounds.upper && store_->order.CompareKeys(*bounds.lower, *bounds.upper) >= 0) return {};
-  return background_->CompactRange(bounds);
+  return writers_.WaitWithFreedSpace([&] { return background_->CompactRange(bounds); });
 }
 
 Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(store_->CheckWritable());
   RETURN_IF_ERROR(writers_.BeginFlushForRest());
   // WHY during the compactions, too: this thread has nothing else to do, and the file system takes long.
-  RETURN_IF_ERROR(background_->WaitForCompactions(kDrained, [this] { writers_.GiveBackWal(); }));
+  RETURN_IF_ERROR(writers_.WaitWithFreedSpace(
+      [&] { return background_->WaitForCompactions(kDrained, [this] { writers_.GiveBackWal(); }); }));
   writers_.GiveBackWal();
   return {};
 }

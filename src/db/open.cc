@@ -23,12 +23,7 @@ namespace mergedb::db {
 namespace {
 
 Status PrepareDirectory(FileSystem* files, const std::string& path, bool may_create) {
-  if (may_create) return files->CreateDirectory(path);
-  ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
-  if (is_directory) return {};
-  const bool is_absent = files->SizeOf(path).status().IsNotFound();
-  return is_absent ? Status::NotFound(path + ": no such directory")
-                   : Status::InvalidArgument(path + ": not a directory");
+  return may_create ? files->CreateDirectory(path) : CheckIsDirectory(files, path);
 }
 
 Result<manifest::Loaded> LoadManifest(const Store& store) {

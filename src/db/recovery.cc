@@ -34,6 +34,14 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
   return inventory;
 }
 
+Status CheckIsDirectory(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(path));
+  if (is_directory) return {};
+  const bool is_absent = file_system->SizeOf(path).status().IsNotFound();
+  return is_absent ? Status::NotFound(path + ": no such directory")
+                   : Status::InvalidArgument(path + ": not a directory");
+}
+
 namespace {
 
 // Appends a line to *damage if the file is missing or has another size. Returns an error if this cannot be

@@ -33,6 +33,9 @@ struct Inventory {
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
 
+// NotFound, or InvalidArgument for a file.
+Status CheckIsDirectory(FileSystem* file_system, const std::string& path);
+
 // Checks that every table and blob file of the tree exists with its recorded size. Corruption lists all that
 // do not.
 Status CheckFiles(FileSystem* file_system, const std::string& directory, const version::Version& version);

@@ -59,8 +59,7 @@ Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileN
 Status WriteHost::SyncWal() {
   write::WriterQueue::ExclusiveSection section(queue_);
   RETURN_IF_ERROR(ResumeWal());
-  Status status = wal().MakeDurable();
-  if (status.IsNoSpace() && FreeSpace()) status = wal().MakeDurable();
+  Status status = write::WithFreedSpace(*this, [&] { return wal().MakeDurable(); });
   if (!status.ok()) WalFailed(status);
   return read::OfWrite(std::move(status), store_.directory);
 }
@@ -135,12 +134,10 @@ Status WriteHost::WaitForImmutableSlot() {
   if (tree_.version_set.immutable_count() <= immutable_max) return {};
   const uint64_t start = store_.options.env.clock->NowNanos();
   const bool is_told = store_.stalls.BeginMemory();
-  const auto wait = [&] {
+  Status status = write::WithFreedSpace(*this, [&] {
     return background_->WaitUntil(Background::Needs::kFlushes,
                                   [&] { return tree_.version_set.immutable_count() <= immutable_max; });
-  };
-  Status status = wait();
-  if (status.IsNoSpace() && FreeSpace()) status = wait();
+  });
   const uint64_t waited = store_.options.env.clock->NowNanos() - start;
   counters_.memory_waits.Add(waited);
   if (is_told) store_.stalls.EndMemory(waited);
@@ -277,8 +274,7 @@ Status WriteHost::FlushForClose() {
     return {};
   }
   Status status = SwitchMemtableIfUsed();
-  if (status.ok()) status = background_->WaitForFlush();
-  if (status.IsNoSpace()) (void)FreeSpace();
+  if (status.ok()) status = write::WithFreedSpace(*this, [&] { return background_->WaitForFlush(); });
   if (!status.ok()) status = background_->WaitForFlush();  // the last chance; the fault may be temporary
   return status;
 }
@@ -312,7 +308,7 @@ void WriteHost::Publish(kv::Sequence last) {
   checks_.Publish(last);
 }
 
-// WHY the whole WAL: bytes that are in tables fill the buffer, up to its size, and the disk may have no other space left.
+// WHY all of it: the WAL buffer keeps blocks up to its size, and a small disk may have no others.
 bool WriteHost::FreeSpace() {
   bool is_freed = false;
   while (wal().GiveBackBlocks(false)) is_freed = true;
@@ -322,14 +318,9 @@ bool WriteHost::FreeSpace() {
   return is_freed || tree_.recycled_files.bytes() < recycled;
 }
 
-Status WriteHost::WaitForFlush() {
-  Status status = background_->WaitForFlush();
-  if (!status.IsNoSpace()) return status;
-  {
-    const write::WriterQueue::ExclusiveSection section(queue_);
-    if (!IsUsable(section) || !FreeSpace()) return status;
-  }
-  return background_->WaitForFlush();
+bool WriteHost::EnterAndFreeSpace() {
+  const write::WriterQueue::ExclusiveSection section(queue_);
+  return IsUsable(section) && FreeSpace();
 }
 
 // The WAL may also have failed in the background, during a sync.
@@ -351,10 +342,8 @@ Status WriteHost::Resume() {
   if (now < resume_not_before_nanos_) return epochs_.failure();
   resume_not_before_nanos_ = now + kResumePauseNanos;
 
-  Status flushed = FlushAll();
-  if (flushed.IsNoSpace() && FreeSpace()) flushed = FlushAll();
-  if (!flushed.ok()) return epochs_.failure();
-  if (!epochs_.BeginNext().ok()) return epochs_.failure();
+  if (!write::WithFreedSpace(*this, [&] { return FlushAll(); }).ok()) return epochs_.failure();
+  if (!write::WithFreedSpace(*this, [&] { return epochs_.BeginNext(); }).ok()) return epochs_.failure();
   counters_.resumes.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
@@ -366,9 +355,9 @@ Status WriteHost::FlushAll() {
 }
 
 Status WriteHost::BeginKeyspaces(std::string marker) {
-  RETURN_IF_ERROR(FlushAll());
+  RETURN_IF_ERROR(write::WithFreedSpace(*this, [&] { return FlushAll(); }));
   epochs_.SetKeyMarker(std::move(marker));
-  return epochs_.BeginNext();
+  return write::WithFreedSpace(*this, [&] { return epochs_.BeginNext(); });
 }
 
 }  // namespace mergedb::db

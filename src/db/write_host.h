@@ -68,9 +68,13 @@ class WriteHost final : private write::Host {
   void BeginIdleFlush(bool is_worth_it);
   // If no writer is active: gives back what a large WAL does not need of the disk.
   void GiveBackWal();
-  // Waits until what BeginFlush made immutable is in tables. If there is no disk space, tries again with what the WAL does
-  // not need.
-  Status WaitForFlush();
+  // Calls wait(), which waits for background work. If that found no disk space, gives back what FreeSpace does, and calls it
+  // once more.
+  template <typename Wait>
+  Status WaitWithFreedSpace(Wait&& wait) {
+    Status status = wait();
+    return status.IsNoSpace() && EnterAndFreeSpace() ? wait() : status;
+  }
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
   // time. There is at most one standby, and only while it fits into the memory for unflushed writes. A small database and
   // one at rest have none.
@@ -120,6 +124,7 @@ class WriteHost final : private write::Host {
 
   void NoteWrite(const write::Change& change) noexcept;  // for Store::heat
   bool IsUsable(const write::WriterQueue::ExclusiveSection& section) const;
+  bool EnterAndFreeSpace();
   bool IsWorthSwitching();
   void GiveBackMemory();
   Status WaitForImmutableSlot();

@@ -50,6 +50,7 @@ class Inspector {
   void NoteOperator(const kv::Entry& entry);
   Status ReadBlobFiles();
   void TellWhatBlobFilesLose();
+  void Widen(Damage* damage, const Damage& lost) const;
   Status ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta);
   Status ReadLog();
   void ReportLog();
@@ -325,25 +326,30 @@ Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr&
   const std::string name = format::PrintFileName(FileKind::kBlobFile, number);
   RETURN_IF_ERROR(result_.blob_files.Look(number, meta));
   const BlobFileFinding& finding = result_.blob_files.found().at(number);
-  if (!finding.verdict.ok()) Report(name, finding.verdict.IsNotFound() ? "missing" : finding.verdict.message());
+  if (!finding.verdict.ok()) {
+    result_.damages_of_blob_files.push_back(result_.report.damages.size());
+    Report(name, finding.verdict.IsNotFound() ? "missing" : finding.verdict.message());
+  }
   return Advance(finding.meta ? finding.meta->bytes : 0);
 }
 
-// The damage of a blob file loses what the tables report as lost values in it. A table that has lost too many does not name
-// all files.
+// Makes `damage` lose the keys of `lost`, too.
+void Inspector::Widen(Damage* damage, const Damage& lost) const {
+  const bool is_first = !std::exchange(damage->loses_entries, true);
+  if (is_first || input_.order.CompareKeys(*lost.smallest_key, *damage->smallest_key) < 0)
+    damage->smallest_key = lost.smallest_key;
+  if (is_first || input_.order.CompareKeys(*lost.largest_key, *damage->largest_key) > 0)
+    damage->largest_key = lost.largest_key;
+}
+
+// A blob file loses the values that the tables report as lost in it. A table with too many of them does not name all files.
 void Inspector::TellWhatBlobFilesLose() {
-  for (Damage& damage : result_.report.damages) {
-    const auto file = format::ParseFileName(damage.file);
-    if (!file || file->kind != FileKind::kBlobFile || damage.smallest_key) continue;
-    for (const auto& [number, table] : result_.tables) {
-      const bool may_be_any = table.lost_values.size() >= LostValues::kDamagesMax;
-      for (const Damage& lost : table.lost_values) {
-        if (lost.file != damage.file && !may_be_any) continue;
-        const bool is_first = !std::exchange(damage.loses_entries, true);
-        if (is_first || input_.order.CompareKeys(*lost.smallest_key, *damage.smallest_key) < 0)
-          damage.smallest_key = lost.smallest_key;
-        if (is_first || input_.order.CompareKeys(*lost.largest_key, *damage.largest_key) > 0)
-          damage.largest_key = lost.largest_key;
+  for (const auto& [number, table] : result_.tables) {
+    const bool names_all = table.lost_values.size() < LostValues::kDamagesMax;
+    for (const Damage& lost : table.lost_values) {
+      for (const size_t index : result_.damages_of_blob_files) {
+        Damage& damage = result_.report.damages[index];
+        if (lost.file == damage.file || !names_all) Widen(&damage, lost);
       }
     }
   }
@@ -454,12 +460,7 @@ void Inspector::NoteTheRest() {
 Result<Inspection> Inspect(const InspectionInput& input) { return Inspector(input).Run(); }
 
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
-  if (!is_directory) {
-    const bool is_there = !file_system->SizeOf(directory).status().IsNotFound();
-    return is_there ? Status::InvalidArgument(directory + ": not a directory")
-                    : Status::NotFound(directory + ": no such directory");
-  }
+  RETURN_IF_ERROR(db::CheckIsDirectory(file_system, directory));
   RETURN_IF_ERROR(db::CheckIsNotLmdb(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {

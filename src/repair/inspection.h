@@ -72,6 +72,7 @@ struct Inspection {
   bool is_log_whole() const { return origin && log.verdict.ok() && log.flaws.empty(); }
 
   VerifyReport report;
+  std::vector<size_t> damages_of_blob_files;  // in report.damages: of the files, beside their values that tables lose
 };
 
 struct InspectionInput {

@@ -144,8 +144,11 @@ Repairer::Repairer(const Options& checked, const std::string& path, Inspection i
   first_new_ = kv::FileNumber{next_file_};
   report_.damages = found_.report.damages;
   report_.notes = found_.report.notes;
-  for (const Damage& damage : report_.damages) {
-    if (damage.loses_entries) report_.losses.push_back(damage);
+  // WHY not the damages of blob files: the lost values of the tables say the same with their keys.
+  const auto& of_blob_files = found_.damages_of_blob_files;
+  for (size_t i = 0; i < report_.damages.size(); ++i) {
+    const bool is_said = std::find(of_blob_files.begin(), of_blob_files.end(), i) != of_blob_files.end();
+    if (report_.damages[i].loses_entries && !is_said) report_.losses.push_back(report_.damages[i]);
   }
 }
 

@@ -66,7 +66,7 @@ Status WalBuffer::Allocate(uint64_t position) {
                              static_cast<size_t>(size_ - begin), static_cast<size_t>(size_ - allocated_bytes_)});
     if (Status made = file_->Allocate(begin, piece); !made.ok()) {
       const uint64_t least = RoundUp(std::min<uint64_t>(position - allocated_end_, piece), kBlockBytes);
-      // A part of the piece may have blocks, and no other file would find them.
+      // A part of the piece may have blocks, which no position counts.
       (void)file_->Deallocate(begin, piece);
       if (!made.IsNoSpace() || least >= piece) return made;
       piece = least;  // an almost full disk

@@ -49,4 +49,11 @@ class Host {
   virtual void EndPieces() = 0;
 };
 
+// Calls act(), and once more if it found no disk space and the host gave some back. REQUIRES: the exclusive section.
+template <typename Act>
+Status WithFreedSpace(Host& host, Act&& act) {
+  Status status = act();
+  return status.IsNoSpace() && host.FreeSpace() ? act() : status;
+}
+
 }  // namespace mergedb::write

@@ -38,7 +38,8 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
 }
 
 // Calls append(), and again if it found no disk space or no descriptor for a new segment, and there may be some now.
-// WHY once more for space: each try may take blocks and segments that the host then gives back.
+// WHY once for space: each try may take blocks and segments that the host then gives back. WHY not WithFreedSpace: after an
+// unknown outcome, no other frame may take the place.
 template <typename Append>
 Status AppendPatiently(Host& host, Append&& append) {
   Status status = append();
@@ -49,9 +50,8 @@ Status AppendPatiently(Host& host, Append&& append) {
 
 // Makes the frames that were appended durable, or, if not `is_synced`, hands them to the system.
 Status WriteOut(Host& host, bool is_synced) {
-  const auto write = [&] { return is_synced ? host.wal().MakeDurable() : host.wal().WriteThrough(); };
-  Status status = write();
-  if (status.IsNoSpace() && host.FreeSpace()) status = write();
+  const Status status =
+      WithFreedSpace(host, [&] { return is_synced ? host.wal().MakeDurable() : host.wal().WriteThrough(); });
   return status.ok() ? Status() : status.WithOutcomeUnknown();
 }
 

@@ -121,6 +121,20 @@ class Errors {
     sim_ = std::move(after);
     Watch();
   }
+  // A life that ends by a kill, on a disk that is full then.
+  void DieOnAFullDisk() {
+    ASSERT_OK(Open());
+    Work(20);
+    Kill();
+    sim_->files->SetCapacity(sim_->files->bytes_used());
+  }
+  // After an open without faults and with space. `opened`: the status of the open before.
+  void CheckLivesOn(const Status& opened) {
+    sim_->files->ClearFaults();
+    sim_->files->SetCapacity(UINT64_MAX);
+    if (!opened.ok()) { ASSERT_OK(Open()); }
+    CheckLive();
+  }
   // From the n-th read on (`nth` counts down), reads return `kept_of_16` sixteenths of the bytes.
   void ShortenReads(uint64_t nth, uint64_t kept_of_16, bool is_sticky) {
     short_reads_ = {nth, kept_of_16, is_sticky, 0};
@@ -655,39 +669,26 @@ TEST(DiskFull, AnOpenThatCannotGiveBackWhatStagingHoldsSaysSo) {
   for (uint64_t nth = 1; !HasFailure(); ++nth) {
     SCOPED_TRACE(nth);
     Errors errors;
-    ASSERT_OK(errors.Open());
-    errors.Work(20);
-    errors.Kill();
+    errors.DieOnAFullDisk();
     FaultFileSystem& files = *errors.sim().files;
-    files.SetCapacity(files.bytes_used());
     files.AddFault({.op = FileOp::kAny, .path_contains = "STAGING", .nth = nth});
     const Status status = errors.Open();
     const bool is_hit = files.faults_hit() > 0;
     EXPECT_TRUE(status.ok() || status.IsNoSpace() || (is_hit && status.IsIOError())) << status.ToString();
-    files.ClearFaults();
-    files.SetCapacity(UINT64_MAX);
-    if (!status.ok()) { ASSERT_OK(errors.Open()); }
-    errors.CheckLive();
-    ASSERT_OK(errors.Close());
+    errors.CheckLivesOn(status);
     if (!is_hit) break;
   }
 }
 
 TEST(DiskFull, AnOpenThatCannotRemoveRecycledFilesSaysSo) {
   Errors errors;
-  ASSERT_OK(errors.Open());
-  errors.Work(20);
-  errors.Kill();
+  errors.DieOnAFullDisk();
   FaultFileSystem& files = *errors.sim().files;
-  files.SetCapacity(files.bytes_used());
   files.AddFault({.op = FileOp::kRemove, .path_contains = ".spare", .sticky = true});
   const Status status = errors.Open();
   EXPECT_TRUE(status.ok() || status.IsNoSpace()) << status.ToString();
   EXPECT_GT(files.faults_hit(), 0u);
-  files.ClearFaults();
-  files.SetCapacity(UINT64_MAX);
-  if (!status.ok()) { ASSERT_OK(errors.Open()); }
-  errors.CheckLive();
+  errors.CheckLivesOn(status);
 }
 
 // An obsolete table that can neither be renamed nor removed is retried again and again. A single worker does

@@ -1,6 +1,7 @@
 // Goal: a call that can never succeed is refused with the right code before it reads, writes or returns
 // anything: NULL where a pointer is required, fields out of range, structures of unknown size, keys and
 // values beyond the limits, calls on a closed or read-only database.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -10,9 +11,11 @@
 #include <thread>
 
 #include "mergedb/c.h"
+#include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
+#include "mergedb/repair.h"
 #include "mergedb/transaction.h"
 #include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
@@ -338,6 +341,20 @@ TEST_F(Arguments, OfWaitsMayBeLongerThanClocksCount) {
     waiting.join();
     EXPECT_OK(second) << wait;
   }
+}
+
+// The file system would take the path before the null byte.
+TEST_F(Arguments, APathWithANullByteIsRefused) {
+  const std::string cut = path() + std::string("\0more", 5);
+  {
+    const auto db = DB::Open({}, path());
+    ASSERT_OK(db.status());
+    EXPECT_THAT(Checkpoint(**db, cut, {}), StatusIs(Code::kInvalidArgument, ::testing::HasSubstr("null byte")));
+  }
+  EXPECT_THAT(DB::Open({}, cut), StatusIs(Code::kInvalidArgument, ::testing::HasSubstr("null byte")));
+  for (const Status& status : {DB::Destroy({}, cut), Verify({}, cut).status(), Repair({}, cut).status()})
+    EXPECT_FALSE(status.ok());
+  EXPECT_OK(DB::Open({.mode = OpenMode::kMustExist}, path()).status());
 }
 
 // The call refuses these views by their size alone and never reads their bytes.

@@ -79,6 +79,11 @@ TEST_P(ChangingInput, Range) {
   LosesNoLaterWrite([&](DB& db) { (void)db.DeleteRange({}, begin.view(), end.view()); });
 }
 
+TEST_P(ChangingInput, Operand) {
+  const ChangingBytes operand(20);
+  LosesNoLaterWrite([&](DB& db) { (void)db.Merge({}, "merged", operand.view()); });
+}
+
 TEST_P(ChangingInput, BatchAndTransaction) {
   const ChangingBytes value(1000);
   LosesNoLaterWrite([&](DB& db) {

@@ -531,6 +531,25 @@ std::string LiveSlotOf(size_t samples, const std::function<std::string(base::Ran
   return format::EncodeLiveSlot(state);
 }
 
+// What a process that was killed leaves, with damage in a frame of the WAL.
+TEST_F(CommandTest, AWriteTellsOfWhatTheOpenDropped) {
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, database_));
+    for (const char* key : {"first", "second", "third"}) ASSERT_OK(db->Put({}, key, "value"));
+    ASSERT_EQ(Run("cp -r $D $H/killed").exit, 0);
+  }
+  ASSERT_EQ(
+      Run("o=$(grep -abo second $H/killed/STAGING | head -1 | cut -d: -f1); printf X | dd of=$H/killed/STAGING bs=1 "
+          "seek=$o conv=notrunc 2>/dev/null")
+          .exit,
+      0);
+  const Outcome put = Run("$M put $H/killed key value");
+  EXPECT_EQ(put.exit, 0);
+  EXPECT_NE(put.err.find("mergedb: recovery: "), std::string::npos) << put.err;
+  EXPECT_EQ(Run("$M put $H/killed key value").err, "");
+  EXPECT_EQ(Run("$M scan $H/killed --keys-only").out, "first\nkey\n");
+}
+
 TEST_F(CommandTest, BusyNamesTheProcess) {
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, database_));
   const env::ProcessIdentity self = env::ThisProcess();
@@ -543,6 +562,8 @@ TEST_F(CommandTest, BusyNamesTheProcess) {
     const Outcome busy = Run("$M " + std::string(verb));
     EXPECT_EQ(busy.exit, 3) << verb;
     EXPECT_NE(busy.err.find("process " + std::to_string(getpid()) + " ("), std::string::npos) << busy.err;
+    const bool is_verify = std::string(verb).starts_with("verify");
+    EXPECT_EQ(busy.err.find("`mergedb check " + database_ + "` reads") != std::string::npos, is_verify) << busy.err;
   }
   const Status within = DB::Open({}, database_).status();
   EXPECT_TRUE(within.IsBusy());

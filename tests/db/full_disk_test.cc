@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "mergedb/repair.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
@@ -126,6 +127,51 @@ TEST(FullDisk, AnOpenUsesWhatTheWalDoesNotNeed) {
     EXPECT_EQ(MetricOf(*db, "table_bytes_on_disk") + MetricOf(*db, "blob_bytes_on_disk"), BytesOfData(*sim));
     EXPECT_OK(db->Close());
   }
+}
+
+// A frame in the middle of the WAL is damaged: what the open drops is reported, and stays for a repair.
+TEST(FullDisk, AnOpenGivesNothingBackIfItDropsSomething) {
+  std::unique_ptr<SimulatedEnv> killed;
+  {
+    SimulatedEnv sim({.seed = 1});
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(SomeMemory(sim), kPath));
+    ASSERT_EQ(Overwrite(sim, *db, 4000), 0);
+    ASSERT_OK(db->Flush());
+    for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "last" + std::to_string(i), Value(i)));
+    killed = SimulatedEnv::After(sim, CrashMode::kKill, CrashModel::kStrict, 1);
+  }
+  FaultFileSystem& files = *killed->files;
+  const std::string staging = std::string(kPath) + "/STAGING", orphan = std::string(kPath) + "/000900.tbl";
+  ASSERT_OK_AND_ASSIGN(std::string bytes, files.ReadWhole(staging));
+  bytes[bytes.find("last50") + 1] ^= 1;
+  ASSERT_OK(files.WriteWhole(staging, bytes));
+  ASSERT_OK(files.WriteWhole(orphan, "a table that no commit names"));
+  files.SetCapacity(files.bytes_used());
+  EXPECT_THAT(DB::Open(SomeMemory(*killed), kPath), StatusIs(Code::kNoSpace));
+  EXPECT_THAT(files.ReadWhole(staging), IsOkAndHolds(bytes));
+  EXPECT_OK(files.SizeOf(orphan).status());
+}
+
+// The disk is full before REPAIR is written.
+TEST(FullDisk, ARepairThatCannotBeginLeavesTheDatabaseOpen) {
+  SimulatedEnv sim({.seed = 1});
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, sim.Open());
+    ASSERT_OK(db->Put({}, "key", std::string(1000, 'v')));
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->Close());
+  }
+  ASSERT_OK_AND_ASSIGN(const auto names, sim.files->List(kPath));
+  for (const std::string& name : names) {
+    if (!name.ends_with(".tbl")) continue;
+    ASSERT_OK_AND_ASSIGN(std::string bytes, sim.files->ReadWhole(std::string(kPath) + "/" + name));
+    bytes[bytes.find("vvv")] ^= 1;
+    ASSERT_OK(sim.files->WriteWhole(std::string(kPath) + "/" + name, bytes));
+  }
+  sim.files->SetCapacity(sim.files->bytes_used());
+  EXPECT_THAT(Repair(sim.SmallOptions(), kPath), StatusIs(Code::kNoSpace));
+  sim.files->SetCapacity(UINT64_MAX);
+  EXPECT_OK(sim.Open().status());
 }
 
 // Symptom: `why` said that nothing limits the database while every write failed.

@@ -180,6 +180,8 @@ TEST_F(TopTest, ShowsTheLastStateOfAKilledProcess) {
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   ASSERT_EQ(Run("$M top $D --once"), 0) << out_;
   EXPECT_THAT(out_, HasSubstr("process " + std::to_string(child) + " has ENDED without a close"));
+  ASSERT_EQ(Run("$M why $D"), 0) << out_;
+  EXPECT_THAT(out_, HasSubstr("Nothing limits the database when its process ended: "));
   ASSERT_EQ(Run("$M top $D --json"), 0);
   const auto json = nlohmann::json::parse(out_);
   EXPECT_EQ(json["has_ended"], true);

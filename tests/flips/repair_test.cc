@@ -112,6 +112,14 @@ class RepairTest : public FlipsTest {
     }
   }
 
+  // The files that go to lost/.
+  static std::set<std::string> MovesOf(const RepairReport& report) {
+    std::set<std::string> moves;
+    for (const std::string& action : report.actions)
+      if (action.find(" -> ") != std::string::npos) moves.insert(action);
+    return moves;
+  }
+
   // Returns the contents after the repair.
   ModelDb::Pairs RepairAndCheck(SimulatedEnv& sim, const std::string& path) {
     Options options = whole_.OptionsFor(sim);
@@ -124,7 +132,10 @@ class RepairTest : public FlipsTest {
       return {};
     }
     EXPECT_OK(planned.status());
-    if (planned) { EXPECT_EQ(planned->losses.size(), repaired->losses.size()); }
+    if (planned) {
+      EXPECT_EQ(planned->losses.size(), repaired->losses.size());
+      EXPECT_THAT(MovesOf(*repaired), ::testing::IsSupersetOf(MovesOf(*planned)));
+    }
     ExpectNothingDeleted(before, *sim.files);
     const auto again = Repair(options, SimulatedEnv::kPath);
     EXPECT_OK(again.status());

@@ -98,11 +98,10 @@ Status LiveReader::Ask(LiveView* view, Status loaded) {
 Status LiveView::Load(const std::string& directory) {
   Result<format::LiveState> state = db::ReadLiveState(DefaultEnv().file_system, directory);
   if (!state && state.error().IsNotFound()) {
-    return Status::NotFound(
-        directory +
-        ": no process publishes its state here (the file LIVE is missing, or empty if its disk is full). "
-        "A process does so from one second after it opened the database for writes until it closes "
-        "it");
+    return Status::NotFound(directory +
+                            ": no process publishes its state here (the file LIVE is missing, or empty if its disk is "
+                            "full). A process does "
+                            "so from one second after it opened the database for writes until it closes it");
   }
   if (!state) return state.error();
   state_ = std::move(*state);

@@ -90,16 +90,16 @@ int RunWhy(Arguments& arguments) {
     return kOk;
   }
   Print(ToText(arguments.directory) + ": " + view->Describe() + "\n");
-  const std::string when = view->has_ended()                      ? " when its process ended"
-                           : view->is_late() || view->is_silent() ? " at the last update"
-                                                                  : " now";
+  const std::string when = view->has_ended()                      ? "when its process ended"
+                           : view->is_late() || view->is_silent() ? "at the last update"
+                                                                  : "now";
   if (findings.empty()) {
-    Print("Nothing limits the database" + when + ": " + Activity(*view) + ".\n");
+    Print("Nothing limits the database " + when + ": " + Activity(*view) + ".\n");
     return kOk;
   }
   Print(findings.size() == 1
-            ? "One thing limits it" + when + ":\n"
-            : std::to_string(findings.size()) + " things limit it" + when + ", the most urgent one first:\n");
+            ? "One thing limits it " + when + ":\n"
+            : std::to_string(findings.size()) + " things limit it " + when + ", the most urgent one first:\n");
   for (const db::Finding& finding : findings) PrintFinding(finding);
   return kOk;
 }
