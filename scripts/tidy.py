@@ -8,6 +8,8 @@ T4  every source is listed in a CMakeLists.txt
 T5  every path and invariant label in the docs exists
 T6  src/c includes only public headers, base and itself
 T7  sources of src/, bench/ and testing/ include the standard headers that they use: scripts/includes.py
+T8  a header of src/ says with REQUIRES_LOCK which mutex a function named ...Locked needs; clang proves that the callers
+    hold it: scripts/thread_safety.py
 S1  clang-format, and S2 banned words: scripts/style.py
 Advice: long functions and files, a module without its test, a header without a header comment.
 """
@@ -36,12 +38,12 @@ WORLD = {
     r"\bfopen\s*\(|\b[io]?fstream\b|(?<![\w:>.])::(open|creat|mmap|pread|pwrite|unlink|rename|mkdir)\s*\(": "a file",
     r"\bpthread_create\s*\(|\bfork\s*\(": "a thread",
 }
-# Also not allowed in the layers up to QUIET_LAST_FLOOR: locks and system headers. Only base/sync.h may include
-# them.
+# Also not allowed in the layers up to QUIET_LAST_FLOOR: locks and system headers. Only these
+# headers may include them.
 QUIET_HEADERS = {"thread", "fstream", "filesystem", "chrono", "mutex", "condition_variable", "shared_mutex", "unistd.h",
                  "fcntl.h", "sys/mman.h", "sys/stat.h", "pthread.h", "random"}
 QUIET_LAST_FLOOR = 5
-SYNC_HEADER = "src/base/sync.h"
+SYNC_HEADERS = {"src/base/sync.h", "src/base/fork_safe.h"}
 
 # Folders that may include fewer folders than their number allows. The C interface is a client of the C++ interface.
 NARROW = {"c": {"c", "base"}}
@@ -151,10 +153,22 @@ def check_world(report, numbers):
         for pattern, what in WORLD.items():
             for match in re.finditer(pattern, text):
                 report.error("T3", path, line_at(text, match.start()), f"{match.group().strip()} is {what}: allowed only in env/")
-        if numbers.get(layer, 99) <= QUIET_LAST_FLOOR and path != SYNC_HEADER:
+        if numbers.get(layer, 99) <= QUIET_LAST_FLOOR and path not in SYNC_HEADERS:
             for match in INCLUDE.finditer(raw):
                 if match.group(2) in QUIET_HEADERS:
                     report.error("T3", path, line_at(raw, match.start()), f"<{match.group(2)}> is not allowed in the layers without I/O")
+
+
+# A declaration, not a call: a type stands before the name.
+LOCKED = re.compile(r"^[ \t]*(?!return\b)(?:[\w:<>,&*\[\]]+[ \t]+)+[&*]?(\w+Locked)\([^;{]*?\)([^;{]*)[;{]", re.M)
+
+
+def check_locked(report):
+    for path in sources("src", endings=(".h",)):
+        text = code_only(read(path))
+        for match in LOCKED.finditer(text):
+            if "REQUIRES_LOCK" not in match[2]:
+                report.error("T8", path, line_at(text, match.start(1)), f"{match[1]} needs REQUIRES_LOCK(the mutex)")
 
 
 def listed_sources():
@@ -276,6 +290,7 @@ def main():
     check_layers(report, numbers)
     check_public(report)
     check_world(report, numbers)
+    check_locked(report)
     check_listed(report)
     check_docs(report)
     advise_lengths(report)

@@ -68,31 +68,31 @@ struct alignas(64) BlockCache::Shard {
     }
   }
 
-  size_t After(size_t index) const { return (index + 1) & (slots.size() - 1); }
-  size_t HomeOf(Name name) const { return HashOf(name) & (slots.size() - 1); }
-  size_t count() const { return small.size() + main.size(); }
+  size_t AfterLocked(size_t index) const REQUIRES_LOCK(mutex) { return (index + 1) & (slots.size() - 1); }
+  size_t HomeOfLocked(Name name) const REQUIRES_LOCK(mutex) { return HashOf(name) & (slots.size() - 1); }
+  size_t CountLocked() const REQUIRES_LOCK(mutex) { return small.size() + main.size(); }
 
   // The slot of `name`; if there is none, the free slot where it belongs.
-  size_t FindSlotLocked(Name name) const {
-    size_t index = HomeOf(name);
-    while (slots[index].block != nullptr && slots[index].name != name) index = After(index);
+  size_t FindSlotLocked(Name name) const REQUIRES_LOCK(mutex) {
+    size_t index = HomeOfLocked(name);
+    while (slots[index].block != nullptr && slots[index].name != name) index = AfterLocked(index);
     return index;
   }
 
   // Two names share a ghost if 32 bits of their hashes are equal: then a new block enters `main` by mistake.
-  uint32_t& GhostOf(Name name) { return ghosts[HashOf(name) & (ghosts.size() - 1)]; }
+  uint32_t& GhostOfLocked(Name name) REQUIRES_LOCK(mutex) { return ghosts[HashOf(name) & (ghosts.size() - 1)]; }
   static uint32_t FingerprintOf(Name name) { return static_cast<uint32_t>(HashOf(name) >> 16) | 1; }
 
   // The caller removes the name from its queue.
-  void RemoveLocked(size_t hole) {
+  void RemoveLocked(size_t hole) REQUIRES_LOCK(mutex) {
     const size_t charge = ChargeOf(*slots[hole].block);
     bytes -= charge;
     if (!slots[hole].is_in_main) small_bytes -= charge;
     LetGo(slots[hole].block);
-    for (size_t index = After(hole); slots[index].block != nullptr; index = After(index)) {
+    for (size_t index = AfterLocked(hole); slots[index].block != nullptr; index = AfterLocked(index)) {
       // An entry may move back into the hole unless its home slot lies after the hole.
       const size_t mask = slots.size() - 1;
-      if (((index - HomeOf(slots[index].name)) & mask) < ((index - hole) & mask)) continue;
+      if (((index - HomeOfLocked(slots[index].name)) & mask) < ((index - hole) & mask)) continue;
       slots[hole] = slots[index];
       hole = index;
     }
@@ -100,7 +100,7 @@ struct alignas(64) BlockCache::Shard {
   }
 
   // The loop ends: a block leaves `small` at its first turn, and `main` after at most kScoreMax turns without a hit.
-  void MakeRoomLocked(size_t bytes_max) {
+  void MakeRoomLocked(size_t bytes_max) REQUIRES_LOCK(mutex) {
     while (bytes > bytes_max) {
       if (main.empty() || small_bytes > bytes_max / kSmallShare) {
         TakeFromSmallLocked();
@@ -110,7 +110,7 @@ struct alignas(64) BlockCache::Shard {
     }
   }
 
-  void TakeFromSmallLocked() {
+  void TakeFromSmallLocked() REQUIRES_LOCK(mutex) {
     const Name name = small.front();
     const size_t index = FindSlotLocked(name);
     Slot& slot = slots[index];
@@ -120,13 +120,13 @@ struct alignas(64) BlockCache::Shard {
       slot.is_in_main = true;
       small_bytes -= ChargeOf(*slot.block);
     } else {
-      GhostOf(name) = FingerprintOf(name);
+      GhostOfLocked(name) = FingerprintOf(name);
       RemoveLocked(index);
     }
     small.pop_front();
   }
 
-  void TakeFromMainLocked() {
+  void TakeFromMainLocked() REQUIRES_LOCK(mutex) {
     const Name name = main.front();
     const size_t index = FindSlotLocked(name);
     Slot& slot = slots[index];
@@ -139,17 +139,17 @@ struct alignas(64) BlockCache::Shard {
     main.pop_front();
   }
 
-  void InsertLocked(Name name, Block* block) {
-    const bool is_in_main = GhostOf(name) == FingerprintOf(name);
+  void InsertLocked(Name name, Block* block) REQUIRES_LOCK(mutex) {
+    const bool is_in_main = GhostOfLocked(name) == FingerprintOf(name);
     (is_in_main ? main : small).push_back(name);
     slots[FindSlotLocked(name)] = {.name = name, .block = block, .score = 0, .is_in_main = is_in_main};
     bytes += ChargeOf(*block);
     if (!is_in_main) small_bytes += ChargeOf(*block);
   }
 
-  void EvictFileLocked(uint64_t file) {
+  void EvictFileLocked(uint64_t file) REQUIRES_LOCK(mutex) {
     for (std::deque<Name>* const queue : {&small, &main}) {
-      std::erase_if(*queue, [&](Name name) {
+      std::erase_if(*queue, [&](Name name) REQUIRES_LOCK(mutex) {
         if (name.file != file) return false;
         RemoveLocked(FindSlotLocked(name));
         return true;
@@ -157,7 +157,7 @@ struct alignas(64) BlockCache::Shard {
     }
   }
 
-  void GrowLocked() {
+  void GrowLocked() REQUIRES_LOCK(mutex) {
     std::vector<uint32_t> no_ghosts(slots.size());
     std::vector<Slot> source(2 * slots.size());
     ghosts.swap(no_ghosts);
@@ -226,7 +226,7 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   Lock lock(shard.mutex);
   if (shard.slots[shard.FindSlotLocked({file, offset})].block != nullptr) return;
   shard.MakeRoomLocked(shard_bytes_max - charge);
-  if (2 * (shard.count() + 1) > shard.slots.size()) shard.GrowLocked();
+  if (2 * (shard.CountLocked() + 1) > shard.slots.size()) shard.GrowLocked();
   shard.InsertLocked({file, offset}, pin.block());
   Hold(pin.block());
 }

@@ -15,6 +15,9 @@
 #define MERGEDB_ANNOTATION(x)
 #endif
 #define GUARDED_BY(x) MERGEDB_ANNOTATION(guarded_by(x))
+#define PT_GUARDED_BY(x) MERGEDB_ANNOTATION(pt_guarded_by(x))
+// For a function that clang's analysis cannot follow. A comment says why.
+#define NO_LOCK_ANALYSIS MERGEDB_ANNOTATION(no_thread_safety_analysis)
 #define REQUIRES_LOCK(...) MERGEDB_ANNOTATION(requires_capability(__VA_ARGS__))
 
 // WHY always_inline: the scheduler knows a call by its return address, so these functions must be part of
@@ -58,11 +61,11 @@ class MERGEDB_ANNOTATION(scoped_lockable) Lock {
   }
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
-  MERGEDB_SYNC_INLINE void Unlock() {
+  MERGEDB_SYNC_INLINE void Unlock() MERGEDB_ANNOTATION(release_capability()) {
     is_held_ = false;
     mutex_.unlock();
   }
-  MERGEDB_SYNC_INLINE void Relock() {
+  MERGEDB_SYNC_INLINE void Relock() MERGEDB_ANNOTATION(acquire_capability()) {
     mutex_.lock();
     is_held_ = true;
   }
@@ -71,6 +74,20 @@ class MERGEDB_ANNOTATION(scoped_lockable) Lock {
  private:
   Mutex& mutex_;
   bool is_held_ = true;
+};
+
+// Releases a mutex that the caller holds, until the end of the scope.
+class MERGEDB_ANNOTATION(scoped_lockable) Unlocked {
+ public:
+  MERGEDB_SYNC_INLINE explicit Unlocked(Mutex& mutex) MERGEDB_ANNOTATION(release_capability(mutex)) : mutex_(mutex) {
+    mutex_.unlock();
+  }
+  MERGEDB_SYNC_INLINE ~Unlocked() MERGEDB_ANNOTATION(release_capability()) { mutex_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  Mutex& mutex_;
 };
 
 class CondVar {

@@ -1,7 +1,5 @@
 #include "c/handles.h"
 
-#include <pthread.h>
-
 #include "base/assert.h"
 
 namespace mergedb::c {
@@ -35,20 +33,7 @@ HandleTable::~HandleTable() {
   for (std::atomic<Slot*>& chunk : chunks_) delete[] chunk.load();
 }
 
-HandleTable& HandleTable::Global() {
-  static HandleTable* const table = [] {
-    static HandleTable* made = new HandleTable;
-    // WHY the fork holds the lock: another thread of the parent may be in Add. It does not exist in the child
-    // and could not release the lock there.
-    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                   [] {
-                     process_number.fetch_add(1);
-                     made->mutex_.unlock();
-                   });
-    return made;
-  }();
-  return *table;
-}
+void HandleTable::ForgetParentLocked() { process_number.fetch_add(1); }
 
 HandleTable::Slot* HandleTable::SlotAt(uint32_t index) {
   const uint32_t chunk = index / kChunkSlots;

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_safe.h"
 #include "base/sync.h"
 
 namespace mergedb::c {
@@ -61,7 +62,7 @@ class HandleTable {
   HandleTable& operator=(const HandleTable&) = delete;
 
   // The table of the process. It is never destroyed.
-  static HandleTable& Global();
+  static HandleTable& Global() { return base::ForkSafe<HandleTable>::Get(); }
 
   // 0 if all slots are taken.
   uint64_t Add(HandleKind kind, std::unique_ptr<Object> object);
@@ -75,6 +76,7 @@ class HandleTable {
   PinOutcome Close(uint64_t handle, HandleKind kind, std::unique_ptr<Object>* object);
 
  private:
+  friend class base::ForkSafe<HandleTable>;
   struct Slot {
     std::atomic<uint64_t> state;
     // Written only while the closing bit is set, when the slot cannot be pinned.
@@ -85,6 +87,7 @@ class HandleTable {
   static constexpr uint32_t kChunkSlots = 256;
   static constexpr uint32_t kChunksMax = 16384;
 
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_);
   Slot* SlotAt(uint32_t index);
   static PinOutcome TakePin(Slot* slot, uint32_t generation, bool is_exclusive);
   static void DropPin(Slot* slot);

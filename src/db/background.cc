@@ -10,8 +10,7 @@ namespace mergedb::db {
 Background::Background(Parts parts)
     : parts_(std::move(parts)),
       scheduler_(std::make_shared<BackgroundScheduler>(parts_.options.env, static_cast<Host&>(*this))),
-      mutex_(scheduler_->mutex()),
-      requests_(parts_.options.env.clock, mutex_),
+      requests_(parts_.options.env.clock),
       inputs_(parts_.options, parts_.memory.memtable_bytes, parts_.order, parts_.snapshots),
       controller_(parts_.options, parts_.memory,
                   {.wal_backlog = parts_.wal_backlog,
@@ -24,7 +23,7 @@ Background::Background(Parts parts)
       compactions_(parts_, *scheduler_, requests_, inputs_, controller_, counters_),
       purger_(parts_, *scheduler_, requests_, compactions_, controller_, counters_),
       flushes_(parts_, *scheduler_, requests_, compactions_, inputs_, controller_, counters_),
-      warmer_(parts_, mutex_, requests_, compactions_, counters_) {}
+      warmer_(parts_, *scheduler_, requests_, compactions_, counters_) {}
 
 BackgroundScheduler::Task Background::ChooseLocked() {
   if (controller_.NeedsCommit()) commits_.WantUrgentCommitLocked();
@@ -63,14 +62,14 @@ void Background::NoteErrorLocked(BackgroundScheduler::Work work, const Status& s
 
 void Background::WantStandby() {
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_->mutex());
     flushes_.WantStandbyLocked();
   }
   scheduler_->NudgeUrgently();
 }
 
 void Background::NoteWrite() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_->mutex());
   requests_.NoteWriteLocked();
   scheduler_->ArmTimerLocked();
 }
@@ -81,7 +80,7 @@ void Background::RequestScanCompaction(format::Bounds bounds, uint64_t entries) 
   if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
   entries_scanned_.fetch_add(entries, std::memory_order_relaxed);
   switch_is_wanted_.store(true, std::memory_order_relaxed);
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
   if (!requests_.TryAddScanLocked(std::move(bounds), counters_.flushes.load(std::memory_order_relaxed))) return;
   inputs_.NoteChange();
@@ -93,7 +92,7 @@ void Background::NoteScatteredValues(uint64_t bytes) {
   inputs_.AddScattered(bytes);
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   if (!picker::NeedsBlobOrder(inputs_.For(*super_version->version, {}, picker::Urgency::kWriting))) return;
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
   inputs_.NoteChange();
   scheduler_->ScheduleLocked();
@@ -106,7 +105,7 @@ void Background::NoteRunVisits(uint64_t visits) {
   if (before / picker::kRunVisitsMin == (before + visits) / picker::kRunVisitsMin) return;
   const uint64_t price_of_all = picker::RunVisitsFor(parts_.version_set.Current()->version->bytes());
   inputs_.CapRunVisits(price_of_all);
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
   inputs_.NoteChange();
   scheduler_->ScheduleLocked();
@@ -135,7 +134,7 @@ Status Background::WaitForFlush() {
   const kv::Sequence end = parts_.version_set.immutable_end();
   RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.version_set.flushed_end() >= end; }));
   const uint64_t changes = parts_.version_set.changes();
-  return WaitUntil(Needs::kCommits, [&] {
+  return WaitUntil(Needs::kCommits, [&]() REQUIRES_LOCK(background_mutex) {
     if (parts_.version_set.committed_changes() >= changes) return true;
     commits_.WantUrgentCommitLocked();
     return false;
@@ -144,17 +143,17 @@ Status Background::WaitForFlush() {
 
 Status Background::WaitForCompactions(picker::Urgency urgency, const std::function<void()>& when_flushed) {
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_->mutex());
     requests_.AddWaiterLocked(urgency);
   }
-  const auto is_done = [&] {
+  const auto is_done = [&]() REQUIRES_LOCK(background_mutex) {
     if (NeedsNoCompactionLocked(urgency)) return true;
     commits_.WantCommitLocked();
     return false;
   };
   compactions_.ProbeAll();
   const kv::Sequence end = parts_.version_set.immutable_end();
-  Status status = WaitUntil(Needs::kRemovals, [&] {
+  Status status = WaitUntil(Needs::kRemovals, [&]() REQUIRES_LOCK(background_mutex) {
     return is_done() || (parts_.version_set.flushed_end() >= end && parts_.version_set.UncommittedWalBytes() == 0);
   });
   if (status.ok()) {
@@ -162,7 +161,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
     status = WaitUntil(Needs::kRemovals, is_done);
   }
   if (status.ok()) status = compactions_.UnreadableStatus();
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_->mutex());
   requests_.RemoveWaiterLocked(urgency);
   scheduler_->ScheduleLocked();  // work that waited for the end of this wait
   return status;
@@ -172,7 +171,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
 Status Background::CompactRange(const format::Bounds& bounds) {
   compactions_.ProbeAll();
   bool has_turn = false;
-  RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&] {
+  RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&]() REQUIRES_LOCK(background_mutex) {
     if (has_turn) return true;
     const read::SuperVersionPtr super_version = parts_.version_set.Current();
     const auto& runs = super_version->version->runs();
@@ -180,13 +179,13 @@ Status Background::CompactRange(const format::Bounds& bounds) {
     return has_turn;
   }));
   inputs_.NoteChange();
-  Status status = WaitUntil(Needs::kCompactions, [this] {
+  Status status = WaitUntil(Needs::kCompactions, [this]() REQUIRES_LOCK(background_mutex) {
     if (requests_.ManualIsDoneLocked()) return true;
     if (!compactions_.IsRunningLocked()) inputs_.NoteChange();  // pick again
     return false;
   });
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_->mutex());
     if (status.ok()) status = requests_.ManualStatusLocked();
     requests_.EndManualLocked();
     scheduler_->NotifyLocked();  // the next call may have its turn

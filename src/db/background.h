@@ -97,7 +97,7 @@ class Background : private BackgroundScheduler::Host {
   Status unreadable() const { return compactions_.UnreadableStatus(); }
   size_t unreadable_files() const { return inputs_.unreadable().count(); }
   bool DiskIsFull() const {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_->mutex());
     return scheduler_->DiskIsFullLocked();
   }
   const BackgroundCounters& counters() const { return counters_; }
@@ -106,22 +106,21 @@ class Background : private BackgroundScheduler::Host {
   std::vector<format::LiveCompaction> ListJobs() const { return compactions_.List(); }
 
  private:
-  BackgroundScheduler::Task ChooseLocked() override;
-  bool WantsFlushLocked() const override { return flushes_.IsWantedLocked(); }
+  BackgroundScheduler::Task ChooseLocked() override REQUIRES_LOCK(background_mutex);
+  bool WantsFlushLocked() const override REQUIRES_LOCK(background_mutex) { return flushes_.IsWantedLocked(); }
   void RunFlush() override { flushes_.Run(); }
-  bool HasJobsLocked() const override { return compactions_.HasJobsLocked(); }
-  bool TickLocked() override;
-  void NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) override;
+  bool HasJobsLocked() const override REQUIRES_LOCK(background_mutex) { return compactions_.HasJobsLocked(); }
+  bool TickLocked() override REQUIRES_LOCK(background_mutex);
+  void NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) override REQUIRES_LOCK(background_mutex);
   void AfterWork() override { parts_.events.WriteLog(); }
   void NoteWrite();
-  bool NeedsNoCompactionLocked(picker::Urgency urgency) const;
+  bool NeedsNoCompactionLocked(picker::Urgency urgency) const REQUIRES_LOCK(background_mutex);
 
   const Parts parts_;
   BackgroundCounters counters_;
   std::atomic<bool> switch_is_wanted_{false};
   std::atomic<uint64_t> entries_scanned_{0};
   const std::shared_ptr<BackgroundScheduler> scheduler_;
-  base::Mutex& mutex_;  // of the scheduler
   CompactionRequests requests_;
   PickInputs inputs_;
   WriteController controller_;

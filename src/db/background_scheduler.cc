@@ -13,7 +13,7 @@ constexpr uint64_t kWaitNanos = 100'000'000;
 }  // namespace
 
 void BackgroundScheduler::Nudge() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   ScheduleLocked();
 }
 
@@ -42,7 +42,7 @@ void BackgroundScheduler::ScheduleFlushLocked() {
 }
 
 void BackgroundScheduler::RunFlush() noexcept {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   if (!is_stopping_) {
     lock.Unlock();
     base::OrStop([this] {
@@ -67,7 +67,7 @@ void BackgroundScheduler::ScheduleLocked() {
 }
 
 void BackgroundScheduler::RunTask() noexcept {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   Task task = is_stopping_ ? nullptr : host_.ChooseLocked();
   const bool has_task = task != nullptr;
   if (has_task) {
@@ -100,7 +100,7 @@ void BackgroundScheduler::ArmTimerLocked() {
 }
 
 void BackgroundScheduler::OnTimer() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   timer_is_armed_ = false;
   if (is_stopping_) return;
   if (host_.TickLocked()) ArmTimerLocked();
@@ -136,7 +136,7 @@ bool BackgroundScheduler::DiskIsFullLocked() const {
 }
 
 Status BackgroundScheduler::error() const {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   for (const Retry& retry : retries_) {
     if (!retry.status.ok()) return retry.status;
   }
@@ -159,8 +159,8 @@ bool BackgroundScheduler::HasFailedLocked(Work work) const {
 }
 
 // Lets background work change what `is_done` asks for: runs a piece of it on this thread if the executor has no
-// threads, or waits.
-void BackgroundScheduler::WorkOrWait(base::Lock& lock, const std::function<bool()>& is_done) {
+// threads, or waits. WHY without the analysis: it does not follow a lock of the caller.
+void BackgroundScheduler::WorkOrWait(BackgroundLock& lock, const std::function<bool()>& is_done) NO_LOCK_ANALYSIS {
   ScheduleLocked();
   lock.Unlock();
   const bool ran = env_.executor->RunOne();
@@ -170,7 +170,7 @@ void BackgroundScheduler::WorkOrWait(base::Lock& lock, const std::function<bool(
 
 Status BackgroundScheduler::WaitUntil(Work needs, const std::function<bool()>& is_done) {
   const uint64_t start = env_.clock->NowNanos();
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   while (!is_done()) {
     RetryWorkBeforeLocked(start);
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
@@ -183,20 +183,22 @@ Status BackgroundScheduler::WaitUntil(Work needs, const std::function<bool()>& i
 }
 
 bool BackgroundScheduler::WaitForJobEnd() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(mutex_);
   const uint64_t ended = job_ended_nanos_;
-  const auto is_over = [&] { return is_stopping_ || !host_.HasJobsLocked() || job_ended_nanos_ != ended; };
+  const auto is_over = [&]() REQUIRES_LOCK(background_mutex) {
+    return is_stopping_ || !host_.HasJobsLocked() || job_ended_nanos_ != ended;
+  };
   while (!is_over()) WorkOrWait(lock, is_over);
   return job_ended_nanos_ != ended;
 }
 
 void BackgroundScheduler::Stop(bool finish_jobs) {
-  base::Lock lock(mutex_);
-  const auto jobs_are_over = [&] { return is_stopping_ || !host_.HasJobsLocked(); };
+  BackgroundLock lock(mutex_);
+  const auto jobs_are_over = [&]() REQUIRES_LOCK(background_mutex) { return is_stopping_ || !host_.HasJobsLocked(); };
   while (finish_jobs && !jobs_are_over()) WorkOrWait(lock, jobs_are_over);
   is_stopping_ = true;
   changed_.NotifyAll();
-  const auto is_idle = [&] { return workers_ == 0 && !is_flushing_; };
+  const auto is_idle = [&]() REQUIRES_LOCK(background_mutex) { return workers_ == 0 && !is_flushing_; };
   while (!is_idle()) WorkOrWait(lock, is_idle);
 }
 

@@ -19,7 +19,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/sync.h"
+#include "db/background_mutex.h"
 #include "db/retry.h"
 #include "mergedb/env.h"
 #include "mergedb/status.h"
@@ -35,33 +35,34 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   class Host {
    public:
     virtual ~Host() = default;
-    virtual Task ChooseLocked() = 0;  // the most urgent task, marked as begun
-    virtual bool WantsFlushLocked() const = 0;
+    virtual Task ChooseLocked() REQUIRES_LOCK(background_mutex) = 0;  // the most urgent task, marked as begun
+    virtual bool WantsFlushLocked() const REQUIRES_LOCK(background_mutex) = 0;
     virtual void RunFlush() = 0;
-    virtual bool HasJobsLocked() const = 0;  // compaction jobs that have not ended
-    virtual bool TickLocked() = 0;           // called by the timer; true: call again after a second
-    virtual void NoteErrorLocked(Work, const Status&) {}
+    virtual bool HasJobsLocked() const REQUIRES_LOCK(background_mutex) = 0;  // compaction jobs that have not ended
+    virtual bool TickLocked()
+        REQUIRES_LOCK(background_mutex) = 0;  // called by the timer; true: call again after a second
+    virtual void NoteErrorLocked(Work, const Status&) REQUIRES_LOCK(background_mutex) {}
     virtual void AfterWork() {}  // after each task and each flush, without the mutex
   };
   BackgroundScheduler(const Env& env, Host& host) : env_(env), host_(host) {}
 
-  base::Mutex& mutex() { return mutex_; }
+  BackgroundMutex& mutex() { return mutex_; }
 
   // There may be new work.
   void Nudge();
   void NudgeUrgently();  // on a thread for urgent work, without the mutex
   void NudgeAfter(uint64_t nanos);
-  void ScheduleLocked() REQUIRES_LOCK(mutex_);
-  void ArmTimerLocked() REQUIRES_LOCK(mutex_);
-  void NotifyLocked() REQUIRES_LOCK(mutex_) { changed_.NotifyAll(); }  // what a caller waits for may hold now
+  void ScheduleLocked() REQUIRES_LOCK(background_mutex);
+  void ArmTimerLocked() REQUIRES_LOCK(background_mutex);
+  void NotifyLocked() REQUIRES_LOCK(background_mutex) { changed_.NotifyAll(); }  // what a caller waits for may hold now
 
-  bool IsStoppingLocked() const REQUIRES_LOCK(mutex_) { return is_stopping_; }
-  bool IsFlushingLocked() const REQUIRES_LOCK(mutex_) { return is_flushing_; }
-  bool MayTryLocked(Work work) const REQUIRES_LOCK(mutex_) { return RetryOf(work).MayTry(env_.clock); }
-  void NoteOutcomeLocked(Work work, uint64_t began_nanos, const Status& status) REQUIRES_LOCK(mutex_);
+  bool IsStoppingLocked() const REQUIRES_LOCK(background_mutex) { return is_stopping_; }
+  bool IsFlushingLocked() const REQUIRES_LOCK(background_mutex) { return is_flushing_; }
+  bool MayTryLocked(Work work) const REQUIRES_LOCK(background_mutex) { return RetryOf(work).MayTry(env_.clock); }
+  void NoteOutcomeLocked(Work work, uint64_t began_nanos, const Status& status) REQUIRES_LOCK(background_mutex);
   // A compaction job has ended and released its inputs.
-  void NoteJobEndLocked(uint64_t began_nanos, const Status& status) REQUIRES_LOCK(mutex_);
-  bool DiskIsFullLocked() const REQUIRES_LOCK(mutex_);
+  void NoteJobEndLocked(uint64_t began_nanos, const Status& status) REQUIRES_LOCK(background_mutex);
+  bool DiskIsFullLocked() const REQUIRES_LOCK(background_mutex);
   // The first error that work waits to retry; OK if there is none.
   Status error() const;
 
@@ -74,27 +75,27 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   void Stop(bool finish_jobs);
 
  private:
-  void ScheduleFlushLocked() REQUIRES_LOCK(mutex_);
+  void ScheduleFlushLocked() REQUIRES_LOCK(background_mutex);
   void RunFlush() noexcept;
   void RunTask() noexcept;
   void OnTimer();
-  void WorkOrWait(base::Lock& lock, const std::function<bool()>& is_done);
-  bool HasFailedLocked(Work work) const REQUIRES_LOCK(mutex_);
-  void RetryWorkBeforeLocked(uint64_t nanos) REQUIRES_LOCK(mutex_);
-  Retry& RetryOf(Work work) REQUIRES_LOCK(mutex_) { return retries_[static_cast<size_t>(work)]; }
-  const Retry& RetryOf(Work work) const REQUIRES_LOCK(mutex_) { return retries_[static_cast<size_t>(work)]; }
+  void WorkOrWait(BackgroundLock& lock, const std::function<bool()>& is_done) REQUIRES_LOCK(background_mutex);
+  bool HasFailedLocked(Work work) const REQUIRES_LOCK(background_mutex);
+  void RetryWorkBeforeLocked(uint64_t nanos) REQUIRES_LOCK(background_mutex);
+  Retry& RetryOf(Work work) REQUIRES_LOCK(background_mutex) { return retries_[static_cast<size_t>(work)]; }
+  const Retry& RetryOf(Work work) const REQUIRES_LOCK(background_mutex) { return retries_[static_cast<size_t>(work)]; }
 
   const Env env_;
   Host& host_;
 
-  mutable base::Mutex mutex_;
+  mutable BackgroundMutex mutex_;
   base::CondVar changed_;
-  int workers_ GUARDED_BY(mutex_) = 0;  // tasks scheduled or running
-  bool is_flushing_ GUARDED_BY(mutex_) = false;
-  bool is_stopping_ GUARDED_BY(mutex_) = false;
-  bool timer_is_armed_ GUARDED_BY(mutex_) = false;
-  uint64_t job_ended_nanos_ GUARDED_BY(mutex_) = 0;  // when the last job released its inputs
-  std::array<Retry, 5> retries_ GUARDED_BY(mutex_);  // one for each kind of work
+  int workers_ GUARDED_BY(background_mutex) = 0;  // tasks scheduled or running
+  bool is_flushing_ GUARDED_BY(background_mutex) = false;
+  bool is_stopping_ GUARDED_BY(background_mutex) = false;
+  bool timer_is_armed_ GUARDED_BY(background_mutex) = false;
+  uint64_t job_ended_nanos_ GUARDED_BY(background_mutex) = 0;  // when the last job released its inputs
+  std::array<Retry, 5> retries_ GUARDED_BY(background_mutex);  // one for each kind of work
 };
 
 }  // namespace mergedb::db

@@ -44,7 +44,7 @@ void CommitRunner::Commit() {
   const uint64_t start = clock->NowNanos();
   const Status status = parts_.committer.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released);
   controller_.UpdateDelay(*parts_.version_set.Current());
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   scheduler_.NoteOutcomeLocked(BackgroundScheduler::Work::kCommits, start, status);
   last_commit_nanos_ = clock->NowNanos();
   is_wanted_ = false;

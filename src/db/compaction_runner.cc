@@ -33,8 +33,7 @@ CompactionRunner::CompactionRunner(const BackgroundParts& parts, BackgroundSched
       inputs_(inputs),
       controller_(controller),
       counters_(counters),
-      running_compactions_(parts.order),
-      mutex_(scheduler.mutex()) {}
+      running_compactions_(parts.order) {}
 
 BackgroundScheduler::Task CompactionRunner::NextPickLocked() {
   if (!picks_jobs_ || is_picking_ || jobs_.size() >= kJobsMax || !scheduler_.MayTryLocked(Work::kCompactions))
@@ -72,7 +71,7 @@ bool CompactionRunner::IsIdleLocked() const {
 }
 
 void CompactionRunner::Pick() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   const picker::Urgency urgency = requests_.UrgencyLocked();
   const std::optional<CompactionRequests::Manual> manual = requests_.ManualLocked();
   const std::optional<format::Bounds> scan_bounds = requests_.ScanLocked();
@@ -184,7 +183,7 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
   const uint64_t output_bytes = running->job->unreleased_bytes();
   const auto& counts = running->job->counts();
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   running->written_bytes = counts.bytes_written + output_bytes;
   running->entries = running->job->entries_expected();
   running->entries_read = counts.input.entries_in + counts.input.masked;
@@ -202,12 +201,12 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   running_compactions_.Release(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_.mutex());
     ended = std::exchange(running->job, nullptr);
   }
   ended = nullptr;  // releases its inputs
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_.mutex());
     std::erase(jobs_, running);
     NoteOutputBytesLocked();
     scheduler_.NoteJobEndLocked(began_nanos, outcome);
@@ -248,7 +247,7 @@ void CompactionRunner::ProbeNext() {
     unreadable.NoteProbe(probe->file, IsReadable(*probe), clock_->NowNanos());
   }
   inputs_.NoteChange();
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   is_probing_ = false;
 }
 
@@ -355,18 +354,18 @@ void CompactionRunner::NoteOutputBytesLocked() {
 }
 
 void CompactionRunner::StopPicking() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   picks_jobs_ = false;
 }
 
 void CompactionRunner::DropJobs() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   auto jobs = std::exchange(jobs_, {});
   lock.Unlock();
 }
 
 std::string CompactionRunner::Describe() const {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   std::string text;
   for (const auto& running : jobs_) {
     if (running->job == nullptr) continue;  // it is ending
@@ -380,7 +379,7 @@ std::string CompactionRunner::Describe() const {
 
 std::vector<format::LiveCompaction> CompactionRunner::List() const {
   const uint64_t now = clock_->NowNanos();
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   std::vector<format::LiveCompaction> list;
   for (const auto& running : jobs_) {
     if (running->job == nullptr) continue;  // it is ending

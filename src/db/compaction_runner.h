@@ -10,7 +10,7 @@
 // next pick follows at once. One event tells of each file. If a job finds too few file descriptors, the next picks have
 // fewer sources. After another error all compactions pause (db/retry.h).
 //
-// THREADS: any; a method named ...Locked needs the mutex of the scheduler.
+// THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +34,16 @@ class CompactionRunner {
   CompactionRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, CompactionRequests& requests,
                    PickInputs& inputs, WriteController& controller, BackgroundCounters& counters);
 
-  BackgroundScheduler::Task NextPickLocked() REQUIRES_LOCK(mutex_);
-  BackgroundScheduler::Task NextStepLocked() REQUIRES_LOCK(mutex_);
+  BackgroundScheduler::Task NextPickLocked() REQUIRES_LOCK(background_mutex);
+  BackgroundScheduler::Task NextStepLocked() REQUIRES_LOCK(background_mutex);
   // Reads again what could not be read, when its pause is over.
-  BackgroundScheduler::Task NextProbeLocked() REQUIRES_LOCK(mutex_);
-  bool HasJobsLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty(); }
-  bool IsRunningLocked() const REQUIRES_LOCK(mutex_) { return !jobs_.empty() || is_picking_; }
+  BackgroundScheduler::Task NextProbeLocked() REQUIRES_LOCK(background_mutex);
+  bool HasJobsLocked() const REQUIRES_LOCK(background_mutex) { return !jobs_.empty(); }
+  bool IsRunningLocked() const REQUIRES_LOCK(background_mutex) { return !jobs_.empty() || is_picking_; }
   // No writes come, all flushes and commits are done, and the last pick found nothing to compact.
-  bool IsIdleLocked() const REQUIRES_LOCK(mutex_);
+  bool IsIdleLocked() const REQUIRES_LOCK(background_mutex);
   // The generation of the inputs (db/pick_inputs.h) with which the last pick found nothing.
-  uint64_t IdleGenerationLocked() const REQUIRES_LOCK(mutex_) { return idle_key_.generation; }
+  uint64_t IdleGenerationLocked() const REQUIRES_LOCK(background_mutex) { return idle_key_.generation; }
 
   // What compactions leave alone because they could not read it; OK if there is nothing. With the next step.
   Status UnreadableStatus() const;
@@ -74,7 +74,7 @@ class CompactionRunner {
 
   void Pick();
   uint64_t OutputBytesMax(const picker::CompactionPick& pick) const;
-  void NoteOutputBytesLocked() REQUIRES_LOCK(mutex_);
+  void NoteOutputBytesLocked() REQUIRES_LOCK(background_mutex);
   std::unique_ptr<compaction::CompactionJob> NewJob(picker::CompactionPick pick, const version::VersionPtr& version,
                                                     kv::Sequence flushed_sequence);
   void Step(const std::shared_ptr<Running>& running);
@@ -100,12 +100,11 @@ class CompactionRunner {
   std::atomic<uint64_t> jobs_begun_{0};
   std::atomic<size_t> unreadable_in_row_{0};  // jobs that failed to read an input since the last one that ended well
 
-  base::Mutex& mutex_;  // of the scheduler
-  bool picks_jobs_ GUARDED_BY(mutex_) = true;
-  bool is_picking_ GUARDED_BY(mutex_) = false;
-  bool is_probing_ GUARDED_BY(mutex_) = false;
-  PickKey idle_key_ GUARDED_BY(mutex_);  // of the last pick that found nothing
-  std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
+  bool picks_jobs_ GUARDED_BY(background_mutex) = true;
+  bool is_picking_ GUARDED_BY(background_mutex) = false;
+  bool is_probing_ GUARDED_BY(background_mutex) = false;
+  PickKey idle_key_ GUARDED_BY(background_mutex);  // of the last pick that found nothing
+  std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(background_mutex);
 };
 
 }  // namespace mergedb::db

@@ -14,8 +14,7 @@ FlushRunner::FlushRunner(const BackgroundParts& parts, BackgroundScheduler& sche
       compactions_(compactions),
       inputs_(inputs),
       controller_(controller),
-      counters_(counters),
-      mutex_(scheduler.mutex()) {}
+      counters_(counters) {}
 
 bool FlushRunner::IsWantedLocked() const {
   const bool has_immutable =
@@ -27,7 +26,7 @@ void FlushRunner::Run() {
   const uint64_t start = parts_.options.env.clock->NowNanos();
   const Status status = Flush();
   {
-    base::Lock lock(mutex_);
+    BackgroundLock lock(scheduler_.mutex());
     scheduler_.NoteOutcomeLocked(BackgroundScheduler::Work::kFlushes, start, status);
     standby_is_wanted_ = false;
   }

@@ -5,7 +5,7 @@
 // least 1/64 of the tree's bytes, or if the WAL then frees its files (WriteHost::BeginIdleFlush). WHY 1/64: the flushed
 // table is compacted into the one run next, which may rewrite the whole run.
 //
-// THREADS: any; a method named ...Locked needs the mutex of the scheduler. One thread at a time calls Run.
+// THREADS: any; a method named ...Locked needs the background mutex. One thread at a time calls Run.
 #pragma once
 
 #include "db/background_parts.h"
@@ -23,19 +23,19 @@ class FlushRunner {
               const CompactionRunner& compactions, PickInputs& inputs, WriteController& controller,
               BackgroundCounters& counters);
 
-  bool IsWantedLocked() const REQUIRES_LOCK(mutex_);
+  bool IsWantedLocked() const REQUIRES_LOCK(background_mutex);
   void Run();
 
   // The task that makes the active memtable immutable: once after each tick, since an active writer prevents it.
-  BackgroundScheduler::Task NextIdleSwitchLocked() REQUIRES_LOCK(mutex_);
+  BackgroundScheduler::Task NextIdleSwitchLocked() REQUIRES_LOCK(background_mutex);
   // Makes the first standby memtable, also after a rest. Later ones follow each flush.
-  void WantStandbyLocked() REQUIRES_LOCK(mutex_) { standby_is_wanted_ = true; }
-  void TickLocked() REQUIRES_LOCK(mutex_) { may_switch_ = true; }
+  void WantStandbyLocked() REQUIRES_LOCK(background_mutex) { standby_is_wanted_ = true; }
+  void TickLocked() REQUIRES_LOCK(background_mutex) { may_switch_ = true; }
   const HotKey& hot_key() const { return hot_key_; }
 
  private:
   Status Flush();
-  bool IsWorthSwitchingLocked() const REQUIRES_LOCK(mutex_);
+  bool IsWorthSwitchingLocked() const REQUIRES_LOCK(background_mutex);
 
   const BackgroundParts& parts_;
   BackgroundScheduler& scheduler_;
@@ -46,9 +46,8 @@ class FlushRunner {
   BackgroundCounters& counters_;
   HotKey hot_key_;
 
-  base::Mutex& mutex_;  // of the scheduler
-  bool standby_is_wanted_ GUARDED_BY(mutex_) = false;
-  bool may_switch_ GUARDED_BY(mutex_) = false;
+  bool standby_is_wanted_ GUARDED_BY(background_mutex) = false;
+  bool may_switch_ GUARDED_BY(background_mutex) = false;
 };
 
 }  // namespace mergedb::db

@@ -50,9 +50,8 @@ class Borders {
 
   std::vector<std::string> Sorted() {
     std::ranges::sort(keys_, [this](std::string_view a, std::string_view b) { return Before(a, b); });
-    const auto same =
-        std::ranges::unique(keys_, [this](std::string_view a, std::string_view b) { return order_.SameKey(a, b); });
-    keys_.erase(same.begin(), same.end());
+    const auto same = [this](std::string_view a, std::string_view b) { return order_.SameKey(a, b); };
+    keys_.erase(std::unique(keys_.begin(), keys_.end(), same), keys_.end());
     return std::move(keys_);
   }
 

@@ -29,8 +29,7 @@ ObsoleteFilePurger::ObsoleteFilePurger(const BackgroundParts& parts, BackgroundS
       requests_(requests),
       compactions_(compactions),
       controller_(controller),
-      counters_(counters),
-      mutex_(scheduler.mutex()) {}
+      counters_(counters) {}
 
 BackgroundScheduler::Task ObsoleteFilePurger::NextLocked() {
   if (is_running_) return nullptr;
@@ -73,13 +72,13 @@ void ObsoleteFilePurger::Recycle() {
       failure = std::move(status);
     }
   }
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   is_running_ = false;
   scheduler_.NoteOutcomeLocked(Work::kRecycling, start, failure);
 }
 
 void ObsoleteFilePurger::RemoveRecycled() {
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   uint64_t rest_nanos = 0;
   // WHY an obsolete file ends the loop: near the space bound writes and compactions wait until it is purged.
   while (rest_nanos == 0 && !scheduler_.IsStoppingLocked() && HasExcessLocked() && !MayRecycleLocked()) {

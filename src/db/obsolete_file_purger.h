@@ -5,7 +5,7 @@
 // the present urgency once the tree is idle; 0 if the disk is full. While writes come, a slow removal is followed by a
 // rest (picker/write_delay.h), since removals delay other disk access.
 //
-// THREADS: any; a method named ...Locked needs the mutex of the scheduler.
+// THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ class ObsoleteFilePurger {
                      const CompactionRunner& compactions, const WriteController& controller,
                      BackgroundCounters& counters);
 
-  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
+  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
   // Recycles or removes files now.
-  bool IsPurgingLocked() const REQUIRES_LOCK(mutex_) { return is_running_; }
+  bool IsPurgingLocked() const REQUIRES_LOCK(background_mutex) { return is_running_; }
   // No obsolete file is left, and recycled files are within the bound of this urgency.
-  bool IsDoneLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
+  bool IsDoneLocked(picker::Urgency urgency) const REQUIRES_LOCK(background_mutex);
 
  private:
   void Recycle();
   void RemoveRecycled();
-  bool MayRecycleLocked() const REQUIRES_LOCK(mutex_);
-  bool HasExcessLocked() const REQUIRES_LOCK(mutex_);
-  uint64_t ExcessBytesLocked() const REQUIRES_LOCK(mutex_);
-  uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(mutex_);
+  bool MayRecycleLocked() const REQUIRES_LOCK(background_mutex);
+  bool HasExcessLocked() const REQUIRES_LOCK(background_mutex);
+  uint64_t ExcessBytesLocked() const REQUIRES_LOCK(background_mutex);
+  uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(background_mutex);
 
   const BackgroundParts& parts_;
   Clock* const clock_;
@@ -46,9 +46,8 @@ class ObsoleteFilePurger {
   const WriteController& controller_;
   BackgroundCounters& counters_;
 
-  base::Mutex& mutex_;  // of the scheduler
-  bool is_running_ GUARDED_BY(mutex_) = false;
-  uint64_t removal_not_before_nanos_ GUARDED_BY(mutex_) = 0;
+  bool is_running_ GUARDED_BY(background_mutex) = false;
+  uint64_t removal_not_before_nanos_ GUARDED_BY(background_mutex) = 0;
 };
 
 }  // namespace mergedb::db

@@ -31,14 +31,15 @@ uint64_t Rest(uint64_t limit, uint64_t used) { return limit - std::min(limit, us
 
 }  // namespace
 
-TableWarmer::TableWarmer(const BackgroundParts& parts, base::Mutex& mutex, const CompactionRequests& requests,
-                         const CompactionRunner& compactions, BackgroundCounters& counters)
+TableWarmer::TableWarmer(const BackgroundParts& parts, BackgroundScheduler& scheduler,
+                         const CompactionRequests& requests, const CompactionRunner& compactions,
+                         BackgroundCounters& counters)
     : parts_(parts),
+      scheduler_(scheduler),
       requests_(requests),
       compactions_(compactions),
       counters_(counters),
-      first_new_(FirstNewNumber(*parts.version_set.Current()->version)),
-      mutex_(mutex) {}
+      first_new_(FirstNewNumber(*parts.version_set.Current()->version)) {}
 
 BackgroundScheduler::Task TableWarmer::NextLocked() {
   const uint64_t generation = compactions_.IdleGenerationLocked();
@@ -98,7 +99,7 @@ void TableWarmer::Warm() {
   const auto is_gone = [&](uint64_t number) { return !existing.contains(number); };
   std::erase_if(considered_, is_gone);
   std::erase_if(read_, is_gone);
-  base::Lock lock(mutex_);
+  BackgroundLock lock(scheduler_.mutex());
   is_warming_ = false;
   has_more_ = has_more;
 }

@@ -8,7 +8,7 @@
 // the free memory: otherwise the page cache would drop them again, and the reads of the caller would wait for the device.
 // A read-only open reads nothing.
 //
-// THREADS: any; a method named ...Locked needs the mutex of the scheduler.
+// THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ namespace mergedb::db {
 
 class TableWarmer {
  public:
-  TableWarmer(const BackgroundParts& parts, base::Mutex& mutex, const CompactionRequests& requests,
+  TableWarmer(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
               const CompactionRunner& compactions, BackgroundCounters& counters);
 
   // Of the page cache, which is shared with other programs.
   static uint64_t BytesMax(const Options& options) { return 4 * options.memory_bytes; }
 
-  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(mutex_);
+  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
 
  private:
   using Numbers = std::unordered_set<uint64_t>;  // of tables and blob files
@@ -47,6 +47,7 @@ class TableWarmer {
   bool Takes(uint64_t number, uint64_t bytes, Room* room);
 
   const BackgroundParts& parts_;
+  BackgroundScheduler& scheduler_;
   const CompactionRequests& requests_;
   const CompactionRunner& compactions_;
   BackgroundCounters& counters_;
@@ -57,10 +58,9 @@ class TableWarmer {
   Numbers read_;
   std::optional<bool> reads_old_;  // set by the first Warm
 
-  base::Mutex& mutex_;                          // of the scheduler
-  uint64_t generation_ GUARDED_BY(mutex_) = 0;  // CompactionRunner::IdleGenerationLocked at the last Warm
-  bool is_warming_ GUARDED_BY(mutex_) = false;
-  bool has_more_ GUARDED_BY(mutex_) = false;  // the last Warm left files for the next one
+  uint64_t generation_ GUARDED_BY(background_mutex) = 0;  // CompactionRunner::IdleGenerationLocked at the last Warm
+  bool is_warming_ GUARDED_BY(background_mutex) = false;
+  bool has_more_ GUARDED_BY(background_mutex) = false;  // the last Warm left files for the next one
 };
 
 }  // namespace mergedb::db

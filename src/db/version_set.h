@@ -96,8 +96,8 @@ class VersionSet {
 
   // Returns the previous SuperVersion. The caller destroys it after it releases the lock: it may own the last
   // reference to a memtable.
-  [[nodiscard]] read::SuperVersionPtr InstallSuperVersionLocked(uint64_t large_batches);
-  [[nodiscard]] read::SuperVersionPtr NoteChangeLocked();
+  [[nodiscard]] read::SuperVersionPtr InstallSuperVersionLocked(uint64_t large_batches) REQUIRES_LOCK(mutex_);
+  [[nodiscard]] read::SuperVersionPtr NoteChangeLocked() REQUIRES_LOCK(mutex_);
   Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit);
 
   const kv::Order& order_;

@@ -1,33 +1,44 @@
 #include "env/buffer_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "base/assert.h"
+#include "base/fork_safe.h"
 #include "base/sync.h"
 #include "mergedb/env.h"
 
 namespace mergedb::env {
 namespace {
 
-struct Pool {
-  base::Mutex mutex;
-  std::vector<char*> free GUARDED_BY(mutex);
+// Buffers of kPooledBytes that nobody uses.
+class Pool {
+ public:
+  Pool() { free_.reserve(kBuffersKept); }  // so that TryKeep allocates nothing
+  static Pool& Get() { return base::ForkSafe<Pool>::Get(); }
 
-  // WHY the lock is held across a fork: the child has no thread that could unlock it.
-  static Pool& Get() {
-    static Pool* const pool = [] {
-      static Pool* made = new Pool;      // never destroyed: threads may outlive main's statics
-      made->free.reserve(kBuffersKept);  // so that GiveBack allocates nothing
-      pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
-      return made;
-    }();
-    return *pool;
+  char* TryTake() {
+    base::Lock lock(mutex_);
+    if (free_.empty()) return nullptr;
+    char* const memory = free_.back();
+    free_.pop_back();
+    return memory;
   }
+  bool TryKeep(char* memory) {
+    base::Lock lock(mutex_);
+    if (free_.size() >= kBuffersKept) return false;
+    free_.push_back(memory);
+    return true;
+  }
+
+ private:
+  friend class base::ForkSafe<Pool>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_) {}
+
+  base::Mutex mutex_;
+  std::vector<char*> free_ GUARDED_BY(mutex_);
 };
 
 char* Allocate(size_t bytes) { return static_cast<char*>(::operator new (bytes, std::align_val_t{kDirectIoAlign})); }
@@ -35,28 +46,12 @@ char* Allocate(size_t bytes) { return static_cast<char*>(::operator new (bytes, 
 void Free(char* memory) { ::operator delete (memory, std::align_val_t{kDirectIoAlign}); }
 
 char* TakePooled() {
-  Pool& pool = Pool::Get();
-  {
-    base::Lock lock(pool.mutex);
-    if (!pool.free.empty()) {
-      char* memory = pool.free.back();
-      pool.free.pop_back();
-      return memory;
-    }
-  }
-  return Allocate(kPooledBytes);
+  char* const memory = Pool::Get().TryTake();
+  return memory != nullptr ? memory : Allocate(kPooledBytes);
 }
 
 void GiveBack(char* memory) {
-  Pool& pool = Pool::Get();
-  {
-    base::Lock lock(pool.mutex);
-    if (pool.free.size() < kBuffersKept) {
-      pool.free.push_back(memory);
-      return;
-    }
-  }
-  Free(memory);
+  if (!Pool::Get().TryKeep(memory)) Free(memory);
 }
 
 size_t RoundUp(size_t bytes) { return (bytes + kDirectIoAlign - 1) / kDirectIoAlign * kDirectIoAlign; }

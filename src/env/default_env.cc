@@ -1,6 +1,5 @@
 // The default environment, and the out-of-line destructors of the interfaces in it (one home for each vtable).
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <thread>
 
 #include "base/assert.h"
+#include "base/fork_safe.h"
 #include "base/sync.h"
 #include "env/clock.h"
 #include "env/descriptors.h"
@@ -75,19 +75,7 @@ uint64_t KernelEntropy() {
 // its own and leaves the parent's pool alone.
 class SharedPool {
  public:
-  static SharedPool& Get() {
-    static SharedPool* const shared = [] {
-      static auto* made =
-          new SharedPool;  // never destroyed: at exit, another static's destructor may still use a database
-      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                     [] {
-                       made->pool_ = nullptr;
-                       made->mutex_.unlock();
-                     });
-      return made;
-    }();
-    return *shared;
-  }
+  static SharedPool& Get() { return base::ForkSafe<SharedPool>::Get(); }
 
   // WHY at least three: while a step waits for the disk, another one can use its core. MEASURED: db_bench
   // fillrandom of 1 KB values on two cores: 7.9 us per put with two threads, 5.3 us with four.
@@ -99,6 +87,9 @@ class SharedPool {
   }
 
  private:
+  friend class base::ForkSafe<SharedPool>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_) { pool_ = nullptr; }
+
   base::Mutex mutex_;
   Executor* pool_ GUARDED_BY(mutex_) = nullptr;
 };

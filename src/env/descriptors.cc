@@ -1,15 +1,14 @@
 #include "env/descriptors.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <limits>
-#include <ranges>
 #include <utility>
 #include <vector>
 
+#include "base/fork_safe.h"
 #include "base/sync.h"
 
 namespace mergedb::env {
@@ -23,22 +22,11 @@ namespace {
 
 using OfferPtr = std::shared_ptr<IdleFiles::Offer>;
 
-// WHY the list is empty in the child of a fork: a mutex that another thread of the parent held stays locked
-// in the child.
+// WHY the list is empty in the child of a fork: the mutex of an offer that another thread of the parent held stays
+// locked in the child.
 class Offers {
  public:
-  static Offers& Get() {
-    static Offers* const offers = [] {
-      static auto* made = new Offers;  // never destroyed: a database may outlive main
-      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                     [] {
-                       made->offers_.clear();
-                       made->mutex_.unlock();
-                     });
-      return made;
-    }();
-    return *offers;
-  }
+  static Offers& Get() { return base::ForkSafe<Offers>::Get(); }
 
   void Add(const OfferPtr& offer) {
     base::Lock lock(mutex_);
@@ -48,13 +36,16 @@ class Offers {
     base::Lock lock(mutex_);
     std::erase(offers_, offer);
   }
-  std::vector<OfferPtr> List() const {
+  std::vector<OfferPtr> ListNewestFirst() {
     base::Lock lock(mutex_);
-    return offers_;
+    return {offers_.rbegin(), offers_.rend()};
   }
 
  private:
-  mutable base::Mutex mutex_;
+  friend class base::ForkSafe<Offers>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_) { offers_.clear(); }
+
+  base::Mutex mutex_;
   std::vector<OfferPtr> offers_ GUARDED_BY(mutex_);
 };
 
@@ -73,8 +64,7 @@ IdleFiles::~IdleFiles() {
 
 void CloseIdleFiles() {
   // WHY the newest first: it may use files of an older one.
-  const std::vector<OfferPtr> offers = Offers::Get().List();
-  for (const OfferPtr& offer : std::views::reverse(offers)) {
+  for (const OfferPtr& offer : Offers::Get().ListNewestFirst()) {
     base::Lock lock(offer->mutex);
     if (offer->close) offer->close();
   }
@@ -99,14 +89,7 @@ int AboveStandardStreams(int fd) {
 // WHY no lock while a file is opened: the open may need TakeBack itself.
 class LentDescriptors {
  public:
-  static LentDescriptors& Get() {
-    static LentDescriptors* const all = [] {
-      static auto* made = new LentDescriptors;  // never destroyed: a file may outlive main
-      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); }, [] { made->mutex_.unlock(); });
-      return made;
-    }();
-    return *all;
-  }
+  static LentDescriptors& Get() { return base::ForkSafe<LentDescriptors>::Get(); }
 
   // Makes `lent` open, with `uses`. False: it is open already.
   bool Add(LentDescriptor* lent, int fd, uint64_t uses) {
@@ -150,6 +133,9 @@ class LentDescriptors {
   }
 
  private:
+  friend class base::ForkSafe<LentDescriptors>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_) {}
+
   bool CloseLocked(LentDescriptor* lent) REQUIRES_LOCK(mutex_) {
     uint64_t unused = LentDescriptor::kIsOpen;
     if (!lent->state_.compare_exchange_strong(unused, 0)) return false;

@@ -61,19 +61,18 @@ Status ThreadPool::Start() {
   threads_.reserve(static_cast<size_t>(low_priority_threads_wanted_ + urgent_threads_wanted_));
   int error = 0;
   try {
-    if (low_priority_threads_wanted_ > 0 && low_priority_threads_ == 0)
-      StartOneOf(low_priority_threads_, &low_priority_);
-    while (urgent_threads_ < urgent_threads_wanted_) StartOneOf(urgent_threads_, &high_priority_);
-    while (low_priority_threads_ < low_priority_threads_wanted_) StartOneOf(low_priority_threads_, &low_priority_);
+    if (low_priority_threads_wanted_ > 0 && low_priority_threads_ == 0) StartOneOf(low_priority_threads_, kLow);
+    while (urgent_threads_ < urgent_threads_wanted_) StartOneOf(urgent_threads_, kUrgent);
+    while (low_priority_threads_ < low_priority_threads_wanted_) StartOneOf(low_priority_threads_, kLow);
   } catch (const std::system_error& failure) { error = failure.code().value(); }
   const bool has_thread = low_priority_threads_wanted_ > 0 ? low_priority_threads_ > 0 : urgent_threads_ > 0;
   return has_thread ? Status() : CannotStartThread(error);
 }
 
-void ThreadPool::StartOneOf(std::atomic<int>& count, WorkQueue* queue) {
-  threads_.emplace_back([this, queue] {
-    if (queue == &low_priority_) LowerPriority();
-    Serve(queue);
+void ThreadPool::StartOneOf(std::atomic<int>& count, Priority priority) {
+  threads_.emplace_back([this, priority] {
+    if (priority == kLow) LowerPriority();
+    Serve(priority);
   });
   ++count;
 }
@@ -83,27 +82,24 @@ ThreadPool::~ThreadPool() {
     base::Lock lock(mutex_);
     is_closing_ = true;
   }
-  low_priority_.work_waits.NotifyAll();
-  high_priority_.work_waits.NotifyAll();
+  for (base::CondVar& work_waits : work_waits_) work_waits.NotifyAll();
   base::Lock lock(start_mutex_);
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::Schedule(std::function<void()> work) {
+void ThreadPool::Add(Priority priority, std::function<void()> work) {
   {
     base::Lock lock(mutex_);
-    low_priority_.queue.push_back(std::move(work));
+    work_[priority].push_back(std::move(work));
   }
-  low_priority_.work_waits.NotifyOne();
+  work_waits_[priority].NotifyOne();
 }
 
+void ThreadPool::Schedule(std::function<void()> work) { Add(kLow, std::move(work)); }
+
 void ThreadPool::ScheduleUrgent(std::function<void()> work) {
-  if (urgent_threads_ == 0 && low_priority_threads_wanted_ > 0) return Schedule(std::move(work));
-  {
-    base::Lock lock(mutex_);
-    high_priority_.queue.push_back(std::move(work));
-  }
-  high_priority_.work_waits.NotifyOne();
+  const bool has_urgent_threads = urgent_threads_ > 0 || low_priority_threads_wanted_ == 0;
+  Add(has_urgent_threads ? kUrgent : kLow, std::move(work));
 }
 
 void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
@@ -111,35 +107,37 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
     base::Lock lock(mutex_);
     delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanos), std::move(work));
   }
-  low_priority_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
+  work_waits_[kLow].NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Waits until `queue` has work or the pool closes. Delayed work that is due moves to low_priority_.
-void ThreadPool::WaitForWork(WorkQueue* queue, base::Lock& lock) {
+// Waits until there is work of this priority, or the pool closes. Delayed work that is due becomes work of low priority.
+void ThreadPool::WaitForWork(Priority priority, base::Lock& lock) {
+  auto& queue = work_[priority];
   for (;;) {
     const Time now = std::chrono::steady_clock::now();
-    while (queue == &low_priority_ && !delayed_.empty() && delayed_.begin()->first <= now) {
-      queue->queue.push_back(std::move(delayed_.begin()->second));
+    while (priority == kLow && !delayed_.empty() && delayed_.begin()->first <= now) {
+      queue.push_back(std::move(delayed_.begin()->second));
       delayed_.erase(delayed_.begin());
     }
-    if (!queue->queue.empty() || is_closing_) return;
-    if (queue == &high_priority_ || delayed_.empty()) {
-      queue->work_waits.Wait(lock);
+    if (!queue.empty() || is_closing_) return;
+    if (priority == kUrgent || delayed_.empty()) {
+      work_waits_[priority].Wait(lock);
     } else {
       const auto wait = std::chrono::nanoseconds(delayed_.begin()->first - now);
-      (void)queue->work_waits.WaitFor(lock, static_cast<uint64_t>(wait.count()));
+      (void)work_waits_[priority].WaitFor(lock, static_cast<uint64_t>(wait.count()));
     }
   }
 }
 
-void ThreadPool::Serve(WorkQueue* queue) {
+void ThreadPool::Serve(Priority priority) {
   TakeNoSignals();
   base::Lock lock(mutex_);
+  auto& queue = work_[priority];
   for (;;) {
-    WaitForWork(queue, lock);
-    if (queue->queue.empty()) return;
-    std::function<void()> work = std::move(queue->queue.front());
-    queue->queue.pop_front();
+    WaitForWork(priority, lock);
+    if (queue.empty()) return;
+    std::function<void()> work = std::move(queue.front());
+    queue.pop_front();
     lock.Unlock();
     work();
     work = nullptr;  // destroys what it captured without the lock

@@ -48,13 +48,11 @@ class ThreadPool final : public Executor {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  struct WorkQueue {
-    base::CondVar work_waits;
-    std::deque<std::function<void()>> queue;
-  };
-  void Serve(WorkQueue* queue);
-  void WaitForWork(WorkQueue* queue, base::Lock& lock);
-  void StartOneOf(std::atomic<int>& count, WorkQueue* queue);
+  enum Priority : uint8_t { kLow, kUrgent };
+  void Add(Priority priority, std::function<void()> work);
+  void Serve(Priority priority);
+  void WaitForWork(Priority priority, base::Lock& lock) REQUIRES_LOCK(mutex_);
+  void StartOneOf(std::atomic<int>& count, Priority priority) REQUIRES_LOCK(start_mutex_);
 
   const int low_priority_threads_wanted_;
   const int urgent_threads_wanted_;
@@ -62,10 +60,10 @@ class ThreadPool final : public Executor {
   std::atomic<int> urgent_threads_{0};
   base::Mutex start_mutex_;  // before mutex_
   std::vector<std::thread> threads_ GUARDED_BY(start_mutex_);
+  base::CondVar work_waits_[2];  // by priority, as work_
   base::Mutex mutex_;
-  WorkQueue low_priority_ GUARDED_BY(mutex_);
-  WorkQueue high_priority_ GUARDED_BY(mutex_);
-  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for low_priority_, by due time
+  std::deque<std::function<void()>> work_[2] GUARDED_BY(mutex_);
+  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for work_[kLow], by due time
   bool is_closing_ GUARDED_BY(mutex_) = false;
 };
 

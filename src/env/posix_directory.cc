@@ -40,7 +40,7 @@ Result<std::shared_ptr<PosixDirectory>> PosixDirectory::Open(const std::string& 
 
 PosixDirectory::~PosixDirectory() { close(fd_); }
 
-bool PosixDirectory::NoteLocked(const std::string& name, dev_t device, ino_t inode) {
+bool PosixDirectory::NoteLock(const std::string& name, dev_t device, ino_t inode) {
   if (state_.load() != State::kNoLock) return false;
   name_ = name;
   device_ = device;
@@ -49,7 +49,7 @@ bool PosixDirectory::NoteLocked(const std::string& name, dev_t device, ino_t ino
   return true;
 }
 
-void PosixDirectory::NoteUnlocked() { state_.store(State::kReleased); }
+void PosixDirectory::NoteUnlock() { state_.store(State::kReleased); }
 
 Status PosixDirectory::Lost() const {
   return Status::IOError(

@@ -7,8 +7,8 @@
 // LOCK, another process can open the database. So each change of a file asks CheckLock first. After one failure all
 // changes fail, also if the old file comes back: the other process may have been there.
 //
-//     no lock ──NoteLocked──► locked ──another file, or none, has the name──► lost
-//                               └────NoteUnlocked────────────────────────────► released
+//     no lock ──NoteLock──► locked ──another file, or none, has the name──► lost
+//                               └────NoteUnlock────────────────────────────► released
 //
 // THREADS: any. Tests: tests/db/directory_test.cc.
 #pragma once
@@ -37,9 +37,9 @@ class PosixDirectory {
   const std::string& path() const { return path_; }  // as opened
 
   // This process has locked the file `name`, which is the file `inode` on `device`. Only the first lock counts.
-  bool NoteLocked(const std::string& name, dev_t device, ino_t inode);
-  // REQUIRES: NoteLocked returned true.
-  void NoteUnlocked();
+  bool NoteLock(const std::string& name, dev_t device, ino_t inode);
+  // REQUIRES: NoteLock returned true.
+  void NoteUnlock();
 
   // OK if nothing was locked, or if the lock still keeps other processes out. A system call.
   Status CheckLock();
@@ -55,7 +55,7 @@ class PosixDirectory {
 
   const std::string path_;
   const int fd_;
-  // Constant after NoteLocked.
+  // Constant after NoteLock.
   std::string name_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -1,7 +1,6 @@
 #include "env/posix_lock.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/fork_safe.h"
 #include "base/sync.h"
 #include "env/descriptors.h"
 #include "env/posix_status.h"
@@ -27,23 +27,12 @@ struct Place {
 
 class PosixLock;
 
-// The places that this process has locked, and their locks. Never destroyed: a lock may outlive main. WHY a
-// fork closes the descriptors in the child: the lock belongs to the open file, which the child shares. While
-// the child has the descriptor, the lock survives the parent's death, and no process could open the database.
+// The places that this process has locked, and their locks. WHY a fork closes the descriptors in the child: the lock
+// belongs to the open file, which the child shares. While the child has the descriptor, the lock survives the parent's
+// death, and no process could open the database.
 class Registry {
  public:
-  static Registry& Get() {
-    static Registry* const registry = [] {
-      static auto* made = new Registry;
-      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                     [] {
-                       made->ForgetAll();
-                       made->mutex_.unlock();
-                     });
-      return made;
-    }();
-    return *registry;
-  }
+  static Registry& Get() { return base::ForkSafe<Registry>::Get(); }
   bool Add(const Place& place, PosixLock* lock) {
     base::Lock guard(mutex_);
     return places_.emplace(place, lock).second;
@@ -58,7 +47,8 @@ class Registry {
   }
 
  private:
-  void ForgetAll();  // in the child of a fork
+  friend class base::ForkSafe<Registry>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_);
 
   base::Mutex mutex_;
   std::map<Place, PosixLock*> places_ GUARDED_BY(mutex_);
@@ -79,7 +69,7 @@ class PosixLock final : public FileLock {
  public:
   PosixLock(LockRequest request, Place place) : request_(std::move(request)), place_(std::move(place)) {}
   ~PosixLock() override {
-    if (is_noted_) request_.directory->NoteUnlocked();
+    if (is_noted_) request_.directory->NoteUnlock();
     if (fd_ >= 0) close(fd_);
     if (is_registered_) Registry::Get().Drop(place_, this);
   }
@@ -100,7 +90,7 @@ class PosixLock final : public FileLock {
   int fd_ = -1;
 };
 
-void Registry::ForgetAll() {
+void Registry::ForgetParentLocked() {
   for (const auto& [place, lock] : places_) lock->CloseDescriptor();
   places_.clear();
 }
@@ -130,7 +120,7 @@ Status PosixLock::Acquire() {
     }
     if (SameFile(file, request_)) {
       const bool is_direct = request_.directory != nullptr && request_.name.find('/') == std::string::npos;
-      is_noted_ = is_direct && request_.directory->NoteLocked(request_.name, file.st_dev, file.st_ino);
+      is_noted_ = is_direct && request_.directory->NoteLock(request_.name, file.st_dev, file.st_ino);
       return {};
     }
     close(fd_);

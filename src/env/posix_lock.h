@@ -23,7 +23,7 @@ struct LockRequest {
   std::shared_ptr<PosixDirectory> directory = nullptr;  // null: `name` starts at the working directory
   std::string name;                                     // relative to `directory`
 };
-// A locked file directly in `directory` is noted there (PosixDirectory::NoteLocked) until the unlock.
+// A locked file directly in `directory` is noted there (PosixDirectory::NoteLock) until the unlock.
 Result<std::unique_ptr<FileLock>> LockFile(const LockRequest& request);
 
 // True for the Busy of LockFile. An open is Busy, too, if the process has no thread or no descriptor left.

@@ -78,10 +78,19 @@ int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   env->slots = std::vector<Slot>(kMainDbi + 1 + env->dbs_max);
   env->slots[kMainDbi].is_open = true;
   // WHY no count on disk: every commit with data takes a sequence, so the id is never less than ids given out before.
-  env->last_id = env->db->GetSnapshot()->sequence();
+  {
+    base::Lock lock(env->mutex);
+    env->last_id = env->db->GetSnapshot()->sequence();
+  }
   env->generation = ProcessGeneration();
   env->is_open = true;
   return 0;
+}
+
+// In the child of a fork: the threads of the parent's database do not exist, and could not release its locks.
+void LeakParts(MDB_env* env) NO_LOCK_ANALYSIS {
+  (void)env->db.release();
+  (void)new RetainedList(std::move(env->retained));
 }
 
 int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
@@ -169,9 +178,7 @@ void mdb_env_close(MDB_env* env) {
   if (env == nullptr) return;
   (void)Guard([&] {
     if (env->generation != ProcessGeneration()) {
-      (void)env->db.release();  // the parent's; its threads do not exist here
-      // Leaks: its destruction would take locks of the parent's threads.
-      (void)new RetainedList(std::move(env->retained));
+      LeakParts(env);
     } else if (env->db != nullptr) {
       EndAll(env);
       (void)env->db->Close();

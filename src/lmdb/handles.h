@@ -281,8 +281,8 @@ void EndAll(MDB_env* env);                                 // for mdb_env_close
 // A commit changes the newest id and the counts as well as the data. Readers see the data, and the next writer
 // begins, before Transaction::Commit returns in the committing thread. So the first transaction whose snapshot
 // includes the data publishes the id and the counts when it begins. If no transaction does, the committing
-// thread publishes them. `sequence`: of the snapshot. REQUIRES: env->mutex is held.
-void PublishSeen(MDB_env* env, uint64_t sequence, RetainedList* gone);
+// thread publishes them. `sequence`: of the snapshot.
+void PublishSeen(MDB_env* env, uint64_t sequence, RetainedList* gone) REQUIRES_LOCK(env->mutex);
 void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
 // ---- retained.cc
@@ -293,11 +293,12 @@ void CloseSlot(MDB_env* env, MDB_dbi dbi);
 inline constexpr unsigned kCommitsOutlasted = 2;
 // Of the arena, the newest chunks are kept, up to this number. A chunk has up to 1 MiB, or more for one larger item.
 inline constexpr size_t kChunksRetained = 16;
-// REQUIRES: env->mutex is held. Released roots move to *gone; the caller destroys them after it released the mutex.
+// Released roots move to *gone; the caller destroys them after it released the mutex.
 // Takes the element from *place, so it needs no memory; does nothing if *place is empty or the root is retained already.
-void Retain(MDB_env* env, RetainedList* place, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone);
-void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone);
-void ForgetAfterCommit(MDB_env* env, RetainedList* gone);
+void Retain(MDB_env* env, RetainedList* place, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone)
+    REQUIRES_LOCK(env->mutex);
+void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone) REQUIRES_LOCK(env->mutex);
+void ForgetAfterCommit(MDB_env* env, RetainedList* gone) REQUIRES_LOCK(env->mutex);
 
 // ---- cursor.cc
 
@@ -363,7 +364,7 @@ class OpenQueue {
   int place_ = kPlaces;  // behind all places
 };
 int MarkPlace(MDB_env* env, mdb_mode_t mode);  // makes data.mdb and lock.mdb; call after open
-// Call after a commit: programs look at the time of data.mdb. REQUIRES: env->mutex is held.
-void TouchPlace(MDB_env* env);
+// Call after a commit: programs look at the time of data.mdb.
+void TouchPlace(MDB_env* env) REQUIRES_LOCK(env->mutex);
 
 }  // namespace mergedb::lmdb

@@ -9,9 +9,9 @@ namespace mergedb::lmdb {
 namespace {
 
 // Drops the entries for which `goes` is true. A root that a reset reader still uses is only emptied.
-// REQUIRES: env->mutex is held; the renewal of a reader holds it too.
+// The renewal of a reader holds the mutex too.
 template <typename Goes>
-void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) {
+void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) REQUIRES_LOCK(env->mutex) {
   RetainedList emptied;
   for (auto it = env->retained.begin(); it != env->retained.end();) {
     const auto each = it++;

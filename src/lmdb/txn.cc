@@ -21,8 +21,7 @@ constexpr size_t kClearedBytesMax = size_t{16} << 20;  // a chunk that Clear kee
 // WHY not pthread_self: a thread that has ended may have left a reader, and a new thread may get its pthread_t.
 uint64_t ThisThread() { return base::ThreadNumber(); }
 
-// REQUIRES: env->mutex is held.
-int CheckReaders(MDB_env* env, uint64_t thread) {
+int CheckReaders(MDB_env* env, uint64_t thread) REQUIRES_LOCK(env->mutex) {
   unsigned readers = 0;
   for (const MDB_txn* each : env->roots) {
     if (!each->is_read_only() || each->state != TxnState::kOpen) continue;
@@ -52,10 +51,8 @@ Status BeginRoot(MDB_txn* txn) {
   return {};
 }
 
-// REQUIRES: env->mutex is held.
-int NoteBegun(MDB_txn* txn, const Status& status, RetainedList* gone) {
+int NoteBegun(MDB_env* env, MDB_txn* txn, const Status& status, RetainedList* gone) REQUIRES_LOCK(env->mutex) {
   if (!status.ok()) return CodeOf(status);
-  MDB_env* const env = txn->env;
   PublishSeen(env, txn->transaction().sequence(), gone);
   // WHY: a writer holds the writers' lock here, so an announced commit that its snapshot does not include has failed.
   if (!txn->is_read_only()) env->committing = nullptr;
@@ -76,11 +73,11 @@ int Start(MDB_txn* txn) {
   if (!txn->is_read_only()) {
     const Status begun = BeginRoot(txn);
     base::Lock lock(env->mutex);
-    return NoteBegun(txn, begun, &gone);
+    return NoteBegun(env, txn, begun, &gone);
   }
   base::Lock lock(env->mutex);
   LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
-  return NoteBegun(txn, BeginRoot(txn), &gone);
+  return NoteBegun(env, txn, BeginRoot(txn), &gone);
 }
 
 int StartChild(MDB_txn* txn) {
@@ -149,8 +146,8 @@ void AnnounceCommit(MDB_txn* txn) {
   env->committing_from = before + 1;
 }
 
-// Needs no memory: the commit may be durable already. REQUIRES: env->mutex is held.
-void Publish(MDB_env* env, RetainedList* gone) {
+// Needs no memory: the commit may be durable already.
+void Publish(MDB_env* env, RetainedList* gone) REQUIRES_LOCK(env->mutex) {
   const MDB_txn* const txn = std::exchange(env->committing, nullptr);
   env->last_id = txn->id;
   env->used_bytes += txn->changes.bytes;

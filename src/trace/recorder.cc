@@ -155,7 +155,7 @@ Status Recorder::End(EndReason reason, TraceReport* report) noexcept {
     session.EndBlock();
     StopSession(session);
   }
-  WriteWaiting(lock);
+  WriteWaitingLocked();
   Status status = std::move(session.status);
   Status closed = session.file->Close();
   if (status.ok()) status = std::move(closed);
@@ -173,15 +173,17 @@ Status Recorder::End(EndReason reason, TraceReport* report) noexcept {
 // ---- writing -------------------------------------------------------------------------------------------------------
 
 // Returns at once if another thread writes: the next block that is full, or End, writes what waits then.
-void Recorder::WriteWaiting(base::Lock& lock) {
+void Recorder::WriteWaitingLocked() {
   Session& session = *session_;
   if (session.is_writing || session.waiting.empty()) return;
   const std::vector<Block> blocks = std::exchange(session.waiting, {});
   session.waiting_bytes = 0;
   session.is_writing = true;
-  lock.Unlock();
-  Status status = WriteBlocks(session, blocks);
-  lock.Relock();
+  Status status;
+  {
+    base::Unlocked unlocked(mutex_);
+    status = WriteBlocks(session, blocks);
+  }
   session.is_writing = false;
   if (!status.ok()) {
     session.status = std::move(status);
@@ -207,7 +209,7 @@ Status Recorder::WriteBlocks(Session& session, const std::vector<Block>& blocks)
 
 // ---- recording -----------------------------------------------------------------------------------------------------
 
-bool Recorder::IsRecording(const Call& call) const {
+bool Recorder::IsRecordingLocked(const Call& call) const {
   return session_ != nullptr && session_->number == call.session && !session_->is_ended;
 }
 
@@ -216,8 +218,8 @@ void Recorder::Record(const Call& call, const Encode& encode) {
   if (call.session == 0) return;
   const uint64_t now = clock_->NowNanos();
   base::Lock lock(mutex_);
-  if (IsRecording(call) && session_->waiting_bytes >= kWaitingBytesMax) WriteWaiting(lock);
-  if (!IsRecording(call)) return;
+  if (IsRecordingLocked(call) && session_->waiting_bytes >= kWaitingBytesMax) WriteWaitingLocked();
+  if (!IsRecordingLocked(call)) return;
   Session& session = *session_;
   const auto lose = [&session] {
     ++session.lost;
@@ -253,7 +255,7 @@ void Recorder::Record(const Call& call, const Encode& encode) {
     session.is_full = true;
     StopSession(session);
   }
-  WriteWaiting(lock);
+  WriteWaitingLocked();
 }
 
 namespace {

@@ -83,9 +83,9 @@ class Recorder {
   template <typename Encode>
   void Record(const Call& call, const Encode& encode);
   void StopSession(Session& session);
-  void WriteWaiting(base::Lock& lock);
+  void WriteWaitingLocked() REQUIRES_LOCK(mutex_);
   Status WriteBlocks(Session& session, const std::vector<Block>& blocks);
-  bool IsRecording(const Call& call) const;
+  bool IsRecordingLocked(const Call& call) const REQUIRES_LOCK(mutex_);
 
   FileSystem* const files_;
   Clock* const clock_;

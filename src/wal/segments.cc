@@ -360,7 +360,7 @@ void Segments::RemoveUnneeded() {
     listed_ = {listing_.begin(), listing_.end()};
     for (auto* segments : {&live_, &free_}) {
       retired_.reserve(retired_.size() + segments->size());  // WHY: an erase_if that throws leaves null pointers
-      std::erase_if(*segments, [&](const SegmentPtr& segment) {
+      std::erase_if(*segments, [&](const SegmentPtr& segment) REQUIRES_LOCK(mutex_) {
         if (IsListedLocked(segment->number)) return false;
         retired_.push_back(segment);
         return true;
@@ -379,7 +379,7 @@ void Segments::RemoveUnlisted() {
   {
     base::Lock lock(mutex_);
     removed.reserve(retired_.size());  // WHY: as in RemoveUnneeded
-    std::erase_if(retired_, [&](const SegmentPtr& segment) {
+    std::erase_if(retired_, [&](const SegmentPtr& segment) REQUIRES_LOCK(mutex_) {
       if (IsListedLocked(segment->number)) return false;
       removed.push_back(segment);
       return true;

@@ -483,9 +483,8 @@ KeyScale::KeyScale(const version::Version& version, const kv::Order& order) : or
     }
   }
   std::ranges::sort(keys_, [&](std::string_view a, std::string_view b) { return order_.CompareKeys(a, b) < 0; });
-  const auto same =
-      std::ranges::unique(keys_, [&](std::string_view a, std::string_view b) { return order_.SameKey(a, b); });
-  keys_.erase(same.begin(), same.end());
+  const auto same = [&](std::string_view a, std::string_view b) { return order_.SameKey(a, b); };
+  keys_.erase(std::unique(keys_.begin(), keys_.end(), same), keys_.end());
   std::vector<double> intervals(keys_.size(), 0.0);  // the bytes from each key to the next one
   const auto index = [&](std::string_view key) {
     return static_cast<size_t>(

@@ -5,12 +5,11 @@
 // THREADS: any.
 #pragma once
 
-#include <pthread.h>
-
 #include <map>
 #include <optional>
 
 #include "base/block_cache.h"
+#include "base/fork_safe.h"
 #include "base/sync.h"
 #include "leveldb/cache.h"
 #include "leveldb/filter_policy.h"
@@ -22,19 +21,11 @@ std::optional<int> BitsOf(const FilterPolicy* policy);
 // The engine's block cache inside a cache from NewLRUCache. Null for a program's own cache.
 mergedb::base::BlockCache* BlocksOf(const Cache* cache);
 
-// One fact about each live object. Never destroyed, since objects may outlive main. The lock is held across a
-// fork: otherwise the child could inherit it locked by a thread that the child does not have.
+// One fact about each live object.
 template <typename Object, typename Fact>
 class OwnObjects {
  public:
-  static OwnObjects& Get() {
-    static auto* const all = [] {
-      static auto* made = new OwnObjects;
-      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); }, [] { made->mutex_.unlock(); });
-      return made;
-    }();
-    return *all;
-  }
+  static OwnObjects& Get() { return mergedb::base::ForkSafe<OwnObjects>::Get(); }
   void Add(const Object* object, Fact fact) {
     const mergedb::base::Lock lock(mutex_);
     facts_.insert_or_assign(object, fact);
@@ -50,6 +41,9 @@ class OwnObjects {
   }
 
  private:
+  friend class mergedb::base::ForkSafe<OwnObjects>;
+  void ForgetParentLocked() REQUIRES_LOCK(mutex_) {}
+
   mergedb::base::Mutex mutex_;
   std::map<const Object*, Fact> facts_ GUARDED_BY(mutex_);
 };

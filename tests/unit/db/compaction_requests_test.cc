@@ -17,8 +17,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 class CompactionRequestsTest : public ::testing::Test {
  protected:
   testing::ManualClock clock_{100 * kSecond};
-  base::Mutex mutex_;
-  CompactionRequests requests_{&clock_, mutex_};
+  CompactionRequests requests_{&clock_};
 };
 
 TEST_F(CompactionRequestsTest, UrgencyGrowsWithTheTimeSinceTheLastWrite) {
