@@ -66,8 +66,8 @@ struct Flags {
   // RocksDB's flags of its merge benchmarks.
   std::string merge_operator;  // uint64add, stringappend, max, put or bytesxor
   int64_t merge_keys = -1;     // number of keys that get operands; < 0: num
-  // Operations of overwrite: num if < 0. Of the benchmarks that read and write: the larger one of reads and writes; num if
-  // both are < 0.
+  // Operations of overwrite: num if < 0. Of the benchmarks that read and write: the larger one of reads and writes; num
+  // if both are < 0.
   int64_t writes = -1;
   int64_t mergereadpercent = 70;  // readrandommergerandom: percentage of merges
 

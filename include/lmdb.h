@@ -1,13 +1,14 @@
-/* LMDB's interface, as of liblmdb 0.9.24, over mergedb: programs written for it compile unchanged, and those linked with
- * liblmdb.so.0 run unchanged. An environment is a mergedb database; named databases are its keyspaces.
+/* LMDB's interface, as of liblmdb 0.9.24, over mergedb: programs written for it compile unchanged, and those linked
+ * with liblmdb.so.0 run unchanged. An environment is a mergedb database; named databases are its keyspaces.
  *
- * What each call means is said by LMDB's own documentation; this header says only what is different. All of it, with reasons:
- * docs/api/lmdb-differences.md. In short:
- *   - files: a directory of mergedb's, also with MDB_NOSUBDIR; LMDB's own data.mdb is refused (mdb_dump | mergedb load);
- *   - one process at a time has it open for writing; mdb_env_open waits for it about 5 s, then returns EBUSY. MDB_RDONLY sees
- *     the state at its open;
- *   - MDB_DUPSORT and its kin are MDB_INCOMPATIBLE, as are mdb_set_compare and mdb_set_dupsort, after which all calls on that
- *     handle are MDB_INCOMPATIBLE;
+ * What each call means is said by LMDB's own documentation; this header says only what is different. All of it, with
+ * reasons: docs/api/lmdb-differences.md. In short:
+ *   - files: a directory of mergedb's, also with MDB_NOSUBDIR; LMDB's own data.mdb is refused (mdb_dump | mergedb
+ *     load);
+ *   - one process at a time has it open for writing; mdb_env_open waits for it about 5 s, then returns EBUSY.
+ *     MDB_RDONLY sees the state at its open;
+ *   - MDB_DUPSORT and its kin are MDB_INCOMPATIBLE, as are mdb_set_compare and mdb_set_dupsort, after which all calls
+ *     on that handle are MDB_INCOMPATIBLE;
  *   - ms_entries may cost a walk over the keys; counts of pages mean nothing.
  * THREADS: as LMDB. No C++ exception leaves a call. */
 #ifndef MERGEDB_LMDB_H_

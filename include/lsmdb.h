@@ -1,8 +1,9 @@
-/* LSMDB's interface over mergedb: programs written for lsmdb.c of 2015 compile and run unchanged. What it left out is at the end.
+/* LSMDB's interface over mergedb: programs written for lsmdb.c of 2015 compile and run unchanged. What it left out is
+ * at the end.
  *
- * An environment is one ordered map; handles and codes are LMDB's (lmdb.h), so mdb_strerror tells what a code means. Every
- * function that returns int returns 0, a code of LMDB's, or a number of errno.h; a null handle is EINVAL. Where the original
- * asserted, or lost deletes, this does neither. Directions: 1 forward, -1 backward, 0 exactly.
+ * An environment is one ordered map; handles and codes are LMDB's (lmdb.h), so mdb_strerror tells what a code means.
+ * Every function that returns int returns 0, a code of LMDB's, or a number of errno.h; a null handle is EINVAL. Where
+ * the original asserted, or lost deletes, this does neither. Directions: 1 forward, -1 backward, 0 exactly.
  * THREADS: as LMDB. docs/api/lsmdb.md has what differs from the original. */
 #ifndef MERGEDB_LSMDB_H_
 #define MERGEDB_LSMDB_H_

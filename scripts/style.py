@@ -2,6 +2,7 @@
 
 S1  every C and C++ file is as clang-format writes it
 S2  no file uses a word of scripts/banned_words.txt
+S3  a comment in C or C++ is at most COLUMNS wide; clang-format does not see comments
 """
 
 import concurrent.futures
@@ -13,6 +14,7 @@ import subprocess
 FORMATTED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|bindings|java/.*native|python/native)/.*\.(h|cc|c)")
 WORDED = re.compile(r"(src|include|tools|bench|tests|testing|fuzz|torture|examples|bindings|scripts|docs|cmake|java/native|python)/.*"
                     r"\.(h|cc|c|py|pyi|go|rs|sh|md|txt|cmake|in)|[^/]*\.(md|txt)|dev|src/LAYERS")
+COLUMNS = 120  # as in .clang-format
 CLANG_FORMAT_VERSION = 14  # Debian 12's; another version formats differently
 FILES_PER_PROCESS = 25
 WORDS = "scripts/banned_words.txt"
@@ -121,7 +123,17 @@ def check_words(report, root, paths):
             report.error("S2", WORDS, number, f'the exception excuses no "{form}" in {prefix}')
 
 
+def check_width(report, root, paths):
+    for path in filter(FORMATTED.fullmatch, paths):
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                text = line.strip()
+                if len(line.rstrip()) > COLUMNS and text.startswith(("//", "*", "/*")) and len(text.split()) > 2:
+                    report.error("S3", path, number, f"the comment has {len(line.rstrip())} columns; at most {COLUMNS}")
+
+
 def check(report, root):
     paths = files(root)
     check_format(report, root, paths)
+    check_width(report, root, paths)
     check_words(report, root, paths)

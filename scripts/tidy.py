@@ -5,7 +5,7 @@ T1  layers: a file of src/ includes its own folder, folders with a smaller numbe
 T2  public headers include only public headers and std
 T3  threads, clocks, files and randomness are used only in env/, bench/, tools/, tests/, testing/
 T4  every source is listed in a CMakeLists.txt
-T5  every path and invariant label in the docs exists
+T5  every path and invariant label in the docs, and every path in a comment, exists
 T6  src/c includes only public headers, base and itself
 T7  sources of src/, bench/ and testing/ include the standard headers that they use: scripts/includes.py
 T8  a header of src/ says with REQUIRES_LOCK which mutex a function named ...Locked needs; clang proves that the callers
@@ -224,12 +224,22 @@ def check_docs(report):
         for match in re.finditer(r"\]\(([^)#\s]+)[^)]*\)", text):
             if not exists(os.path.join(os.path.dirname(path), match.group(1))):
                 report.error("T5", path, line_at(text, match.start()), f"the link {match.group(1)} leads nowhere")
-    for path in sources("src", "include"):
-        text = read(path)
-        for match in re.finditer(r"\bdocs/[\w/.-]+\.md\b", text):
-            if not exists(match.group()):
-                report.error("T5", path, line_at(text, match.start()), f"{match.group()} does not exist")
+    check_comments(report)
     check_invariants(report, documents)
+
+
+# A path that a comment cites: from the root, from src/ or include/, or beside the source. Not a header of the system.
+CITED = re.compile(r"(?<![\w/.<$}-])(?!linux/|sys/)((?:[\w.-]+/)+[\w.-]+\.(?:cc|h|c|py|md|java|patch|txt|sh))\b")
+
+
+def check_comments(report):
+    for path in sources(*SOURCE_ROOTS):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            comment = re.search(r"(?:^|\s)(?://|\*|/\*)\s(.*)", line)
+            for match in CITED.finditer(comment[1] if comment else ""):
+                name = match[1]
+                if not any(exists(os.path.normpath(os.path.join(base, name))) for base in ("", "src", "include", os.path.dirname(path))):
+                    report.error("T5", path, number, f"{name} does not exist")
 
 
 def check_invariants(report, documents):

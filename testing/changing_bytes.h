@@ -1,7 +1,7 @@
 // Bytes that another thread changes all the time, as a program may do with the arguments of a call that runs.
 //
-// The memory is mapped twice, and the other thread writes through the second mapping: the race is real, and no sanitizer
-// takes it for one of ours.
+// The memory is mapped twice, and the other thread writes through the second mapping: the race is real, and no
+// sanitizer takes it for one of ours.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Replaces operator new and operator delete of a test program. Before each allocation BeforeAllocation() runs, which the one
-// source file that includes this header defines first; if it throws std::bad_alloc, the allocation fails.
+// Replaces operator new and operator delete of a test program. Before each allocation BeforeAllocation() runs, which
+// the one source file that includes this header defines first; if it throws std::bad_alloc, the allocation fails.
 //
 //     namespace mergedb::testing { inline void BeforeAllocation() { if (IsDue()) throw std::bad_alloc(); } }
 //     #include "testing/replaced_new.h"

@@ -22,8 +22,8 @@ namespace {
 constexpr useconds_t kPollMicros = 20;
 constexpr useconds_t kPollMicrosMax = 640;
 
-// Returns 'S' for "1234 (name) S ...". The name may contain any character, so the last bracket ends it. Returns 'X' if the
-// thread has ended.
+// Returns 'S' for "1234 (name) S ...". The name may contain any character, so the last bracket ends it. Returns 'X' if
+// the thread has ended.
 char StateIn(int stat_file) {
   char text[256];
   const ssize_t got = pread(stat_file, text, sizeof text - 1, 0);

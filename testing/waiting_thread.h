@@ -1,5 +1,5 @@
-// A thread that waits: the constructor returns when `act` waits on a condition variable of base/sync.h for the first time,
-// or has ended. So a test knows that the thread is in a queue, without a sleep.
+// A thread that waits: the constructor returns when `act` waits on a condition variable of base/sync.h for the first
+// time, or has ended. So a test knows that the thread is in a queue, without a sleep.
 //
 //     WaitingThread writer([&] { EXPECT_OK(db->Put({}, "key", "value")); });   // a single writer keeps it waiting
 //     ASSERT_OK(transaction->Commit());

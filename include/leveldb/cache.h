@@ -1,5 +1,5 @@
-// A map from keys to values with a bounded sum of charges: what is not in use goes, least recently used first. A program may supply its
-// own. THREADS: all methods, any thread.
+// A map from keys to values with a bounded sum of charges: what is not in use goes, least recently used first. A
+// program may supply its own. THREADS: all methods, any thread.
 #ifndef STORAGE_LEVELDB_INCLUDE_CACHE_H_
 #define STORAGE_LEVELDB_INCLUDE_CACHE_H_
 

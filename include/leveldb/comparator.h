@@ -1,4 +1,5 @@
-// An order of keys, which a program may supply. Its methods are called from several threads at once, background ones included.
+// An order of keys, which a program may supply. Its methods are called from several threads at once, background ones
+// included.
 #ifndef STORAGE_LEVELDB_INCLUDE_COMPARATOR_H_
 #define STORAGE_LEVELDB_INCLUDE_COMPARATOR_H_
 
@@ -17,8 +18,8 @@ class LEVELDB_EXPORT Comparator {
   // Negative, zero or positive as `a` comes before, equals or comes after `b`. A total order.
   virtual int Compare(const Slice& a, const Slice& b) const = 0;
 
-  // Stored with the database, which opens only with a comparator of the same name. A new order needs a new name. Names that
-  // begin with "leveldb." are taken.
+  // Stored with the database, which opens only with a comparator of the same name. A new order needs a new name. Names
+  // that begin with "leveldb." are taken.
   virtual const char* Name() const = 0;
 
   // May replace *start, which comes before `limit`, by something short in [*start, limit). Doing nothing is right, too.

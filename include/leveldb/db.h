@@ -54,7 +54,8 @@ class LEVELDB_EXPORT DB {
   virtual Iterator* NewIterator(const ReadOptions& options) = 0;
   virtual const Snapshot* GetSnapshot() = 0;
   virtual void ReleaseSnapshot(const Snapshot* snapshot) = 0;
-  // "leveldb.num-files-at-level<N>", "leveldb.stats", "leveldb.sstables", "leveldb.approximate-memory-usage". False if unknown.
+  // "leveldb.num-files-at-level<N>", "leveldb.stats", "leveldb.sstables", "leveldb.approximate-memory-usage". False if
+  // unknown.
   virtual bool GetProperty(const Slice& property, std::string* value) = 0;
   // Bytes on disk of ranges[0, n), about; unflushed writes are not counted.
   virtual void GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) = 0;

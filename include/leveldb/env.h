@@ -1,4 +1,5 @@
-// The world as LevelDB sees it: files, locks, threads, time. A program may supply its own; all I/O of a database then goes through it.
+// The world as LevelDB sees it: files, locks, threads, time. A program may supply its own; all I/O of a database then
+// goes through it.
 //
 // The order of the virtual functions is part of the binary interface: nothing is added, removed or moved.
 // THREADS: an Env may be called from several threads at once.
@@ -37,7 +38,8 @@ class LEVELDB_EXPORT Env {
   // The operating system's. Lives for ever: do not delete it.
   static Env* Default();
 
-  // Each of these: OK and *result, which the caller deletes; or an error and null. NotFound if a file to read does not exist.
+  // Each of these: OK and *result, which the caller deletes; or an error and null. NotFound if a file to read does not
+  // exist.
   virtual Status NewSequentialFile(const std::string& fname, SequentialFile** result) = 0;
   virtual Status NewRandomAccessFile(const std::string& fname, RandomAccessFile** result) = 0;
   virtual Status NewWritableFile(const std::string& fname,
@@ -47,7 +49,8 @@ class LEVELDB_EXPORT Env {
   virtual bool FileExists(const std::string& fname) = 0;
   // Names in `dir`, without the directory; what *result held goes.
   virtual Status GetChildren(const std::string& dir, std::vector<std::string>* result) = 0;
-  // Each of a pair calls the other unless it is overridden: an Env overrides one of the two. RemoveFile is the newer name.
+  // Each of a pair calls the other unless it is overridden: an Env overrides one of the two. RemoveFile is the newer
+  // name.
   virtual Status RemoveFile(const std::string& fname);
   virtual Status DeleteFile(const std::string& fname);
   virtual Status CreateDir(const std::string& dirname) = 0;

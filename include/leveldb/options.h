@@ -1,5 +1,6 @@
-// What a program may choose. The layout is fixed: programs hold these structures by value. Debian's libleveldb.so.1d (the default here) has no
-// zstd level; upstream's libleveldb.so.1 has: define MERGEDB_LEVELDB_UPSTREAM_LAYOUT for that one.
+// What a program may choose. The layout is fixed: programs hold these structures by value. Debian's libleveldb.so.1d
+// (the default here) has no zstd level; upstream's libleveldb.so.1 has: define MERGEDB_LEVELDB_UPSTREAM_LAYOUT for that
+// one.
 #ifndef STORAGE_LEVELDB_INCLUDE_OPTIONS_H_
 #define STORAGE_LEVELDB_INCLUDE_OPTIONS_H_
 

@@ -15,8 +15,8 @@ struct ReadOptions;
 
 class LEVELDB_EXPORT Table {
  public:
-  // The table in the first `file_size` bytes of `file`, which must outlive it. OK and *table, which the caller deletes; or an error
-  // and null.
+  // The table in the first `file_size` bytes of `file`, which must outlive it. OK and *table, which the caller deletes;
+  // or an error and null.
   static Status Open(const Options& options, RandomAccessFile* file, uint64_t file_size, Table** table);
 
   Table(const Table&) = delete;

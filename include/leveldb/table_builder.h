@@ -1,4 +1,5 @@
-// Pairs in order -> a file in LevelDB's table format. THREADS: const members may run at once; anything else needs the caller's lock.
+// Pairs in order -> a file in LevelDB's table format. THREADS: const members may run at once; anything else needs the
+// caller's lock.
 #ifndef STORAGE_LEVELDB_INCLUDE_TABLE_BUILDER_H_
 #define STORAGE_LEVELDB_INCLUDE_TABLE_BUILDER_H_
 

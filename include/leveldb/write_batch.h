@@ -1,6 +1,7 @@
 // Changes that are applied together, in the order they were added.
 //
-// FORMAT: rep_ is one string, because programs copy it inline: sequence u64 | count u32 | records, as LevelDB's log has it.
+// FORMAT: rep_ is one string, because programs copy it inline: sequence u64 | count u32 | records, as LevelDB's log has
+// it.
 // THREADS: const members may run at once; anything else needs the caller's lock.
 #ifndef STORAGE_LEVELDB_INCLUDE_WRITE_BATCH_H_
 #define STORAGE_LEVELDB_INCLUDE_WRITE_BATCH_H_

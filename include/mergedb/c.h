@@ -220,9 +220,9 @@ enum {
   MERGEDB_EVENT_CLOSE = 15
 };
 
-/* Gets the events of a database: include/mergedb/event_listener.h. One thread calls `on_event`, for one event at a time.
- * It holds no lock of the database, so `on_event` may block and may call the database. `destroy` (may be NULL) is called
- * once with `state`, after the last event. */
+/* Gets the events of a database: include/mergedb/event_listener.h. One thread calls `on_event`, for one event at a
+ * time. It holds no lock of the database, so `on_event` may block and may call the database. `destroy` (may be NULL) is
+ * called once with `state`, after the last event. */
 typedef struct mergedb_event_listener {
   size_t struct_size;
   void (*on_event)(void* state, const mergedb_event* event);
@@ -297,9 +297,9 @@ MERGEDB_C_EXPORT mergedb_code mergedb_open(const char* path, const mergedb_optio
 
 /* Makes the WAL durable, stops background work and releases the lock. From the start of this call the handle
  * is bad, whatever the call returns, except BUSY. It waits for calls of other threads that are in progress; a call that
- * waits for a transaction returns SHUTTING_DOWN, and the writes of open transactions are lost. Close every open database
- * before the program ends, else only the promise for kill -9 holds. BUSY: a callback of this database (`take` of
- * mergedb_metrics, `progress` of mergedb_checkpoint, ...) called mergedb_close; the database stays open. */
+ * waits for a transaction returns SHUTTING_DOWN, and the writes of open transactions are lost. Close every open
+ * database before the program ends, else only the promise for kill -9 holds. BUSY: a callback of this database (`take`
+ * of mergedb_metrics, `progress` of mergedb_checkpoint, ...) called mergedb_close; the database stays open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_close(mergedb_db db, mergedb_error* error);
 
 /* Removes the files of the database, and the directory if it is empty then. Errors: NOT_FOUND (`path` has no
@@ -512,7 +512,8 @@ typedef struct mergedb_transaction_options {
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
                                                         mergedb_transaction* transaction, mergedb_error* error);
 /* Commits and ends the transaction, whatever the call returns; close the handle after it. CONFLICT: nothing
- * was written. One exception: beside another call on the transaction it returns BUSY, and the transaction stays open. */
+ * was written. One exception: beside another call on the transaction it returns BUSY, and the transaction stays open.
+ * */
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error);
 /* Closes the handle; rolls back unless committed. Cursors that are still open return ABORTED. */
@@ -665,7 +666,8 @@ MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* na
 /* Reads and checks every byte of every live table and blob file. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
 
-/* ---- metrics: include/mergedb/metrics.h --------------------------------------------------------------------------- */
+/* ---- metrics: include/mergedb/metrics.h ---------------------------------------------------------------------------
+ * */
 
 enum {
   MERGEDB_COUNTER = 1, /* only grows; 0 after each open, and again where its help says so */
@@ -684,8 +686,8 @@ typedef struct mergedb_metric {
 
 /* Calls `take` for each metric of the database, by the calling thread, in the order of property "mergedb.counters". If
  * `take` returns 0, the call ends with ABORTED. The struct belongs to the library and lives for one call of `take`.
- * `state` is passed on; it may be NULL. In `take`, mergedb_close of this database returns BUSY. docs/METRICS.md lists all
- * metrics. A database that is open read-only has only those of its files and its own reads. For texts: properties
+ * `state` is passed on; it may be NULL. In `take`, mergedb_close of this database returns BUSY. docs/METRICS.md lists
+ * all metrics. A database that is open read-only has only those of its files and its own reads. For texts: properties
  * "mergedb.stats.json" and "mergedb.prometheus". */
 MERGEDB_C_EXPORT mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric),
                                               void* state, mergedb_error* error);
@@ -702,8 +704,8 @@ typedef struct mergedb_histogram {
   uint64_t p99;
   uint64_t p99_9;
   uint64_t max; /* of the measured calls */
-  /* The buckets that are not empty, ascending: bucket_counts[i] calls took at most bucket_uppers[i], and longer than the
-   * bucket before. The last bucket also holds all longer calls. */
+  /* The buckets that are not empty, ascending: bucket_counts[i] calls took at most bucket_uppers[i], and longer than
+   * the bucket before. The last bucket also holds all longer calls. */
   const uint64_t* bucket_uppers;
   const uint64_t* bucket_counts;
   size_t buckets;
@@ -807,7 +809,8 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
                                                  const mergedb_checkpoint_options* options,
                                                  mergedb_checkpoint_report* report, mergedb_error* error);
 
-/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept ----
+/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept
+ * ----
  *
  *     mergedb_report report = 0;
  *     if (mergedb_verify("/srv/data", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);

@@ -96,8 +96,8 @@ class MERGEDB_EXPORT DB {
   // Flushes, then compacts the keys of [lower, upper) into the bottommost run, and waits for it. A null bound
   // is open; an empty range does nothing.
   virtual Status CompactRange(const std::string_view* lower, const std::string_view* upper) = 0;
-  // Waits until no background work is pending: every memtable of more than 1 MiB is flushed, and the space on disk is at
-  // most 1.25 times the live data. Then gives back the disk space that the WAL does not need.
+  // Waits until no background work is pending: every memtable of more than 1 MiB is flushed, and the space on disk is
+  // at most 1.25 times the live data. Then gives back the disk space that the WAL does not need.
   virtual Status WaitForCompaction() = 0;
 
   // Estimates the bytes on disk of each range, values in blob files included. Unflushed writes do not count.

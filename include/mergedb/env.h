@@ -102,8 +102,8 @@ class MERGEDB_EXPORT File {
   virtual Status Unshare();
   // Gives the range blocks of its own, so that a store to a Mapping of it needs no new block. A range without blocks
   // reads as zeros afterwards; the content of another may be lost. NoSpace if the disk is full; a part of the range may
-  // then have blocks. The default writes zeros. REQUIRES: the range lies within the file; offset and bytes are multiples
-  // of kDirectIoAlign.
+  // then have blocks. The default writes zeros. REQUIRES: the range lies within the file; offset and bytes are
+  // multiples of kDirectIoAlign.
   virtual Status Allocate(uint64_t offset, uint64_t bytes);
   // Gives the blocks of the range back to the file system. The range reads as zeros afterwards, through a Mapping
   // as well. NotSupported, the default, if the file system cannot do that. REQUIRES: as Allocate.
@@ -151,8 +151,9 @@ class MERGEDB_EXPORT FileSystem {
   // A file system in which all paths that begin with `directory` stay in the directory that has this path now, also if
   // the directory is renamed, another one takes its name, or the working directory changes. Other paths are as here. An
   // open database reaches its files through one. After its Lock of a file in `directory`, no file of the directory is
-  // changed while the name leads to another file or to none: IOError. Null, the default: there is no such thing, and the
-  // caller uses this file system. Files and locks of the returned object may outlive it. docs/decisions/0064-directory.md.
+  // changed while the name leads to another file or to none: IOError. Null, the default: there is no such thing, and
+  // the caller uses this file system. Files and locks of the returned object may outlive it.
+  // docs/decisions/0064-directory.md.
   virtual Result<std::unique_ptr<FileSystem>> Bind(const std::string& directory);
 };
 

@@ -33,8 +33,8 @@ namespace mergedb {
 class Keyspace {
  public:
   constexpr Keyspace() = default;  // the default keyspace
-  // Keyspaces come from the database. An id that it never gave returns InvalidArgument where it is used. The keyspace of
-  // another database is not refused if this one has a keyspace of the same id.
+  // Keyspaces come from the database. An id that it never gave returns InvalidArgument where it is used. The keyspace
+  // of another database is not refused if this one has a keyspace of the same id.
   constexpr explicit Keyspace(uint32_t id) : id_(id) {}
 
   // never reused during the life of the database; 0: the default keyspace

@@ -11,8 +11,8 @@
 //
 // docs/METRICS.md lists all metrics. The same values as texts, by DB::GetProperty: "mergedb.counters" (lines of
 // "name value"), "mergedb.stats.json" (one JSON object) and "mergedb.prometheus" (the text format of Prometheus).
-// OWNERSHIP: a Metric and a LatencyHistogram are plain values. Their texts are static: they live as long as the library is loaded. A NUL follows
-// each text.
+// OWNERSHIP: a Metric and a LatencyHistogram are plain values. Their texts are static: they live as long as the library
+// is loaded. A NUL follows each text.
 #pragma once
 
 #include <cstdint>

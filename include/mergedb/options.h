@@ -76,10 +76,10 @@ struct Options {
   // to half of RLIMIT_NOFILE.
   size_t open_tables_max = 1000;
 
-  // Tables and blob files are mapped into memory and read in place, as long as the mapped files of this database have at
-  // most this many bytes together; others are read by system calls. 0: no file is mapped. A mapped block that the page
-  // cache holds is read without a system call or a copy, and uses no block cache. What this gives up: an I/O error of
-  // the disk kills the process (SIGBUS), and a block of a table is verified when it is read first, but not when the
+  // Tables and blob files are mapped into memory and read in place, as long as the mapped files of this database have
+  // at most this many bytes together; others are read by system calls. 0: no file is mapped. A mapped block that the
+  // page cache holds is read without a system call or a copy, and uses no block cache. What this gives up: an I/O error
+  // of the disk kills the process (SIGBUS), and a block of a table is verified when it is read first, but not when the
   // kernel drops its page and reads it again. A value in a blob file is verified at each read. A number above half of
   // the machine's memory (or of its control group) means that half.
   // Not used under OpenMode::kReadOnly.
@@ -94,10 +94,10 @@ struct Options {
   // Close waits for them.
   bool finish_compactions_on_close = false;
 
-  // true: the WAL segments, the blocks of the WAL buffer and the recycled files that a busy database reuses stay allocated
-  // when it is at rest, and the recycled files also after Close. For benchmarks of the steady state; the directory is
-  // then larger by the bound of the writing database (docs/PROMISES.md). false: WaitForCompaction, five seconds without
-  // writes, and Close give this space back.
+  // true: the WAL segments, the blocks of the WAL buffer and the recycled files that a busy database reuses stay
+  // allocated when it is at rest, and the recycled files also after Close. For benchmarks of the steady state; the
+  // directory is then larger by the bound of the writing database (docs/PROMISES.md). false: WaitForCompaction, five
+  // seconds without writes, and Close give this space back.
   bool keep_space_at_rest = false;
 
   // true: records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system
@@ -120,8 +120,8 @@ struct Options {
 
   // Gets the events of this database (include/mergedb/event_listener.h); null: no listener.
   std::shared_ptr<EventListener> listener = nullptr;
-  // The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes together.
-  // 0: no LOG is written. Otherwise at least 16 KiB, at most 1 GiB. docs/EVENTS.md.
+  // The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes
+  // together. 0: no LOG is written. Otherwise at least 16 KiB, at most 1 GiB. docs/EVENTS.md.
   uint64_t log_bytes_max = 0;
   // A call that takes at least this many microseconds becomes an event with its breakdown. 0: calls are not measured;
   // otherwise each call costs two readings of the clock. At most one hour.

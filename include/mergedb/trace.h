@@ -6,8 +6,8 @@
 //     mergedb::TraceReport report;
 //     status = db->EndTrace(&report);
 //
-// A trace holds keys, unless sampling leaves them out, and sizes of values. docs/TRACE.md says what is recorded and what
-// it costs.
+// A trace holds keys, unless sampling leaves them out, and sizes of values. docs/TRACE.md says what is recorded and
+// what it costs.
 #pragma once
 
 #include <cstdint>

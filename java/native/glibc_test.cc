@@ -1,4 +1,5 @@
-// The parts of glibc.cc that a new glibc does not need: the wait for a glibc before 2.30, and the look-up of the unwinder.
+// The parts of glibc.cc that a new glibc does not need: the wait for a glibc before 2.30, and the look-up of the
+// unwinder.
 #include "glibc.cc"
 
 #include <chrono>

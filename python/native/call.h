@@ -26,9 +26,10 @@ namespace mergedb::python {
 
 namespace nb = nanobind;
 
-// The bytes of a bytes-like object, until the end of this object. A `bytes` object is used in place, any other is copied.
-// WHY a copy: the call runs without the GIL, and a task that was cancelled uses its bytearray again. The database would hold
-// a mixture.
+// The bytes of a bytes-like object, until the end of this object. A `bytes` object is used in place, any other is
+// copied.
+// WHY a copy: the call runs without the GIL, and a task that was cancelled uses its bytearray again. The database would
+// hold a mixture.
 class Input {
  public:
   explicit Input(nb::handle object);

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* WHY: the linker would bind these to GLIBC_2.34 of the machine that builds (java/native/glibc.cc). pthread_cleanup_push
- * calls the first three. */
+/* WHY: the linker would bind these to GLIBC_2.34 of the machine that builds (java/native/glibc.cc).
+ * pthread_cleanup_push calls the first three. */
 #if defined(__x86_64__)
 #define MERGEDB_CLEANUP_VERSION "GLIBC_2.3.3"
 #define MERGEDB_OLDEST "GLIBC_2.2.5"

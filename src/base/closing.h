@@ -1,5 +1,5 @@
-// An object that other threads use while it is about to close. The interface that owns it calls BeginClose, waits for the
-// calls in progress, and closes it. Not a part of the public interface.
+// An object that other threads use while it is about to close. The interface that owns it calls BeginClose, waits for
+// the calls in progress, and closes it. Not a part of the public interface.
 #pragma once
 
 namespace mergedb::base {

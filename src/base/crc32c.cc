@@ -38,7 +38,8 @@ constexpr auto kTables = [] {
 }();
 
 // Where the bytes of a checksum come from, and where their copies go if kCopies.
-// WHY asm: the compiler must load a number once. Another thread may change the source, and the checksum is that of the copy.
+// WHY asm: the compiler must load a number once. Another thread may change the source, and the checksum is that of the
+// copy.
 template <bool kCopies>
 struct Bytes {
   const char* in;
@@ -135,12 +136,13 @@ MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, Bytes<kCopies> bytes,
 }
 
 // Many bytes: 16 lanes of 16 bytes in four registers of 64 bytes. A fold by D bits multiplies a lane, 128 bits of a
-// polynomial, by x^D (mod P), so that it can be added to the bytes D bits further on: V. Gopal et al., "Fast CRC Computation
-// for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009. For a lane of two words, first * x^64 + second, the fold
-// is first * x^(64 + D) + second * x^D. The factors leave out the x of the carry-less product of reflected numbers.
-// MEASURED: EPYC, 3.4 GHz, in the first-level cache: 1,024 B 38 and 20 ns, 4 KiB 143 and 71 ns. Values of 4,000 B in mapped
-// files of the page cache, three alternating runs: scan 0.81 and 0.71 us, get 0.98 and 0.90. Values of 1,000 B: no difference,
-// since they wait for the memory.
+// polynomial, by x^D (mod P), so that it can be added to the bytes D bits further on: V. Gopal et al., "Fast CRC
+// Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009. For a lane of two words, first * x^64
+// + second, the fold is first * x^(64 + D) + second * x^D. The factors leave out the x of the carry-less product of
+// reflected numbers.
+// MEASURED: EPYC, 3.4 GHz, in the first-level cache: 1,024 B 38 and 20 ns, 4 KiB 143 and 71 ns. Values of 4,000 B in
+// mapped files of the page cache, three alternating runs: scan 0.81 and 0.71 us, get 0.98 and 0.90. Values of 1,000 B:
+// no difference, since they wait for the memory.
 constexpr size_t kFoldBytes = 256;
 constexpr size_t kFoldedBytesMin = 1024;
 
@@ -191,7 +193,8 @@ MERGEDB_FOLD_TARGET uint32_t ExtendFolded(uint32_t start, Bytes<kCopies> bytes, 
   lanes2 = Fold<1024>(lanes0, lanes2);
   lanes3 = Fold<1024>(lanes1, lanes3);
   lanes3 = Fold<512>(lanes2, lanes3);
-  // Lanes 2 and 3 move to 0 and 1, then 1 to 0. WHY maskz: without it g++ 12 warns of an uninitialized variable of its own.
+  // Lanes 2 and 3 move to 0 and 1, then 1 to 0. WHY maskz: without it g++ 12 warns of an uninitialized variable of its
+  // own.
   lanes3 = Fold<256>(lanes3, _mm512_maskz_shuffle_i64x2(0xff, lanes3, lanes3, 0b1110));
   lanes3 = Fold<128>(lanes3, _mm512_maskz_shuffle_i64x2(0xff, lanes3, lanes3, 0b0001));
   const __m128i lane = _mm512_maskz_extracti32x4_epi32(0xf, lanes3, 0);

@@ -1,6 +1,6 @@
 // CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected). RFC 3720, appendix B.4, has test vectors. The code uses
-// the processor's instruction if there is one (SSE4.2 with PCLMUL, AVX-512 with VPCLMULQDQ for 1 KiB and more, ARMv8 CRC;
-// chosen at run time), else tables.
+// the processor's instruction if there is one (SSE4.2 with PCLMUL, AVX-512 with VPCLMULQDQ for 1 KiB and more, ARMv8
+// CRC; chosen at run time), else tables.
 //
 // The result is finalized: Extend(Extend(0, "ab"), "cd") == Extend(0, "abcd").
 #pragma once

@@ -4,7 +4,7 @@
 // FORMAT: section .note.mergedb; owner "mergedb", type 1, description: the version as text, padded with zeros.
 //
 // One source file of each library includes this header, and no other file does: src/db/open.cc for every library with
-// the engine, src/lsmdb/lsmdb.cc for liblsmdb.so.0. Test: tests/db/doctor_test.cc.
+// the engine, src/lsmdb/lsmdb.cc for liblsmdb.so.0. Test: tests/db/doctor_test.py.
 #pragma once
 
 #include <cstdint>

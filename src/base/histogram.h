@@ -6,8 +6,8 @@
 //
 // A bucket holds the values of (lower, upper]. Up to 32 each value has a bucket of its own. Above, sixteen buckets
 // share the range between two powers of two, so that a bucket's middle differs from each of its values by at most
-// 1/32 (3.2 %) of the value. A power of two is an upper bound of a bucket, as Prometheus' "le" asks for. The last bucket
-// also holds all values above 2^40 ns (18 minutes); `sum` and `max` have them in full.
+// 1/32 (3.2 %) of the value. A power of two is an upper bound of a bucket, as Prometheus' "le" asks for. The last
+// bucket also holds all values above 2^40 ns (18 minutes); `sum` and `max` have them in full.
 //
 // A stripe takes 5 KB, and is allocated with its first value: an operation that a program does not use takes no memory.
 //

@@ -1,7 +1,8 @@
 // A cache of open files by number, bounded by their count. It closes the least recently used file first. A file
 // in use stays open until its last user releases it. The table cache and the blob file cache each have one.
 //
-// It has at most sixteen shards, each with its own lock and hash table. No lock is held while a file is opened or closed.
+// It has at most sixteen shards, each with its own lock and hash table. No lock is held while a file is opened or
+// closed.
 // THREADS: all methods, any thread. MEASURED: bench/micro/table_bench, "table cache lookup" of one table, 40 to 50 ns.
 #pragma once
 
@@ -74,10 +75,10 @@ class OpenFiles {
   static constexpr size_t kShardsMax = 16;
   static constexpr size_t kFilesOfShardMin = 16;
 
-  // A hash table with linear probing: a file is in the slot that its number gives, or in the full slots that follow. WHY
-  // not a map and a list in the order of use: a get looks up a file for each sorted run, and each node of these costs a miss
-  // of the CPU caches. MEASURED, YCSB with 300,000 records of 1 KB, medians of three runs: B takes 3.34 us with map and
-  // list, and 2.93 with this table; C 3.60 and 2.97.
+  // A hash table with linear probing: a file is in the slot that its number gives, or in the full slots that follow.
+  // WHY not a map and a list in the order of use: a get looks up a file for each sorted run, and each node of these
+  // costs a miss of the CPU caches. MEASURED, YCSB with 300,000 records of 1 KB, medians of three runs: B takes 3.34 us
+  // with map and list, and 2.93 with this table; C 3.60 and 2.97.
   class Shard {
    public:
     ReaderPtr Find(uint64_t number) {  // null if the file is not open
@@ -166,8 +167,8 @@ class OpenFiles {
       return oldest;
     }
 
-    // Fills the gap that a removal leaves, since a search ends at an empty slot: a file that follows moves into it, unless
-    // its search begins after the gap (Knuth, The Art of Computer Programming, 6.4, Algorithm R).
+    // Fills the gap that a removal leaves, since a search ends at an empty slot: a file that follows moves into it,
+    // unless its search begins after the gap (Knuth, The Art of Computer Programming, 6.4, Algorithm R).
     void Remove(size_t empty, std::vector<ReaderPtr>* closed) REQUIRES_LOCK(mutex_) {
       closed->push_back(std::move(slots_[empty].reader));
       --files_;

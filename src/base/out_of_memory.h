@@ -1,5 +1,5 @@
-// The end of a process that runs out of memory during a change (docs/decisions/0017-out-of-memory.md): a message on stderr
-// names mergedb and the options to lower, and then std::terminate runs.
+// The end of a process that runs out of memory during a change (docs/decisions/0017-out-of-memory.md): a message on
+// stderr names mergedb and the options to lower, and then std::terminate runs.
 #pragma once
 
 #include <new>

@@ -1,5 +1,5 @@
-// Statistics of the waits for one resource: their count, their total time and the longest one. Each wait also counts for
-// the thread that waited (thread_waits.h).
+// Statistics of the waits for one resource: their count, their total time and the longest one. Each wait also counts
+// for the thread that waited (thread_waits.h).
 //
 // THREADS: any.
 #pragma once

@@ -17,7 +17,8 @@ namespace mergedb::blob {
 
 class Cache {
  public:
-  // `blocks` may be null: values are not cached. `latencies` and `memory` as in Reader::Open. At most `files_max` files are open.
+  // `blocks` may be null: values are not cached. `latencies` and `memory` as in Reader::Open. At most `files_max` files
+  // are open.
   Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
         size_t files_max, env::Latencies* latencies = nullptr, env::FileMemory* memory = nullptr)
       : file_system_(file_system),

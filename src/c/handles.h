@@ -71,8 +71,8 @@ class HandleTable {
   PinOutcome Pin(uint64_t handle, HandleKind kind, Object** object);
   void Unpin(uint64_t handle);
 
-  // Takes the object out of the table: from now on the handle is bad. Calls Object::BeginClose and waits until no call has
-  // it pinned.
+  // Takes the object out of the table: from now on the handle is bad. Calls Object::BeginClose and waits until no call
+  // has it pinned.
   PinOutcome Close(uint64_t handle, HandleKind kind, std::unique_ptr<Object>* object);
 
  private:

@@ -4,8 +4,8 @@
 //                                                                   a file that is gone is forgotten
 //   the pause is over ──> NextDue ──> the caller reads these keys ──> NoteProbe: forgotten, or a longer pause
 //
-// The pause doubles from 0.1 s (an error of the disk) or 5 s (damage) to 10 minutes. Where the caller has no cheap way to
-// look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over.
+// The pause doubles from 0.1 s (an error of the disk) or 5 s (damage) to 10 minutes. Where the caller has no cheap way
+// to look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over.
 //
 // THREADS: any. Tests: tests/unit/compaction/unreadable_inputs_test.cc.
 #pragma once
@@ -77,8 +77,8 @@ class UnreadableInputs {
   void Pause(Record* record, const Status& status, uint64_t now_nanos) REQUIRES_LOCK(mutex_);
   void AddTable(const version::Version& version, const Record& record, picker::Unreadable* unreadable) const;
   bool IsIn(const version::Version& version, const Record& record) const;
-  // Records that may be picked do not count. If the next pick fails, it notes them again. Otherwise it makes most of these
-  // inputs obsolete, and Prune forgets them.
+  // Records that may be picked do not count. If the next pick fails, it notes them again. Otherwise it makes most of
+  // these inputs obsolete, and Prune forgets them.
   void NoteCountLocked() REQUIRES_LOCK(mutex_) {
     const auto count = std::ranges::count_if(records_, [](const Record& each) { return !each.may_pick; });
     count_.store(static_cast<size_t>(count), std::memory_order_relaxed);

@@ -11,7 +11,8 @@
 // named ...Locked needs this mutex.
 //
 // THREADS: any. Lock order: mutex() before the mutexes of ManifestCommitter and VersionSet.
-// Shared, because the executor may hold work after Stop. INVARIANT: after Stop the scheduler calls no method of the host.
+// Shared, because the executor may hold work after Stop. INVARIANT: after Stop the scheduler calls no method of the
+// host.
 #pragma once
 
 #include <array>

@@ -149,8 +149,8 @@ Result<std::vector<std::string>> Checkpointer::ListPartial() {
   return names;
 }
 
-// Two calls for one target would remove and rename each other's files. The lock is the LOCK of the copy: it moves to the
-// target with the directory, so no call can lock a directory that another call is about to rename.
+// Two calls for one target would remove and rename each other's files. The lock is the LOCK of the copy: it moves to
+// the target with the directory, so no call can lock a directory that another call is about to rename.
 Status Checkpointer::LockPartial() {
   Status status;
   for (int attempt = 0; attempt < kLockAttemptsMax; ++attempt) {

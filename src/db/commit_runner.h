@@ -1,5 +1,5 @@
-// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far or if a caller waits for
-// it, and otherwise if there is nothing else to do, at most ten times a second.
+// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far or if a caller
+// waits for it, and otherwise if there is nothing else to do, at most ten times a second.
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once

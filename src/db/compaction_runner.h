@@ -6,9 +6,9 @@
 // A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large
 // one. If a pick finds nothing, the next one waits for a change of its inputs.
 //
-// If a job cannot read an input, the keys that it could not read are left alone (compaction/unreadable_inputs.h), and the
-// next pick follows at once. One event tells of each file. If a job finds too few file descriptors, the next picks have
-// fewer sources. After another error all compactions pause (db/retry.h).
+// If a job cannot read an input, the keys that it could not read are left alone (compaction/unreadable_inputs.h), and
+// the next pick follows at once. One event tells of each file. If a job finds too few file descriptors, the next picks
+// have fewer sources. After another error all compactions pause (db/retry.h).
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once

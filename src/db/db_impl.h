@@ -140,7 +140,8 @@ class DbImpl final : public DB, public base::Closing {
   Status DoGet(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value);
   // Notes one key of `keys` for Store::heat.
   void NoteReads(Keyspace keyspace, std::span<const std::string_view> keys) noexcept;
-  // Runs `act`, which returns its Status: measures it as a slow call and records `operation`, as far as they are wanted.
+  // Runs `act`, which returns its Status: measures it as a slow call and records `operation`, as far as they are
+  // wanted.
   template <typename Act>
   Status Watched(std::string_view call, trace::Operation operation, const Act& act);
 

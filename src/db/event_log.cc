@@ -83,8 +83,8 @@ Status EventLog::WriteLines(const std::string& lines) {
   return status;
 }
 
-// A LOG that does not begin as a JSON line is another program's, such as LevelDB's, and becomes LOG.old. So does a LOG with
-// a second name: that of a copy of the database by hard links, which must not change.
+// A LOG that does not begin as a JSON line is another program's, such as LevelDB's, and becomes LOG.old. So does a LOG
+// with a second name: that of a copy of the database by hard links, which must not change.
 Status EventLog::OpenFile() {
   auto file = files_->Open(PathOf(kName), {.access = Access::kReuse});
   if (!file && file.error().IsNotFound()) {
@@ -122,8 +122,8 @@ Status EventLog::Rotate() {
   return {};
 }
 
-// WHY the wait: a reader may be inside Write, since an iterator's slow call may end at any time. It must not write to LOG
-// when the next process has the lock of the directory.
+// WHY the wait: a reader may be inside Write, since an iterator's slow call may end at any time. It must not write to
+// LOG when the next process has the lock of the directory.
 void EventLog::Stop() {
   Write();
   base::Lock lock(mutex_);

@@ -1,9 +1,9 @@
 // Flushes immutable memtables, the oldest first, and has the standby memtable allocated after each flush, the first
 // time and the first time after a rest without one.
 //
-// After 5 s without writes it makes the active memtable immutable, so that scans read a single run, if the memtable has at
-// least 1/64 of the tree's bytes, or if the WAL then frees its files (WriteHost::BeginIdleFlush). WHY 1/64: the flushed
-// table is compacted into the one run next, which may rewrite the whole run.
+// After 5 s without writes it makes the active memtable immutable, so that scans read a single run, if the memtable has
+// at least 1/64 of the tree's bytes, or if the WAL then frees its files (WriteHost::BeginIdleFlush). WHY 1/64: the
+// flushed table is compacted into the one run next, which may rewrite the whole run.
 //
 // THREADS: any; a method named ...Locked needs the background mutex. One thread at a time calls Run.
 #pragma once

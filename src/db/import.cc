@@ -86,8 +86,8 @@ Status ImportedIsDamaged(const Status& status, const std::string& directory) {
 
 namespace {
 
-// An archive at `file`, in a directory without CURRENT. WHY no database beside it: mdb_env_open would take the archive for
-// one that is unpacked, or refuse the directory.
+// An archive at `file`, in a directory without CURRENT. WHY no database beside it: mdb_env_open would take the archive
+// for one that is unpacked, or refuse the directory.
 Status IsNotUnpacked(FileSystem* file_system, const std::string& file, const std::string& path, bool is_locked,
                      const std::string& flag = "") {
   if (!is_locked && env::IsHeld(*file_system, format::FilePath(format::ParentOf(file), format::FileKind::kLock)))
@@ -114,8 +114,8 @@ Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_
   const std::string unpacking = format::JoinPath(path, format::kLmdbUnpackingName);
   const bool has_data = file_system->SizeOf(data).has_value();
   const bool has_unpacking = file_system->SizeOf(unpacking).has_value();
-  // WHY after these looks: mdb_env_open removes an archive when CURRENT exists. A database of mergedb beside LMDB's data stays
-  // accessible.
+  // WHY after these looks: mdb_env_open removes an archive when CURRENT exists. A database of mergedb beside LMDB's
+  // data stays accessible.
   if (file_system->SizeOf(format::FilePath(path, format::FileKind::kCurrent))) return {};
   if (!has_data && !has_unpacking) {
     const std::string moved = format::JoinPath(format::LmdbUnpackingDirectory(path), format::kLmdbDataName);

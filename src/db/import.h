@@ -36,9 +36,10 @@ Status ImportedIsDamaged(const Status& status, const std::string& directory);
 
 // NotSupported if an open must not make a second database beside what is at `path`:
 //   - LMDB's data file, or a directory with LMDB's data and no CURRENT;
-//   - an archive of mdb_env_copyfd that mdb_env_open has not unpacked yet, in a directory without CURRENT or beside `path`.
-// Busy if another process unpacks the archive. A file that cannot be read is not LMDB's here. `is_locked`: the caller has the
-// lock.
+//   - an archive of mdb_env_copyfd that mdb_env_open has not unpacked yet, in a directory without CURRENT or beside
+//     `path`.
+// Busy if another process unpacks the archive. A file that cannot be read is not LMDB's here. `is_locked`: the caller
+// has the lock.
 Status CheckIsNotLmdb(FileSystem* file_system, const std::string& path, bool is_locked = false);
 // NotSupported if the directory holds a database that cannot be imported.
 Status CheckIsSupported(FileSystem* file_system, const std::string& directory);

@@ -15,14 +15,14 @@ namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kUnchangedBeforePause = 10;
-// The load is light if counters changed in at most seven of the last ten looks. It is not after six changes in a row, or if a
-// counter of bytes grew by more than this between two of these looks.
+// The load is light if counters changed in at most seven of the last ten looks. It is not after six changes in a row,
+// or if a counter of bytes grew by more than this between two of these looks.
 constexpr uint32_t kRecentLooks = 0x3ff;
 constexpr int kBusyLooks = 8;
 constexpr uint32_t kChangesInARow = 0x3f;
 constexpr uint64_t kLightBytesMax = 1 << 20;
-// If a reader asks twice within kAskedAgainLooks, the next kFollowingLooks write, too. WHY: `top` asks again and again, and
-// would wait for a look each time. A monitoring system asks seldom, and each question costs one update.
+// If a reader asks twice within kAskedAgainLooks, the next kFollowingLooks write, too. WHY: `top` asks again and again,
+// and would wait for a look each time. A monitoring system asks seldom, and each question costs one update.
 constexpr int kFollowingLooks = 10;
 
 Result<std::unique_ptr<File>> OpenOrCreate(FileSystem* files, const std::string& path) {

@@ -1,23 +1,24 @@
 // Publishes the state of an open database in its file LIVE (format/live_state.h), about once a second, for other
 // processes: mergedb top, why and metrics. Each update opens the file, writes one slot of it and closes it.
 //
-//   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change | when they stay: only
-//                                                                           a look, so an idle database writes nothing
+//   1 s 1 s 1 s 1 s ... 1 s | 2 s  4 s   8 s       16 s            16 s     while counters change
+//                                                                           when they stay: only a look, so an idle
+//                                                                           database writes nothing
 //
-// Under a light load, an update is written every 30 s, and at each look that finds CURRENT held (env/hold.h): a reader asks
-// so for the present state. If it asks again soon, the next looks write, too. A file that was deleted or cut is written at the
-// next look. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every 2.5 s, updates every 5 s
-// were a quarter of what the device wrote. WHY CURRENT: it always exists and is never overwritten, while LIVE may be deleted,
-// and is not written while it is held.
+// Under a light load, an update is written every 30 s, and at each look that finds CURRENT held (env/hold.h): a reader
+// asks so for the present state. If it asks again soon, the next looks write, too. A file that was deleted or cut is
+// written at the next look. WHY: each write of the file makes ext4 commit its journal. Beside a batch of 500 B every
+// 2.5 s, updates every 5 s were a quarter of what the device wrote. WHY CURRENT: it always exists and is never
+// overwritten, while LIVE may be deleted, and is not written while it is held.
 //
-// A counter is published with its value at the beginning of the window, the last ten seconds. So a reader knows rates at
-// once, and the rates of a process that was killed.
+// A counter is published with its value at the beginning of the window, the last ten seconds. So a reader knows rates
+// at once, and the rates of a process that was killed.
 //
 // An error of the file changes nothing else: the next update tries again. The file is written and not mapped. WHY: a
 // store to a mapping kills the process if another program has shortened the file (docs/decisions/0054-live-state.md).
 //
-// THREADS: any. Lock order: mutex_ comes before the mutex of BackgroundScheduler (docs/INTERNALS.md). Shared, because the
-// executor may hold work after Stop.
+// THREADS: any. Lock order: mutex_ comes before the mutex of BackgroundScheduler (docs/INTERNALS.md). Shared, because
+// the executor may hold work after Stop.
 // Tests: tests/db/live_state_test.cc.
 #pragma once
 

@@ -9,8 +9,8 @@
 // Tables that no commit names are orphans; the next open removes them. The WAL quota limits the lag
 // (CommitRunner::IsOverdueLocked).
 //
-// INVARIANT (rules W1, W2 of docs/INTERNALS.md): the MANIFEST names only durable files (FileSyncer). A commit releases the WAL and
-// the files of the version before it after the MANIFEST is durable.
+// INVARIANT (rules W1, W2 of docs/INTERNALS.md): the MANIFEST names only durable files (FileSyncer). A commit releases
+// the WAL and the files of the version before it after the MANIFEST is durable.
 //
 // THREADS: any. Lock order: mutex_, the commit mutex, then the mutex of VersionSet.
 #pragma once

@@ -21,8 +21,8 @@ std::string EscapePrometheus(std::string_view text, bool is_label) {
   });
 }
 
-// Units as the exposition has them: `ours` is a part of our names, `base` ends Prometheus' names, and a value is divided
-// by `divisor`.
+// Units as the exposition has them: `ours` is a part of our names, `base` ends Prometheus' names, and a value is
+// divided by `divisor`.
 struct Conversion {
   std::string_view unit;
   std::string_view ours;

@@ -72,7 +72,8 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
                                       std::atomic<uint64_t>* bytes) {
     bytes->fetch_add(meta->bytes, std::memory_order_relaxed);
-    // WHY the element exists from the start: the last holder may be a reader that ends, which must not run out of memory.
+    // WHY the element exists from the start: the last holder may be a reader that ends, which must not run out of
+    // memory.
     std::list<ObsoleteFile> element = {{kind, meta->number, meta->bytes}};
     return {new Meta(*meta), [home = shared_from_this(), element = std::move(element)](const Meta* last) mutable {
               home->Add(&element);

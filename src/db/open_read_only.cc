@@ -49,8 +49,8 @@ struct Attempt {
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
 };
 
-// Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then on
-// it may be mapped.
+// Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then
+// on it may be mapped.
 Status CheckTree(Store& store, const manifest::Loaded& loaded) {
   FileSystem* const files = store.options.env.file_system;
   std::set<std::string> paths;

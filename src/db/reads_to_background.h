@@ -1,5 +1,6 @@
-// Passes what iterators report to the background work of their database. Iterators may outlive the database: the reports
-// end with Close, which waits for those in progress, so that no report meets a part of the database that is destroyed.
+// Passes what iterators report to the background work of their database. Iterators may outlive the database: the
+// reports end with Close, which waits for those in progress, so that no report meets a part of the database that is
+// destroyed.
 //
 //     state   number of reports in progress, and the bit kClosed
 //

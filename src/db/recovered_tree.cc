@@ -35,7 +35,8 @@ Status CheckNoneNewer(const Store& store, const version::Version& version, kv::S
   return {};
 }
 
-// Removes the new files of an open that failed after a part of the WAL was flushed. REQUIRES: the Store is not used again.
+// Removes the new files of an open that failed after a part of the WAL was flushed. REQUIRES: the Store is not used
+// again.
 void RemoveFilesFrom(const Store& store, std::unique_ptr<Tree> tree, kv::FileNumber first) {
   tree = nullptr;  // releases all tables and blob files
   for (const auto& obsolete : store.obsolete->Take()) {

@@ -48,14 +48,15 @@ struct Supplies {
   const format::FilterPolicy* filter_policy = nullptr;
   // New tables store whole keys, which can be read in place if the table is mapped (Options::mapped_read_bytes_max).
   bool keeps_keys_whole = false;
-  // Files beyond the bound of Options::mapped_read_bytes_max are mapped, too: the interface gives out pointers into files.
+  // Files beyond the bound of Options::mapped_read_bytes_max are mapped, too: the interface gives out pointers into
+  // files.
   bool maps_all_files = false;
 };
 
 // THREADS: constant after construction; the members synchronize themselves.
 struct Store {
-  // `bound`: the file system of `checked`, if it is of this database alone (BindDirectory). `holding`: the file system of
-  // `checked`, if the open is read-only.
+  // `bound`: the file system of `checked`, if it is of this database alone (BindDirectory). `holding`: the file system
+  // of `checked`, if the open is read-only.
   Store(const Options& checked, std::string path, const Supplies& given = {},
         std::unique_ptr<FileSystem> bound = nullptr, std::shared_ptr<env::HeldFiles> holding = nullptr)
       : bound_files(std::move(bound)),
@@ -98,9 +99,9 @@ struct Store {
     return std::min<uint64_t>(options.open_tables_max, env::DescriptorsMax() / 2);
   }
 
-  // WHY under kReadOnly only files that are held: a process that writes to the database may recycle, and so overwrite, any
-  // other file that this process maps. HeldFiles refuses to map these. WHY only for an interface that gives out pointers:
-  // an I/O error in a mapping kills the process, and the others need no mapping.
+  // WHY under kReadOnly only files that are held: a process that writes to the database may recycle, and so overwrite,
+  // any other file that this process maps. HeldFiles refuses to map these. WHY only for an interface that gives out
+  // pointers: an I/O error in a mapping kills the process, and the others need no mapping.
   bool MapsFiles() const { return options.mode != OpenMode::kReadOnly || (supplies.maps_all_files && held != nullptr); }
 
   // WHY half: the page cache holds other files, too.

@@ -4,9 +4,9 @@
 //
 // The files that were read and still exist have at most 4 times memory_bytes together; or half of the memory that was
 // free before they were read, if that is more, for files that were written since the open: an engine that writes
-// through the page cache has them there. Files that were there at the open are read only if all of them fit into half of
-// the free memory: otherwise the page cache would drop them again, and the reads of the caller would wait for the device.
-// A read-only open reads nothing.
+// through the page cache has them there. Files that were there at the open are read only if all of them fit into half
+// of the free memory: otherwise the page cache would drop them again, and the reads of the caller would wait for the
+// device. A read-only open reads nothing.
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once

@@ -1,5 +1,5 @@
-// An iterator whose calls go to a trace. It wraps every iterator that is made while a trace runs, and lives as long as the
-// program holds it; after the trace it only passes the calls on.
+// An iterator whose calls go to a trace. It wraps every iterator that is made while a trace runs, and lives as long as
+// the program holds it; after the trace it only passes the calls on.
 //
 // Steps are counted: one record has all calls of Next, or of Prev, up to the next seek or turn.
 #pragma once

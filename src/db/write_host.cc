@@ -16,15 +16,16 @@ constexpr uint64_t kResumePauseNanos = 100'000'000;
 constexpr size_t kUpdatesWhenDelayed = 16;
 // A memtable of this size is worth a flush after one tombstone-heavy scan.
 constexpr size_t kTombstoneScanMemtableBytes = size_t{1} << 20;
-// A smaller one is worth it when scans have passed over so many entries, plus one for each 16 bytes: their time is then that
-// of the flush and of the compaction that follows, 3 ms and more.
+// A smaller one is worth it when scans have passed over so many entries, plus one for each 16 bytes: their time is then
+// that of the flush and of the compaction that follows, 3 ms and more.
 // WHY a minimum of entries: the flush helps only if the tombstones are in this memtable, and not in tables.
-// MEASURED: 20,000 jobs that are taken from the head of a queue, each with a new iterator: 20.9 s with flushes at 1 MiB alone.
+// MEASURED: 20,000 jobs that are taken from the head of a queue, each with a new iterator: 20.9 s with flushes at 1 MiB
+// alone.
 constexpr uint64_t kEntriesScannedForFlush = 65'536;
 constexpr size_t kBytesPerEntryScanned = 16;
 constexpr uint64_t kTombstoneScanMemtableEntries = 512;
-// A database at rest has at most this much in its active memtable. WHY: Close flushes it, and what the flush makes obsolete
-// stays on the disk.
+// A database at rest has at most this much in its active memtable. WHY: Close flushes it, and what the flush makes
+// obsolete stays on the disk.
 constexpr size_t kRestingMemtableBytesMax = size_t{1} << 20;
 // Of a memtable at rest, this much is looked at in one exclusive section. WHY a limit: a writer may wait for it.
 constexpr size_t kGiveBackBytes = size_t{4} << 20;

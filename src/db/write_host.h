@@ -63,21 +63,21 @@ class WriteHost final : private write::Host {
   // BeginFlush, if the active memtable is too large for a database at rest (DB::WaitForCompaction).
   Status BeginFlushForRest();
   // For background work on an idle database; does nothing if a writer is active. BeginFlush, if `is_worth_it` or if the
-  // WAL is large. Gives back the memory that no record uses and, if there is nothing to flush, the disk space of a large
-  // WAL.
+  // WAL is large. Gives back the memory that no record uses and, if there is nothing to flush, the disk space of a
+  // large WAL.
   void BeginIdleFlush(bool is_worth_it);
   // If no writer is active: gives back what a large WAL does not need of the disk.
   void GiveBackWal();
-  // Calls wait(), which waits for background work. If that found no disk space, gives back what FreeSpace does, and calls it
-  // once more.
+  // Calls wait(), which waits for background work. If that found no disk space, gives back what FreeSpace does, and
+  // calls it once more.
   template <typename Wait>
   Status WaitWithFreedSpace(Wait&& wait) {
     Status status = wait();
     return status.IsNoSpace() && EnterAndFreeSpace() ? wait() : status;
   }
   // Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
-  // time. There is at most one standby, and only while it fits into the memory for unflushed writes. A small database and
-  // one at rest have none.
+  // time. There is at most one standby, and only while it fits into the memory for unflushed writes. A small database
+  // and one at rest have none.
   void MakeStandby();
 
   write::WriterQueue& queue() { return queue_; }
@@ -100,8 +100,8 @@ class WriteHost final : private write::Host {
   Status SwitchMemtableIfUsed();
   // The first keyspace: moves to a WAL epoch whose MANIFEST names `marker`. REQUIRES: ResumeWal was OK.
   Status BeginKeyspaces(std::string marker);
-  // For Close. If writes skipped the WAL: flushes them. Otherwise flushes if the WAL is so large that it should not stay
-  // on the disk; if that fails, the WAL stays.
+  // For Close. If writes skipped the WAL: flushes them. Otherwise flushes if the WAL is so large that it should not
+  // stay on the disk; if that fails, the WAL stays.
   Status FlushForClose();
   // write::Host: gives back what the WAL and recycled files hold of the disk without need.
   bool FreeSpace() override;

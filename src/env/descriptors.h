@@ -3,15 +3,15 @@
 //     files that are only read: LentDescriptor ──► list ◄── TakeBack ──┐
 //     caches of open files:     IdleFiles ──► list ◄── CloseIdleFiles ─┴─ an open that met EMFILE or ENFILE; it retries
 //
-// A LentDescriptor is closed while no call uses it, and opened again by its next use: the file stays open for its owner.
-// If all of them are in use, the caches close files that have no owner. All databases of the process together keep at
-// most three quarters of its limit in LentDescriptors.
+// A LentDescriptor is closed while no call uses it, and opened again by its next use: the file stays open for its
+// owner. If all of them are in use, the caches close files that have no owner. All databases of the process together
+// keep at most three quarters of its limit in LentDescriptors.
 //
 // WHY one list for the process: the limit is per process. A flush of one database finds a descriptor even if
 // the tables of another database hold them all. If a program's own file system runs out of descriptors, it
 // returns Busy; the call is not repeated.
-// WHY no descriptor below 3: in a process without standard streams, a message that some code prints to descriptor 1 or 2
-// would go into the file.
+// WHY no descriptor below 3: in a process without standard streams, a message that some code prints to descriptor 1 or
+// 2 would go into the file.
 // THREADS: any thread calls any function, under any lock except those that a `close` function takes.
 #pragma once
 
@@ -99,14 +99,14 @@ class LentDescriptor {
   LentDescriptor* previous_ = nullptr;
 };
 
-// Closes up to `count` descriptors of files that no call uses now, the ones first that were not used lately. Returns how
-// many.
+// Closes up to `count` descriptors of files that no call uses now, the ones first that were not used lately. Returns
+// how many.
 size_t TakeBack(size_t count);
 
 inline bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
 
-// Returns `fd`, or if it is a descriptor of a standard stream (below 3) a copy above them, and closes `fd`. -1 and errno
-// if there is none left, and if `fd` is -1. The copy is closed by an exec.
+// Returns `fd`, or if it is a descriptor of a standard stream (below 3) a copy above them, and closes `fd`. -1 and
+// errno if there is none left, and if `fd` is -1. The copy is closed by an exec.
 int AboveStandardStreams(int fd);
 
 // `call` returns a descriptor, or -1 and errno. So does this function; the descriptor is above the standard streams.

@@ -110,7 +110,8 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
   work_waits_[kLow].NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Waits until there is work of this priority, or the pool closes. Delayed work that is due becomes work of low priority.
+// Waits until there is work of this priority, or the pool closes. Delayed work that is due becomes work of low
+// priority.
 void ThreadPool::WaitForWork(Priority priority, base::Lock& lock) {
   auto& queue = work_[priority];
   for (;;) {

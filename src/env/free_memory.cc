@@ -38,8 +38,8 @@ std::optional<std::string> GroupIn(const std::string& lines, std::string_view co
   return std::nullopt;
 }
 
-// The bytes of a limit that `usage` leaves; all of them if `usage` is null. UINT64_MAX without a limit. WHY also the top of
-// the hierarchy: within a container the group's path may be the one outside of it.
+// The bytes of a limit that `usage` leaves; all of them if `usage` is null. UINT64_MAX without a limit. WHY also the
+// top of the hierarchy: within a container the group's path may be the one outside of it.
 uint64_t LeftIn(const std::string& hierarchy, const std::string& group, const char* limit, const char* usage) {
   for (const std::string& folder : {hierarchy + group + "/", hierarchy + "/"}) {
     const auto most = NumberIn(ReadProcFile(folder + limit));

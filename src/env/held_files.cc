@@ -92,8 +92,8 @@ void HeldFiles::Hold(const std::set<std::string>& paths) {
     }
   }
   closed.clear();
-  // WHY the newest first: if there are too many, an old file is the least likely to be replaced. The name is a number of
-  // six digits or more, and an ending.
+  // WHY the newest first: if there are too many, an old file is the least likely to be replaced. The name is a number
+  // of six digits or more, and an ending.
   std::vector<std::string> newest_first(paths.begin(), paths.end());
   const auto number_of = [](const std::string& path) { return std::string_view(path).substr(0, path.rfind('.')); };
   std::ranges::sort(newest_first, [&](const std::string& a, const std::string& b) {

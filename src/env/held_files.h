@@ -4,15 +4,15 @@
 //     Open("000012.tbl") ──► held: a File that reads through the descriptor that is open already, never with O_DIRECT
 //                        └─► else: the file system below
 //
-// All objects together hold at most `files_max` files: a database that is open read-only asks for half of the descriptors
-// that the process may have (ulimit -n). The files with the highest numbers are held first. If the process runs out of
-// descriptors, the objects let a few files go that no call uses. A file that is not held is opened by its name; if it is
-// gone by then, or overwritten while it is read, the read fails.
+// All objects together hold at most `files_max` files: a database that is open read-only asks for half of the
+// descriptors that the process may have (ulimit -n). The files with the highest numbers are held first. If the process
+// runs out of descriptors, the objects let a few files go that no call uses. A file that is not held is opened by its
+// name; if it is gone by then, or overwritten while it is read, the read fails.
 //
 //     MapForReading    of a file that is held, after Confirm    the mapping, which keeps the file open, and so held
 //                      of every other file                      NotSupported; the caller reads by calls
-// WHY: a program sees changed bytes in a mapping of a file that is overwritten, and the kernel kills it if the file becomes
-// shorter. A read by calls meets the checksum.
+// WHY: a program sees changed bytes in a mapping of a file that is overwritten, and the kernel kills it if the file
+// becomes shorter. A read by calls meets the checksum.
 //
 // Tests: tests/unit/env/held_files_test.cc. THREADS: any.
 #pragma once
@@ -38,8 +38,8 @@ class HeldFiles final : public FileSystem {
   HeldFiles(FileSystem* below, size_t files_max) : below_(below), files_max_(files_max) {}
   ~HeldFiles() override { Hold({}); }
 
-  // Holds exactly these files. A file that cannot be opened, or that is too many, is not held. Afterwards the caller checks
-  // that each name still exists: then no process has overwritten the file, and none will.
+  // Holds exactly these files. A file that cannot be opened, or that is too many, is not held. Afterwards the caller
+  // checks that each name still exists: then no process has overwritten the file, and none will.
   void Hold(const std::set<std::string>& paths);
   // REQUIRES: each name that the last Hold was given still existed after it.
   void Confirm();
@@ -48,8 +48,8 @@ class HeldFiles final : public FileSystem {
     base::Lock lock(mutex_);
     return files_.size();
   }
-  // True if no process can overwrite the file: it is open and locked. A file that the object has let go it does not open
-  // again before the next Hold.
+  // True if no process can overwrite the file: it is open and locked. A file that the object has let go it does not
+  // open again before the next Hold.
   bool Keeps(const std::string& path) const {
     base::Lock lock(mutex_);
     const auto found = files_.find(path);

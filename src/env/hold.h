@@ -2,7 +2,8 @@
 //
 //     reader   OpenHeld("000012.tbl"): a shared lock on the open file. If the name still exists afterwards, the file
 //              keeps its bytes until the reader closes it, also if it is removed or gets another name meanwhile.
-//     writer   renames an obsolete file first, then asks IsHeld, and removes the file if it is; Access::kReuse fails then
+//     writer   renames an obsolete file first, then asks IsHeld, and removes the file if it is; then Access::kReuse
+//              fails
 //
 // A file system may have this interface beside FileSystem. Under one that has not, files are not held.
 //
@@ -40,7 +41,8 @@ Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path);
 bool IsHeld(FileSystem& file_system, const std::string& path);
 inline bool CanHold(FileSystem& file_system) { return dynamic_cast<Holds*>(&file_system) != nullptr; }
 
-// For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is false.
+// For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is
+// false.
 bool HoldDescriptor(int fd);   // opened for reading; false: not held
 bool IsHeldByAReader(int fd);  // flock locks of some network file systems need a descriptor that is opened for writing
 

@@ -4,8 +4,8 @@
 //
 // A put takes less than a microsecond and a clock reading 20 to 50 ns, so a timer measures only a sample:
 //
-//   - a call that waited for 50 us or more (thread_waits.h): every one, with weight 1. If the call is not in the sample,
-//     its waits are its latency, without the time that it computed.
+//   - a call that waited for 50 us or more (thread_waits.h): every one, with weight 1. If the call is not in the
+//     sample, its waits are its latency, without the time that it computed.
 //   - other calls: one of about 64, at random, with weight 64.
 //   - flushes, compactions, syncs of the WAL and reads of the device: every one.
 //

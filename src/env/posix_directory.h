@@ -3,9 +3,9 @@
 //
 //     PosixFileSystem::Bind ──► PosixDirectory ◄── files, the lock
 //
-// LOCK keeps other processes out only as long as the name LOCK leads to the locked file. If a program removes or replaces
-// LOCK, another process can open the database. So each change of a file asks CheckLock first. After one failure all
-// changes fail, also if the old file comes back: the other process may have been there.
+// LOCK keeps other processes out only as long as the name LOCK leads to the locked file. If a program removes or
+// replaces LOCK, another process can open the database. So each change of a file asks CheckLock first. After one
+// failure all changes fail, also if the old file comes back: the other process may have been there.
 //
 //     no lock ──NoteLock──► locked ──another file, or none, has the name──► lost
 //                               └────NoteUnlock────────────────────────────► released
@@ -26,8 +26,8 @@ namespace mergedb::env {
 
 class PosixDirectory {
  public:
-  // Opens `name`, from the open directory `parent` (or AT_FDCWD) on. Follows symlinks, as long as this call runs. `path` is
-  // for messages.
+  // Opens `name`, from the open directory `parent` (or AT_FDCWD) on. Follows symlinks, as long as this call runs.
+  // `path` is for messages.
   static Result<std::shared_ptr<PosixDirectory>> Open(const std::string& path, int parent, const char* name);
   ~PosixDirectory();
   PosixDirectory(const PosixDirectory&) = delete;

@@ -291,8 +291,8 @@ Result<std::unique_ptr<FileSystem>> PosixFileSystemImpl::Bind(const std::string&
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
   const Place place = Resolve(path);
   if (options.access == Access::kRead && place.fd != AT_FDCWD) return OpenToRead(path, place, directory_, options);
-  // WHY a descriptor of its own outside of the held directory: its name may lead elsewhere later, and a program's Env reads
-  // files that it has removed.
+  // WHY a descriptor of its own outside of the held directory: its name may lead elsewhere later, and a program's Env
+  // reads files that it has removed.
   ASSIGN_OR_RETURN(auto file, OpenToKeep(path, options));
   return std::unique_ptr<File>(std::move(file));
 }

@@ -1,6 +1,6 @@
-// A file that is open for reading. If the process runs out of descriptors, the file gives its own back while no call uses
-// it (env/descriptors.h), and the next call opens it again. So a scan may read from more files than there are descriptors.
-// The file behind the path must still be the same one: another inode is an IOError.
+// A file that is open for reading. If the process runs out of descriptors, the file gives its own back while no call
+// uses it (env/descriptors.h), and the next call opens it again. So a scan may read from more files than there are
+// descriptors. The file behind the path must still be the same one: another inode is an IOError.
 //
 // THREADS: any, except Close. Tests: tests/unit/env/posix_read_file_test.cc.
 #pragma once

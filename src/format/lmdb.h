@@ -1,10 +1,10 @@
-// Bytes of LMDB that more than one part of mergedb reads or writes: the beginning of LMDB's data file, the items that the
-// LMDB interface keeps for named databases, and the stored form of keys of databases with another order.
+// Bytes of LMDB that more than one part of mergedb reads or writes: the beginning of LMDB's data file, the items that
+// the LMDB interface keeps for named databases, and the stored form of keys of databases with another order.
 //
-// A named database of the LMDB interface is the keyspace of its name, and an item of the default keyspace: its key is the
-// name, its value has LMDB's length and holds the flags. An entry is such an item only if a keyspace has its name and its
-// value is exactly of this form; every other entry is data. A keyspace that the other interfaces create has no item.
-// Tests: tests/unit/format/lmdb_test.cc, tests/db/dump_random_test.cc.
+// A named database of the LMDB interface is the keyspace of its name, and an item of the default keyspace: its key is
+// the name, its value has LMDB's length and holds the flags. An entry is such an item only if a keyspace has its name
+// and its value is exactly of this form; every other entry is data. A keyspace that the other interfaces create has no
+// item. Tests: tests/unit/format/lmdb_test.cc, tests/db/dump_random_test.cc.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace mergedb::format {
 inline constexpr std::string_view kLmdbDataName = "data.mdb";
 // An archive of mdb_env_copyfd that mdb_env_open unpacks, or has begun to unpack.
 inline constexpr std::string_view kLmdbUnpackingName = "data.mdb.unpacking";
-// With MDB_NOSUBDIR, the archive is at the path itself. This directory has it as data.mdb until the directory moves to the path.
+// With MDB_NOSUBDIR, the archive is at the path itself. This directory has it as data.mdb until the directory moves to
+// the path.
 inline std::string LmdbUnpackingDirectory(std::string_view path) {
   return std::string(path.substr(0, path.find_last_not_of('/') + 1)) + ".unpacking";
 }
@@ -65,8 +66,8 @@ inline std::optional<unsigned> DecodeNameItem(std::string_view value) {
   return flags;
 }
 
-// Converts a key of LMDB to its stored form, in which the order of bytes is LMDB's order, and back. With kLmdbIntegerKey
-// the most significant byte comes first, with kLmdbReverseKey the last byte.
+// Converts a key of LMDB to its stored form, in which the order of bytes is LMDB's order, and back. With
+// kLmdbIntegerKey the most significant byte comes first, with kLmdbReverseKey the last byte.
 inline void TurnLmdbKey(unsigned flags, std::string* key) {
   const bool is_integer = (flags & kLmdbIntegerKey) != 0 && std::endian::native == std::endian::little;
   if ((flags & kLmdbReverseKey) != 0 || is_integer) std::reverse(key->begin(), key->end());

@@ -403,8 +403,8 @@ class UserIterator final : public UserCursor {
     return input_->status();
   }
 
-  // The rest of Collect for a key with more operands than the chain takes: finds the base, and folds the operands onto it
-  // from the oldest on, as many at a time as the chain takes. So their number is not limited.
+  // The rest of Collect for a key with more operands than the chain takes: finds the base, and folds the operands onto
+  // it from the oldest on, as many at a time as the chain takes. So their number is not limited.
   [[gnu::noinline, gnu::cold]] Status CollectFromBelow() {
     chain_ = kv::Chain(options_.operators, options_.operands_max);
     for (; input_->Valid() && key_.Matches(order_, input_->entry()); input_->Next()) {

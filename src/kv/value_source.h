@@ -21,7 +21,8 @@ class ValueSource {
   // REQUIRES: `entry` is a PUT_REF. *value lives until the next call. Corruption: the blob index does not
   // lead to a value of this key.
   virtual Status Resolve(const Entry& entry, std::string_view* value) = 0;
-  // True if these bytes, which an entry or Resolve has just shown, outlive the iterator's moves: then no copy is needed.
+  // True if these bytes, which an entry or Resolve has just shown, outlive the iterator's moves: then no copy is
+  // needed.
   virtual bool Lasts(std::string_view) { return false; }
 };
 

@@ -294,7 +294,8 @@ inline constexpr unsigned kCommitsOutlasted = 2;
 // Of the arena, the newest chunks are kept, up to this number. A chunk has up to 1 MiB, or more for one larger item.
 inline constexpr size_t kChunksRetained = 16;
 // Released roots move to *gone; the caller destroys them after it released the mutex.
-// Takes the element from *place, so it needs no memory; does nothing if *place is empty or the root is retained already.
+// Takes the element from *place, so it needs no memory; does nothing if *place is empty or the root is retained
+// already.
 void Retain(MDB_env* env, RetainedList* place, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone)
     REQUIRES_LOCK(env->mutex);
 void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone) REQUIRES_LOCK(env->mutex);
@@ -347,9 +348,9 @@ int WriteFailed(MDB_txn* txn, const Status& status);
 // Makes `env->directory` from `path` and checks its contents: refuses LMDB's own files, and unpacks an archive
 // of mdb_env_copyfd.
 int PreparePlace(MDB_env* env, const char* path);
-// The queue of the processes that want to open the database for writing. It is in lock.mdb, as locks on its first bytes:
-// each process holds a lock on one byte, and moves to the byte before when that is free. The kernel removes a process that
-// dies. Without that file, or without locks, everyone is first.
+// The queue of the processes that want to open the database for writing. It is in lock.mdb, as locks on its first
+// bytes: each process holds a lock on one byte, and moves to the byte before when that is free. The kernel removes a
+// process that dies. Without that file, or without locks, everyone is first.
 class OpenQueue {
  public:
   explicit OpenQueue(const MDB_env* env);

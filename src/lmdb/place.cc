@@ -72,10 +72,10 @@ int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
   return code;
 }
 
-// Calls `work` under the LOCK of `directory`, which it makes first if it does not exist. If another process has the lock,
-// waits for it, at most kUnpackWaitNanosMax, or until `is_done`.
-// WHY a lock, also for MDB_RDONLY: of two processes that open one archive at once, the second one would replace the files
-// into which the first one writes already.
+// Calls `work` under the LOCK of `directory`, which it makes first if it does not exist. If another process has the
+// lock, waits for it, at most kUnpackWaitNanosMax, or until `is_done`.
+// WHY a lock, also for MDB_RDONLY: of two processes that open one archive at once, the second one would replace the
+// files into which the first one writes already.
 Status WithLock(const std::string& directory, const std::function<bool()>& is_done,
                 const std::function<Status()>& work) {
   for (uint64_t waited = 0;; waited += kUnpackPauseNanos) {

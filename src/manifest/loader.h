@@ -46,8 +46,8 @@ using ForeignFile = Result<std::string> (*)(FileSystem* file_system, const std::
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order,
                     ForeignFile foreign_file = nullptr);
 
-// As Load, again a few times while the result is Corruption or Busy: a process that has the database open may be writing to the
-// MANIFEST, or replacing it.
+// As Load, again a few times while the result is Corruption or Busy: a process that has the database open may be
+// writing to the MANIFEST, or replacing it.
 Result<Loaded> LoadBesideWriter(FileSystem* file_system, const std::string& directory, const kv::Order& order,
                                 ForeignFile foreign_file = nullptr);
 

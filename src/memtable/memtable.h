@@ -55,8 +55,8 @@ class Memtable {
   // True if a new memtable of `memory_bytes` has room for these records.
   static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
 
-  // Gives pages that no record and no index slot uses back to the system, from the next `bytes_max` bytes of the memory.
-  // True: more may be given back. A later Add takes the pages that it needs. REQUIRES: as Add.
+  // Gives pages that no record and no index slot uses back to the system, from the next `bytes_max` bytes of the
+  // memory. True: more may be given back. A later Add takes the pages that it needs. REQUIRES: as Add.
   bool GiveBackUnused(size_t bytes_max);
 
   // Adds a version, or a range delete (its begin as key, its end as value). REQUIRES: HasRoom; (key, tag) is

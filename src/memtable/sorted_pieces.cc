@@ -170,8 +170,8 @@ class PieceIterator final : public kv::Iterator {
   }
 
  private:
-  // MEASURED: bench/micro/memtable_bench.cc, seven alternating runs, an entry of a full iteration: a piece for a flush 10
-  // ns, 20 without the prefetch; an active memtable 25 ns, 159 without it.
+  // MEASURED: bench/micro/memtable_bench.cc, seven alternating runs, an entry of a full iteration: a piece for a flush
+  // 10 ns, 20 without the prefetch; an active memtable 25 ns, 159 without it.
   static constexpr size_t kAhead = 10;
 
   void Prefetch(const Ref& ref) const {

@@ -9,17 +9,17 @@
 // Compactions of tables are cheap where values are large. BlobGarbageComesFirst decides the order by the known garbage.
 //
 // Which files: those with the largest share of garbage. While writes come, the share counts times the square root of
-// the age: in a young file, the values that are often overwritten will be garbage soon, and are better not moved before.
-// A file qualifies if its share is at least the average that the bound tolerates, (factor - 1) / factor. While the bound
-// is exceeded, at least one file has that share: if none had it, garbage <= (factor - 1) x referenced bytes, and the
-// bound would hold. MEASURED: docs/decisions/0050-which-garbage.md.
+// the age: in a young file, the values that are often overwritten will be garbage soon, and are better not moved
+// before. A file qualifies if its share is at least the average that the bound tolerates, (factor - 1) / factor. While
+// the bound is exceeded, at least one file has that share: if none had it, garbage <= (factor - 1) x referenced bytes,
+// and the bound would hold. MEASURED: docs/decisions/0050-which-garbage.md.
 //
 // Small files: programs that flush often make a small blob file each time. If there are many, they are collected
 // together, whatever their garbage, as soon as the tables to pass over are few enough.
 //
-// Order: a flush writes values in key order, but the next values in key order are in the files of other flushes. If scans
-// have read twice the bytes of all blob files value by value, the files whose keys overlap are collected together. A scan
-// then reads many values at once.
+// Order: a flush writes values in key order, but the next values in key order are in the files of other flushes. If
+// scans have read twice the bytes of all blob files value by value, the files whose keys overlap are collected
+// together. A scan then reads many values at once.
 //
 // Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
 // file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.
@@ -38,8 +38,9 @@ namespace {
 // MEASURED: docs/decisions/0050-which-garbage.md.
 constexpr uint64_t kGarbageOverUpper = 3;
 
-// Without writes, one collection moves up to this many times the bytes of the tables, or 256 MiB if that is more, because
-// each collection passes over the tables. WHY a limit: after a Close in the middle, the moved values are on disk twice.
+// Without writes, one collection moves up to this many times the bytes of the tables, or 256 MiB if that is more,
+// because each collection passes over the tables. WHY a limit: after a Close in the middle, the moved values are on
+// disk twice.
 constexpr uint64_t kQuietTables = 8;
 constexpr uint64_t kQuietBytesMin = 256 * kMebibyte;
 
@@ -291,9 +292,9 @@ struct Area {
   format::Bounds bounds;
 };
 
-// The runs and keys within `limit` that refer to the victims. Unreadable keys in between are left out: the area is then a
-// part, and the next picks take the others: the newer runs, the older runs, and the other keys of the run itself. Nothing
-// if a running compaction blocks it.
+// The runs and keys within `limit` that refer to the victims. Unreadable keys in between are left out: the area is then
+// a part, and the next picks take the others: the newer runs, the older runs, and the other keys of the run itself.
+// Nothing if a running compaction blocks it.
 std::optional<Area> AreaOf(const PickInput& input, const BlobFileNumbers& victims, const Area& limit) {
   BlobReferences references;
   references.limit = limit.bounds;

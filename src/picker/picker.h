@@ -111,8 +111,8 @@ uint64_t BytesOverBound(const PickInput& input);
 // half of a level 0 or, for cascade, half of its flushes), plus the bytes that one blob garbage collection moves.
 uint64_t BytesOverBoundMax(const PickInput& input);
 
-// The live bytes that one collection of blob files moves at most. The old and the new blob files exist together until it
-// ends. 0 without blob files.
+// The live bytes that one collection of blob files moves at most. The old and the new blob files exist together until
+// it ends. 0 without blob files.
 uint64_t CollectedBytesMax(const version::Version& version);
 
 // A lower bound of the bytes after a full compaction: the largest run less the bytes that newer tombstones

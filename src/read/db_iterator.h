@@ -48,8 +48,8 @@ struct DbIteratorContext {
   // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
   // the iterator ends at such an error.
   kv::SkippedErrors* skipped = nullptr;
-  // The sources whose entries are shown are kept here, if their bytes last; it outlives the iterator. Null: the iterator
-  // releases a table when it leaves the table.
+  // The sources whose entries are shown are kept here, if their bytes last; it outlives the iterator. Null: the
+  // iterator releases a table when it leaves the table.
   PinnedTables* kept = nullptr;
 };
 

@@ -6,8 +6,8 @@
 // A call that is not in the sample does nothing here. A key stands for `calls` calls. Each sample has the time of the
 // reading before it (Take), so that taking a sample reads no clock; readings come about once a second.
 //
-// The rings take 40 KB, allocated with the first sample of each kind. If there is no memory, or if another thread has the
-// ring at the same time, the sample is lost.
+// The rings take 40 KB, allocated with the first sample of each kind. If there is no memory, or if another thread has
+// the ring at the same time, the sample is lost.
 //
 // THREADS: any; the mutex is a leaf. Tests: tests/unit/read/heat_test.cc.
 #pragma once

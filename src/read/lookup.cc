@@ -37,7 +37,8 @@ class Answer {
     return true;
   }
 
-  // Takes the next older version. True: the answer is final. `lasts`: the version lies in a memtable or in a mapped table.
+  // Takes the next older version. True: the answer is final. `lasts`: the version lies in a memtable or in a mapped
+  // table.
   bool Take(kv::Tag tag, std::string_view stored, bool lasts = false) {
     if (chain_) [[unlikely]]
       return TakeBelow(tag, stored);
@@ -176,8 +177,8 @@ Result<bool> TakeOlder(const table::Reader& reader, std::string_view key, kv::Se
   }
 }
 
-// The same for one table, for versions from `newest` down to `oldest`, both inclusive. If the deferral waits, the result
-// says nothing.
+// The same for one table, for versions from `newest` down to `oldest`, both inclusive. If the deferral waits, the
+// result says nothing.
 Result<bool> FindInTable(const table::Reader& reader, std::string_view key, kv::Sequence newest, kv::Sequence oldest,
                          const table::ReadControl& control, Answer* answer) {
   table::Found found;
@@ -333,8 +334,8 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
 
 namespace {
 
-// Searches that wait at the same time. MEASURED: 64 reads of 4 KiB in flight take 0.2 to 0.25 times the time of reads one
-// after the other (docs/decisions/0059-multiget.md).
+// Searches that wait at the same time. MEASURED: 64 reads of 4 KiB in flight take 0.2 to 0.25 times the time of reads
+// one after the other (docs/decisions/0059-multiget.md).
 constexpr size_t kWaitingMax = 64;
 constexpr uint64_t kWaitingBytesMax = uint64_t{4} << 20;
 

@@ -1,6 +1,6 @@
 // The sources whose keys and values a reader was shown, kept until the reader releases them: mapped tables, mapped blob
-// files, and memtables. Bytes in such a source can be used in place, however far the iterator has moved and whatever was
-// compacted meanwhile.
+// files, and memtables. Bytes in such a source can be used in place, however far the iterator has moved and whatever
+// was compacted meanwhile.
 //
 //     reader ── bytes shown ──► in a kept source? ── yes: valid as long as this object keeps it
 //                                                 └─ no: from a file that is not mapped, decompressed, or folded: valid
@@ -39,8 +39,8 @@ class PinnedTables {
   }
   void Keep(const std::shared_ptr<memtable::Memtable>& table) { Keep(table->memory(), nullptr, table); }
 
-  // True if all of `bytes` lie in one kept source. Most bytes lie in the source of one of the last two answers: keys in a
-  // table, values in a blob file.
+  // True if all of `bytes` lie in one kept source. Most bytes lie in the source of one of the last two answers: keys in
+  // a table, values in a blob file.
   bool Holds(std::string_view bytes) { return IsIn(bytes, last_) || (!kept_.empty() && HoldsElsewhere(bytes)); }
 
   size_t count() const { return kept_.size(); }

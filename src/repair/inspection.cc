@@ -342,7 +342,8 @@ void Inspector::Widen(Damage* damage, const Damage& lost) const {
     damage->largest_key = lost.largest_key;
 }
 
-// A blob file loses the values that the tables report as lost in it. A table with too many of them does not name all files.
+// A blob file loses the values that the tables report as lost in it. A table with too many of them does not name all
+// files.
 void Inspector::TellWhatBlobFilesLose() {
   for (const auto& [number, table] : result_.tables) {
     const bool names_all = table.lost_values.size() < LostValues::kDamagesMax;

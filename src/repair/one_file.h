@@ -13,8 +13,8 @@
 //
 // Damage is part of the result. Errors: NotFound; InvalidArgument (not a regular file, or a file of another kind: the
 // message names the verb of `mergedb` that reads it); NotSupported (a newer version wrote the file, or it has a
-// comparator of the program); IOError; Busy (a program that has the database open replaced the file meanwhile); the error
-// that `visit` returns.
+// comparator of the program); IOError; Busy (a program that has the database open replaced the file meanwhile); the
+// error that `visit` returns.
 // THREADS: any. Tests: tests/unit/repair/one_file_test.cc, tests/db/file_commands_test.cc,
 // fuzz/directory_fuzz.cc.
 #pragma once

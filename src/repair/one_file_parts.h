@@ -23,9 +23,9 @@ void TakeNumber(kv::FileNumber found, OneFile* report);
 
 // ---- beside a program that writes
 //
-// A program that has the database open may be filling the file, or overwriting it for another use, while it is read: that
-// looks like damage. So damage counts only if a second look finds it at the same place, and, while a program has the database
-// open, only in a file that the MANIFEST names:
+// A program that has the database open may be filling the file, or overwriting it for another use, while it is read:
+// that looks like damage. So damage counts only if a second look finds it at the same place, and, while a program has
+// the database open, only in a file that the MANIFEST names:
 //
 //     look ─► no damage ─► the report
 //          └► somebody has the database open, and CURRENT or the MANIFEST does not name the file ─► Busy
@@ -34,15 +34,16 @@ void TakeNumber(kv::FileNumber found, OneFile* report);
 
 // True if a process has locked the database in the file's directory.
 bool IsOpen(FileSystem* file_system, const std::string& path);
-// Busy if the newest MANIFEST does not name a table, a blob file or a segment, or CURRENT a MANIFEST, or if that is not known.
+// Busy if the newest MANIFEST does not name a table, a blob file or a segment, or CURRENT a MANIFEST, or if that is not
+// known.
 Status CheckIsNamed(FileSystem* file_system, const std::string& path);
 void WaitForAWrite();
 Status WasWritten(const std::string& path);
 // Keeps the damage of `report` at places where `again` has damage, too. False: there is none.
 bool KeepCommonDamage(const OneFile& again, OneFile* report);
 
-// `inspect(is_first, is_open)` returns a report. `confirm(again, &report)` keeps the damage of the report that the second one
-// confirms; false: none, or the file has changed.
+// `inspect(is_first, is_open)` returns a report. `confirm(again, &report)` keeps the damage of the report that the
+// second one confirms; false: none, or the file has changed.
 template <typename Inspect, typename Confirm>
 auto InspectTwice(FileSystem* file_system, const std::string& path, const Inspect& inspect, const Confirm& confirm)
     -> decltype(inspect(true, true)) {
@@ -60,7 +61,8 @@ auto InspectTwice(FileSystem* file_system, const std::string& path, const Inspec
   return report;
 }
 
-// Of a table or a blob file: `inspect(file_system, is_first)` reads through a file system that holds the file (env/hold.h).
+// Of a table or a blob file: `inspect(file_system, is_first)` reads through a file system that holds the file
+// (env/hold.h).
 template <typename Inspect>
 auto InspectHeld(FileSystem* file_system, const std::string& path, const Inspect& inspect)
     -> decltype(inspect(file_system, true)) {

@@ -1,4 +1,5 @@
-// Inspects one table. table::Salvage reads and checks it; the parts of the file are read here once more, for the report.
+// Inspects one table. table::Salvage reads and checks it; the parts of the file are read here once more, for the
+// report.
 #include <set>
 #include <utility>
 

@@ -1,6 +1,7 @@
 // Inspects one file of the WAL with the code of replay (wal/replay.cc), which reads directories.
 //
-//   segment   replay sees a directory with this one file. It starts at the segment's mark, at the begin of the epoch, or
+//   segment   replay sees a directory with this one file. It starts at the segment's mark, at the begin of the epoch,
+//   or
 //             after the first frame that begins in the file:
 //                 |.. end of a frame|frame|frame|frame|      the first frame's predecessor is in another file: the
 //                                   unproved, proved ...     frame is unproved, but proves the next one
@@ -233,8 +234,9 @@ Status WalInspector::VisitFirstFrame(const wal::Origin& origin) {
   return status.IsCorruption() ? Status() : status;
 }
 
-// The WAL writer ends its writes at a block, so the last frame of a segment may be cut off until the next write. It is the
-// only one from `end` on, and a replay passes it: STAGING or the next segment has its rest. Also true if no replay needs it.
+// The WAL writer ends its writes at a block, so the last frame of a segment may be cut off until the next write. It is
+// the only one from `end` on, and a replay passes it: STAGING or the next segment has its rest. Also true if no replay
+// needs it.
 Result<bool> WalInspector::GoesOnElsewhere(uint64_t end, uint64_t dropped_bytes) {
   const auto loaded = LoadManifest();
   if (!loaded) return false;
@@ -327,8 +329,9 @@ Status WalInspector::ReadBuffer() {
   return Status::Busy(path_ + ": a program wrote to the database meanwhile; run the command again");
 }
 
-// A segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so its
-// damage has no place in a file, and its text depends on later frames: the chain of frames begins and ends where it did.
+// A segment: it has not been reused for other frames. STAGING is read with the MANIFEST and the segments beside it, so
+// its damage has no place in a file, and its text depends on later frames: the chain of frames begins and ends where it
+// did.
 bool Confirm(const WalReport& again, WalReport* report) {
   if (report->epoch != again.epoch || report->head.has_value() != again.head.has_value()) return false;
   const bool is_staging = report->file.name == format::PrintFileName(format::FileKind::kStaging);

@@ -85,8 +85,8 @@ class BlockWindow {
   BlockWindow(const BlockSource& source, File* file, const Shape& shape)
       : source_(source), file_(file), shape_(shape), read_bytes_(shape.bytes_first) {}
 
-  // The raw bytes of a block, valid until the next call. If the window does not hold the block, one read takes it and the
-  // blocks that follow in this direction.
+  // The raw bytes of a block, valid until the next call. If the window does not hold the block, one read takes it and
+  // the blocks that follow in this direction.
   [[nodiscard]] Status Read(uint32_t block, std::string_view* raw, Direction direction = Direction::kForward);
 
  private:

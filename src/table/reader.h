@@ -87,8 +87,8 @@ class Reader {
   // The newest version of `key` with a sequence up to `sequence`: OK and *found, NotFound, or an error. Asks
   // the program's own filter, but not the bloom filter.
   virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
-  // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions of
-  // a key cost one step each. The result is as of Get; after a failure *found is unusable.
+  // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions
+  // of a key cost one step each. The result is as of Get; after a failure *found is unusable.
   virtual Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const = 0;
 
   // All range tombstones of the file, whatever the bounds of a virtual table; most tables have none. They are

@@ -15,7 +15,8 @@ constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
 
 // A key that is not above the keys of all blocks behind `block`, and not below those of the blocks before it.
-// WHY without a zero at the end: if the versions of one key continue in the next block, the fence is this key and a zero.
+// WHY without a zero at the end: if the versions of one key continue in the next block, the fence is this key and a
+// zero.
 std::string LowerFence(const BlockSource& source, uint32_t block) {
   std::string fence = source.index.fence(block);
   if (source.order.is_bytewise() && fence.ends_with('\0')) fence.pop_back();

@@ -17,8 +17,9 @@ namespace mergedb::table {
 std::unique_ptr<kv::ForwardIterator> NewScanIterator(const BlockSource& source, std::optional<std::string> lower,
                                                      const ScanLimit& limit = {});
 
-// Bounds around all keys of the block, and around few others: a scan with the upper bound `lower` reads the blocks before
-// this one, and a scan from `upper` on reads blocks behind it. No upper bound: no key behind the block is certain.
+// Bounds around all keys of the block, and around few others: a scan with the upper bound `lower` reads the blocks
+// before this one, and a scan from `upper` on reads blocks behind it. No upper bound: no key behind the block is
+// certain.
 format::Bounds KeysOfBlock(const BlockSource& source, uint32_t block);
 
 }  // namespace mergedb::table

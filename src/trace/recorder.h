@@ -6,8 +6,8 @@
 //                if the block is full: it waits to be written; if no other thread writes, this thread
 //                writes the blocks that wait                        without the mutex
 //
-// If kWaitingBytesMax wait because the file is slow, operations are lost, and a record LOST counts them. If the file cannot
-// be written, the trace ends, and End returns the error. No Add fails.
+// If kWaitingBytesMax wait because the file is slow, operations are lost, and a record LOST counts them. If the file
+// cannot be written, the trace ends, and End returns the error. No Add fails.
 //
 // Memory: if it runs out in a call of this class, the process stops (docs/decisions/0017-out-of-memory.md).
 // THREADS: any; the mutex is a leaf. Tests: tests/unit/trace/recorder_test.cc, tests/db/trace_test.cc.

@@ -140,8 +140,8 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   return std::unique_ptr<Wal>(std::move(log));
 }
 
-// WHY Crc32cCopy: a program may change its bytes during the call (Python, Java, Go). Replay ends at a frame whose bytes are
-// not those of its checksum, and every later frame would be lost. WHY not a checksum that reads the copies: see
+// WHY Crc32cCopy: a program may change its bytes during the call (Python, Java, Go). Replay ends at a frame whose bytes
+// are not those of its checksum, and every later frame would be lost. WHY not a checksum that reads the copies: see
 // Crc32cExtendNumbers.
 // MEASURED: bench/micro/wal_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
 // of the copies -> of the pieces: 132 B 39-41 -> 24-32 ns, 1,060 B 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.

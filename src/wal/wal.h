@@ -144,13 +144,14 @@ class Wal {
   // segments_from.
   virtual void Release(const Mark& start) = 0;
   // (exclusive) Gives back some of the disk space of the released part of the buffer; false if there is nothing more to
-  // give back, or if the file system failed. `keeps_spare`: leaves some of it for the next frames, unless all frames are
-  // released.
+  // give back, or if the file system failed. `keeps_spare`: leaves some of it for the next frames, unless all frames
+  // are released.
   virtual bool GiveBackBlocks(bool keeps_spare) = 0;
   // (exclusive) If all frames are released: gives back the disk space of the segments and returns true. The caller then
   // commits an edit with segments_from soon; segments that the present one lists stay until then.
   virtual bool GiveBackSegments() = 0;
-  // (exclusive) Gives back the disk space of reusable segments that the frames so far do not need; false if there is none.
+  // (exclusive) Gives back the disk space of reusable segments that the frames so far do not need; false if there is
+  // none.
   virtual bool GiveBackReusableSegments() = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
   // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
@@ -162,8 +163,8 @@ class Wal {
 
   // Stops the background work and closes the files. Makes nothing durable. The destructor calls it, too.
   virtual void Stop() = 0;
-  // After Stop: removes STAGING and the segments that the last segments_from did not name. REQUIRES: the edit of a clean
-  // close that lists that result is durable.
+  // After Stop: removes STAGING and the segments that the last segments_from did not name. REQUIRES: the edit of a
+  // clean close that lists that result is durable.
   virtual void RemoveUnneeded() = 0;
 
   struct Counters {
@@ -205,7 +206,8 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
-// For an open that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their number.
+// For an open that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their
+// number.
 // REQUIRES: `replayed` is what Replay returned for `start`, it dropped nothing, and no process writes.
 Result<uint64_t> GiveBackStaging(FileSystem* file_system, const std::string& directory, uint64_t start,
                                  const Replayed& replayed);
@@ -236,8 +238,9 @@ struct Salvaged {
   uint64_t break_offset = 0;       // in that file
   bool end_is_in_segment = false;  // the head of a segment says that it holds the position where the chain ends
 };
-// Calls `on_loaded` after it has read STAGING and the heads of the segments, before it reads frames. If `apply` returns Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any
-// other error of `apply` is returned.
+// Calls `on_loaded` after it has read STAGING and the heads of the segments, before it reads frames. If `apply` returns
+// Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any other error of `apply` is
+// returned.
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
                          const Expected& expected,
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply,

@@ -13,11 +13,12 @@ namespace {
 
 constexpr size_t kAllocateBytesMin = size_t{64} << 10;
 constexpr size_t kAllocateBytesMax = size_t{4} << 20;
-// The first pages are touched by the frames themselves. WHY: a touched page is dirty, so the kernel would write zeros for a
-// database that writes little. MEASURED: a first touch costs 0.9 us a page (docs/decisions/0049-unwritten-wal.md).
+// The first pages are touched by the frames themselves. WHY: a touched page is dirty, so the kernel would write zeros
+// for a database that writes little. MEASURED: a first touch costs 0.9 us a page
+// (docs/decisions/0049-unwritten-wal.md).
 constexpr size_t kUntouchedBytesMax = size_t{1} << 20;
-// GiveBack leaves this many bytes for the next frames. WHY more than Allocate makes ahead of the end: a program that waits
-// for compactions after each write would have blocks made and given back each time.
+// GiveBack leaves this many bytes for the next frames. WHY more than Allocate makes ahead of the end: a program that
+// waits for compactions after each write would have blocks made and given back each time.
 constexpr size_t kSpareBytesMax = size_t{16} << 20;  // and at most half of the buffer
 // Of one call of GiveBack. A writer may wait for it. MEASURED: ext4 with discard frees 128 MiB in 50 to 80 ms.
 constexpr uint64_t kHoleBytesMax = uint64_t{4} << 20;
@@ -87,7 +88,8 @@ Status WalBuffer::Allocate(uint64_t position) {
 bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
   if (!is_mapped()) return false;
   const uint64_t needed_begin = RoundDown(begin, kBlockBytes);
-  // WHY the whole block of `end`, even if nothing is needed: the next step of the WAL writer writes it to a segment again.
+  // WHY the whole block of `end`, even if nothing is needed: the next step of the WAL writer writes it to a segment
+  // again.
   const uint64_t needed_end = RoundUp(end, kBlockBytes);
   const uint64_t spare = keeps_spare && begin < end ? std::min<uint64_t>(kSpareBytesMax, size_ / 2) : 0;
   if (allocated_bytes_ <= needed_end - needed_begin + spare) return false;

@@ -236,8 +236,8 @@ void WalWriter::Release(const Mark& start) {
 bool WalWriter::GiveBackBlocks(bool keeps_spare) {
   Hold hold(this);
   if (Check().IsShuttingDown()) return false;
-  // WHY a WAL that failed, too: the flush of its writes needs space. What was written to a segment and not synced may be lost
-  // there, so the buffer keeps it.
+  // WHY a WAL that failed, too: the flush of its writes needs space. What was written to a segment and not synced may
+  // be lost there, so the buffer keeps it.
   const uint64_t kept = failure().ok() ? kept_.load() : RoundDown(durable(), kBlockBytes);
   const uint64_t end = appended_end();
   base::Lock lock(allocation_mutex_);
@@ -431,8 +431,8 @@ void WalWriter::RunHeld() {
   }
   if (goal > durable()) {
     if (buffer_->is_mapped() && written_end() < goal) {
-      // WHY a small rest goes along: it would soon need a sync of its own, which writes the last block again. A large rest
-      // may be flushed before.
+      // WHY a small rest goes along: it would soon need a sync of its own, which writes the last block again. A large
+      // rest may be flushed before.
       const uint64_t end = appended_end();
       (void)Step(end - written_end() <= kBounceBytes ? end : goal);
     } else {

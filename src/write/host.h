@@ -25,7 +25,8 @@ class Host {
   // Called for each member, after the group is formed and before sequences are assigned. A member that fails
   // leaves the group.
   virtual Status CheckConflicts(const Change&) { return {}; }
-  // A member passed CheckConflicts, but its frame did not get into the WAL: `why`. The other members of the group go on.
+  // A member passed CheckConflicts, but its frame did not get into the WAL: `why`. The other members of the group go
+  // on.
   virtual void Withdraw(const Change&, const Status& /*why*/) {}
   // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
   virtual Status MakeMemtableRoom(const Room& room) = 0;

@@ -38,8 +38,8 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
 }
 
 // Calls append(), and again if it found no disk space or no descriptor for a new segment, and there may be some now.
-// WHY once for space: each try may take blocks and segments that the host then gives back. WHY not WithFreedSpace: after an
-// unknown outcome, no other frame may take the place.
+// WHY once for space: each try may take blocks and segments that the host then gives back. WHY not WithFreedSpace:
+// after an unknown outcome, no other frame may take the place.
 template <typename Append>
 Status AppendPatiently(Host& host, Append&& append) {
   Status status = append();

@@ -61,7 +61,8 @@ class WriterQueue {
   // too. ShuttingDown after Stop. THREADS: any thread may unlock.
   Status LockWriters(const void* owner, uint64_t wait_nanos);
   void UnlockWriters(const void* owner);
-  // This thread uses the owner from now on: it is the one that would wait for itself. REQUIRES: the owner holds the lock.
+  // This thread uses the owner from now on: it is the one that would wait for itself. REQUIRES: the owner holds the
+  // lock.
   void MoveWriters(const void* owner);
   // The database closes: all present and later waiters for the lock get ShuttingDown.
   void Stop();

@@ -1,5 +1,5 @@
-// Goal: the benchmark replay does the operations of a trace, each once, in their order, on every engine. Method: a trace of
-// known operations and an engine that records its calls; db_bench on a recorded trace.
+// Goal: the benchmark replay does the operations of a trace, each once, in their order, on every engine. Method: a
+// trace of known operations and an engine that records its calls; db_bench on a recorded trace.
 #include "bench/replay.h"
 
 #include <gmock/gmock.h>

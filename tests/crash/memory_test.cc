@@ -3,8 +3,8 @@
 // failure in a write or in background work stops the process, as kill -9 would, and no acknowledged write is lost.
 // Method: this program's operator new fails the n-th allocation that the database makes in a process of its
 // own: open, write, read, flush, compact, close, on real files in memory. Another process opens the remaining
-// files and compares. The process stops a moment after std::terminate, so that its other threads meet the state in which
-// the failure left their objects.
+// files and compares. The process stops a moment after std::terminate, so that its other threads meet the state in
+// which the failure left their objects.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>

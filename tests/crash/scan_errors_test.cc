@@ -1,8 +1,8 @@
 // A scan in either direction meets a read that fails: at each read of it, once or from then on. What the scan delivered
-// before is right, the scan ends with the error and not as if it were at the end of the keys, and the same iterator goes
-// on from there once reads succeed. The read windows of a scan grow, so the tables and blob files have several of them.
-// Method: files in memory, one sorted run or several, values in tables or in blob files; a database that has just been
-// opened for each failing read, so that no block is in the cache. MERGEDB_SEED=n: other random walks.
+// before is right, the scan ends with the error and not as if it were at the end of the keys, and the same iterator
+// goes on from there once reads succeed. The read windows of a scan grow, so the tables and blob files have several of
+// them. Method: files in memory, one sorted run or several, values in tables or in blob files; a database that has just
+// been opened for each failing read, so that no block is in the cache. MERGEDB_SEED=n: other random walks.
 #include <gtest/gtest.h>
 
 #include <map>

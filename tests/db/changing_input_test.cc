@@ -1,6 +1,6 @@
-// Goal: a program whose other thread changes the bytes of a key, a value, an operand or a range during a call loses nothing
-// but what it named: after a crash, all later writes are there. Method: calls with bytes that change all the time, a last
-// write, and an open of a copy of the directory, which is what a killed process leaves.
+// Goal: a program whose other thread changes the bytes of a key, a value, an operand or a range during a call loses
+// nothing but what it named: after a crash, all later writes are there. Method: calls with bytes that change all the
+// time, a last write, and an open of a copy of the directory, which is what a killed process leaves.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -258,7 +258,8 @@ TEST_F(CheckpointTest, InterruptedItIsNotThereAndIsGoneOnWith) {
   EXPECT_FALSE(std::filesystem::exists(Path("copy.partial")));
 }
 
-// Symptom: of two calls for one target, one returns OK and its copy does not open. Cause: each removes files of the other.
+// Symptom: of two calls for one target, one returns OK and its copy does not open. Cause: each removes files of the
+// other.
 TEST_F(CheckpointTest, ASecondCallForTheSameTargetIsBusy) {
   FillMixed(2'000);
   const Pairs before = All(*db_);

@@ -1,6 +1,7 @@
-// Goal: every word and every value of an option arrives unchanged, for each verb, and nothing that the command line does
-// not name is touched. Method: in this process, parse a table of hostile words at each place of each verb that AddVerbs
-// lists, so that a new verb is covered by itself; then run the writing verbs on a database, and compare its contents.
+// Goal: every word and every value of an option arrives unchanged, for each verb, and nothing that the command line
+// does not name is touched. Method: in this process, parse a table of hostile words at each place of each verb that
+// AddVerbs lists, so that a new verb is covered by itself; then run the writing verbs on a database, and compare its
+// contents.
 #include "command_line.h"
 
 #include <gtest/gtest.h>

@@ -106,8 +106,8 @@ Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   return pairs.size() == 10'000 ? Status() : Status::Corruption(std::to_string(pairs.size()) + " keys");
 }
 
-// WHY not in that build: the undefined-behaviour sanitizer looks at an object through a pipe, and calls the object invalid
-// if no descriptor is left for the pipe.
+// WHY not in that build: the undefined-behaviour sanitizer looks at an object through a pipe, and calls the object
+// invalid if no descriptor is left for the pipe.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kSanitizerNeedsDescriptors = true;
 #else

@@ -1,6 +1,6 @@
 // Goal: Diagnose names what limits a database. Method: each cause is staged on a real database with files in memory and
-// a driven clock, in which a call of the device takes as long as the test says; the judgement is about the state that the
-// database publishes in its file LIVE. No test looks at real time.
+// a driven clock, in which a call of the device takes as long as the test says; the judgement is about the state that
+// the database publishes in its file LIVE. No test looks at real time.
 #include "db/diagnosis.h"
 
 #include <gmock/gmock.h>

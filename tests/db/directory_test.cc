@@ -1,8 +1,8 @@
-// Goal: an open database stays in its directory. If the directory is renamed, another one takes its name, or the working
-// directory changes, writes and reads go on as before, and nothing else is touched. If LOCK is removed or replaced, so
-// that another process may have opened the database, this one stops writing and says so; what it acknowledged before is
-// there. Method: real directories; a second database under the old name; a process that opens the database beside this
-// one after LOCK was removed.
+// Goal: an open database stays in its directory. If the directory is renamed, another one takes its name, or the
+// working directory changes, writes and reads go on as before, and nothing else is touched. If LOCK is removed or
+// replaced, so that another process may have opened the database, this one stops writing and says so; what it
+// acknowledged before is there. Method: real directories; a second database under the old name; a process that opens
+// the database beside this one after LOCK was removed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -94,8 +94,8 @@ class Directory : public ::testing::TestWithParam<bool> {
   Pairs pairs_;
 };
 
-// Everything that opens, makes, renames, links or removes a file: flushes, compactions, commits of the MANIFEST, new and
-// reused segments, recycled files, LOG, LIVE, a checkpoint, and the reads of tables that are not open.
+// Everything that opens, makes, renames, links or removes a file: flushes, compactions, commits of the MANIFEST, new
+// and reused segments, recycled files, LOG, LIVE, a checkpoint, and the reads of tables that are not open.
 void UseEverything(DB& db, const std::string& home, const std::string& name, Pairs* pairs) {
   ASSERT_OK(WriteSome(db, name, 3000, pairs));
   ASSERT_OK(db.Put({.durability = Durability::kSynced}, name + "synced", "1"));

@@ -1,7 +1,8 @@
-// Goal: `dump | load` makes an equal database of whatever the interfaces can make, and if LMDB's mdb_load accepts a dump,
-// LMDB has the same entries, databases and orders of keys. Method: random databases through the LMDB interface, the C++
-// interface and keyspaces, with names and values that imitate headers and name items. All keyspaces are compared byte by
-// byte as they are stored. Debian's mdb_load and mdb_dump (lmdb-utils) take part if they are installed.
+// Goal: `dump | load` makes an equal database of whatever the interfaces can make, and if LMDB's mdb_load accepts a
+// dump, LMDB has the same entries, databases and orders of keys. Method: random databases through the LMDB interface,
+// the C++ interface and keyspaces, with names and values that imitate headers and name items. All keyspaces are
+// compared byte by byte as they are stored. Debian's mdb_load and mdb_dump (lmdb-utils) take part if they are
+// installed.
 #include <gtest/gtest.h>
 #include <lmdb.h>
 #include <sys/wait.h>

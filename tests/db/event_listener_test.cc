@@ -1,5 +1,5 @@
-// Goal: a listener hears of what the database does, with the fields of docs/EVENTS.md, in order; it may block, throw and
-// call the database, and none of that stops the engine. Method: listeners that record, throw, block and call in;
+// Goal: a listener hears of what the database does, with the fields of docs/EVENTS.md, in order; it may block, throw
+// and call the database, and none of that stops the engine. Method: listeners that record, throw, block and call in;
 // files in memory with background work run by hand, and real files with threads.
 #include "mergedb/event_listener.h"
 

@@ -1,6 +1,6 @@
-// Goal: the verbs that read one file (sst, blob, wal, manifest) as a shell sees them: output, messages, exit codes. Method: run the
-// built program on the files of a database in a temporary directory. tests/unit/repair/one_file_test.cc tests what they
-// find.
+// Goal: the verbs that read one file (sst, blob, wal, manifest) as a shell sees them: output, messages, exit codes.
+// Method: run the built program on the files of a database in a temporary directory. tests/unit/repair/one_file_test.cc
+// tests what they find.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 

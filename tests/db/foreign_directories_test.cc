@@ -1,6 +1,6 @@
 // Goal: only `convert` converts a LevelDB directory, and no verb makes a database within an LMDB environment: each verb
-// that writes refuses, changes nothing and names the next step. Files that the command makes are private, and no copy goes
-// into its own source. Method: all verbs that the command lists, on directories of other engines; the directory is
+// that writes refuses, changes nothing and names the next step. Files that the command makes are private, and no copy
+// goes into its own source. Method: all verbs that the command lists, on directories of other engines; the directory is
 // compared byte by byte.
 #include <gtest/gtest.h>
 #include <sys/stat.h>

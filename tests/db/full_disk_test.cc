@@ -1,6 +1,6 @@
-// Goal: a disk that the WAL's own buffer has filled is not full: what tables hold already is given back, while the database
-// is open and when it is opened. A disk that is full is told of: in the metrics, and by `mergedb why`. Method: a simulated
-// disk with a capacity.
+// Goal: a disk that the WAL's own buffer has filled is not full: what tables hold already is given back, while the
+// database is open and when it is opened. A disk that is full is told of: in the metrics, and by `mergedb why`. Method:
+// a simulated disk with a capacity.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Goal: an open database publishes its state in the file LIVE, a reader gets it also after a kill, a clean close removes
-// it, and no failure of this file is a failure of the database. Method: files in memory that fail and crash, a driven
-// clock, background work run by the test.
+// Goal: an open database publishes its state in the file LIVE, a reader gets it also after a kill, a clean close
+// removes it, and no failure of this file is a failure of the database. Method: files in memory that fail and crash, a
+// driven clock, background work run by the test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -172,8 +172,8 @@ TEST(LiveState, UpdatesPauseWhileNothingHappens) {
   EXPECT_EQ(state.times.period_nanos, db::LivePublisher::kSlowPeriodNanos);
 }
 
-// A light load is published every 30 s; its promise says so. A load that changes counters at each look is published at each
-// look, from the sixth second on.
+// A light load is published every 30 s; its promise says so. A load that changes counters at each look is published at
+// each look, from the sixth second on.
 TEST(LiveState, UpdatesAreSeldomWhileLittleHappens) {
   SimulatedEnv sim;
   ASSERT_OK_AND_ASSIGN(auto db, sim.Open());

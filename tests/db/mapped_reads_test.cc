@@ -1,6 +1,6 @@
-// Goal: with mapped_read_bytes_max a database reads tables and blob files in place: what was read once needs no more read
-// calls, damage is an error, files that are overwritten or compacted away stay whole under iterators, and the bound
-// holds. Method: real files; the reads of tables and blob files are counted; bytes of files are changed under the
+// Goal: with mapped_read_bytes_max a database reads tables and blob files in place: what was read once needs no more
+// read calls, damage is an error, files that are overwritten or compacted away stay whole under iterators, and the
+// bound holds. Method: real files; the reads of tables and blob files are counted; bytes of files are changed under the
 // mapping.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -234,8 +234,8 @@ TEST_P(MappedReads, AnUnreadablePageKillsOnlyAProcessThatMaps) {
   }
 }
 
-// A thread is in the middle of a move, as if it were preempted in the comparison, while another one closes the database,
-// opens it again and overwrites all of it.
+// A thread is in the middle of a move, as if it were preempted in the comparison, while another one closes the
+// database, opens it again and overwrites all of it.
 class StoppingComparator final : public Comparator {
  public:
   std::string_view Name() const override { return "stopping"; }

@@ -275,8 +275,8 @@ TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
   }
 }
 
-// With a file system of the program, which opens each file by its path (FileSystem::Bind). Real files of the default one
-// do not mind: tests/db/directory_test.cc.
+// With a file system of the program, which opens each file by its path (FileSystem::Bind). Real files of the default
+// one do not mind: tests/db/directory_test.cc.
 TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
   for (const bool is_mapped : {true, false}) {
     SCOPED_TRACE(is_mapped ? "mapped" : "not mapped");

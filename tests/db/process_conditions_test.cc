@@ -1,7 +1,7 @@
-// Goal: no answer of a database depends on the process that has it open: its descriptors, limits, user, working directory,
-// and what others do to the name of the directory. What a limit makes impossible is an error with a name; it ends no
-// process. Method: each condition is made in a child process, which then runs a list of random operations on real files
-// beside a model (testing/op_runner.h), through the C++ and the C interface.
+// Goal: no answer of a database depends on the process that has it open: its descriptors, limits, user, working
+// directory, and what others do to the name of the directory. What a limit makes impossible is an error with a name; it
+// ends no process. Method: each condition is made in a child process, which then runs a list of random operations on
+// real files beside a model (testing/op_runner.h), through the C++ and the C interface.
 //
 // Another seed: MERGEDB_SEED or --gtest_random_seed.
 #include <dlfcn.h>
@@ -356,9 +356,10 @@ TEST(SmallFiles, WhatPassesTheLimitIsNoSpaceAndTheRestWorks) {
 // ---- limits of memory -----------------------------------------------------------------------------------------
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Symptom: with the default options and RLIMIT_AS of 400 MiB, the process ended after 8 MB of writes, and stderr named neither
-// mergedb nor an option. A write without memory for a memtable returns Busy. Where background work finds no memory, the
-// process stops (docs/decisions/0017-out-of-memory.md), says what to lower, and nothing acknowledged is lost.
+// Symptom: with the default options and RLIMIT_AS of 400 MiB, the process ended after 8 MB of writes, and stderr named
+// neither mergedb nor an option. A write without memory for a memtable returns Busy. Where background work finds no
+// memory, the process stops (docs/decisions/0017-out-of-memory.md), says what to lower, and nothing acknowledged is
+// lost.
 TEST(LittleMemory, AWriteIsBusyOrTheProcessSaysWhatToLower) {
   void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(shared, MAP_FAILED);

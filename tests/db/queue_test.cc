@@ -1,7 +1,7 @@
-// Goal: the head of a queue stays fast: each pop makes a new iterator, goes to the first job and deletes it, and all pops
-// together pass over a number of deleted keys that grows with the number of pops, not with its square. Pops, pushes,
-// snapshots and flushes beside compactions show each job once and in order. Method: files in memory, background work
-// between the pops; PerfContext counts what the moves pass over. Random queues are compared with a map.
+// Goal: the head of a queue stays fast: each pop makes a new iterator, goes to the first job and deletes it, and all
+// pops together pass over a number of deleted keys that grows with the number of pops, not with its square. Pops,
+// pushes, snapshots and flushes beside compactions show each job once and in order. Method: files in memory, background
+// work between the pops; PerfContext counts what the moves pass over. Random queues are compared with a map.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -79,8 +79,8 @@ TEST_F(QueueTest, ScansThatPayForNothingFlushNothing) {
   EXPECT_EQ(Counter(*db_, "flushes"), 0u);
 }
 
-// A queue beside its model: what is pushed at the end, or back at the front, what a merge changes, what a range delete or
-// a snapshot hides.
+// A queue beside its model: what is pushed at the end, or back at the front, what a merge changes, what a range delete
+// or a snapshot hides.
 TEST_F(QueueTest, RandomQueuesEqualTheirModels) {
   const uint64_t seed = SeedOr(70);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));

@@ -1,5 +1,6 @@
-// Goal: seeks over many sorted runs start compactions that leave fewer runs, while writes go on; without seeks none starts.
-// Data and open iterators stay right. Method: files in memory, background work run by the test, many short seeks.
+// Goal: seeks over many sorted runs start compactions that leave fewer runs, while writes go on; without seeks none
+// starts. Data and open iterators stay right. Method: files in memory, background work run by the test, many short
+// seeks.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -41,7 +42,8 @@ class ReadCompactions : public ::testing::TestWithParam<Style> {
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = value;
   }
-  // Work of a database that is written to: the clock advances by itself, and without writes idle compaction would begin.
+  // Work of a database that is written to: the clock advances by itself, and without writes idle compaction would
+  // begin.
   void RunBackgroundWork() {
     Put(7);
     sim_.executor.RunTimers();

@@ -1,7 +1,7 @@
-// Goal: databases of one key that rest hold almost no memory, through the LevelDB and LMDB interfaces, too. Method: real
-// time, since these interfaces bring their own clock and threads. The test waits until each database has flushed its key,
-// as a database does five seconds after its last write. tests/db/small_database_test.cc tests the rest of it in simulated
-// time.
+// Goal: databases of one key that rest hold almost no memory, through the LevelDB and LMDB interfaces, too. Method:
+// real time, since these interfaces bring their own clock and threads. The test waits until each database has flushed
+// its key, as a database does five seconds after its last write. tests/db/small_database_test.cc tests the rest of it
+// in simulated time.
 #include <gtest/gtest.h>
 
 #include <chrono>

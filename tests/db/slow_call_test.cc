@@ -1,5 +1,5 @@
-// Goal: a PerfContext says where the time of a call went, and a slow call becomes an event with its PerfContext. Method:
-// files in memory with a clock that advances at each reading; counts that follow from the shape of the tree.
+// Goal: a PerfContext says where the time of a call went, and a slow call becomes an event with its PerfContext.
+// Method: files in memory with a clock that advances at each reading; counts that follow from the shape of the tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

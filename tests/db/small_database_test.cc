@@ -54,8 +54,8 @@ TEST(SmallDatabase, TakesLittleDiskSpace) {
   EXPECT_OK(db->Get({}, "key", &value));
 }
 
-// Bytes of mapped pages of files whose path ends in `name`, which a store or a fault for a store has made dirty. The kernel
-// writes them to the disk.
+// Bytes of mapped pages of files whose path ends in `name`, which a store or a fault for a store has made dirty. The
+// kernel writes them to the disk.
 uint64_t DirtyBytes(const std::string& name) {
   std::ifstream mappings("/proc/self/smaps");
   uint64_t bytes = 0;

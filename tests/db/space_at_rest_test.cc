@@ -1,8 +1,8 @@
 // Goal: once writes have ended, the directory holds at most 1.25 x the live bytes and a few MiB: tables, blob files and
 // recycled files together, for small and large values, after a load, after uniform and after skewed overwrites. That
-// holds when WaitForCompaction returns, after a Close, and when a database is left alone. While writes come, the bound of
-// docs/PROMISES.md holds at every file operation. Method: the sizes of the files in a simulated directory against the
-// bytes of the keys and values that the test wrote. Nothing is compressed.
+// holds when WaitForCompaction returns, after a Close, and when a database is left alone. While writes come, the bound
+// of docs/PROMISES.md holds at every file operation. Method: the sizes of the files in a simulated directory against
+// the bytes of the keys and values that the test wrote. Nothing is compressed.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -204,8 +204,8 @@ uint64_t WalBufferBytesOnDisk(const std::string& directory) {
   return static_cast<uint64_t>(buffer.st_blocks) * 512;
 }
 
-// On real files, since a simulated file system has no mapped WAL buffer, and in simulated time. A wait leaves a few blocks for
-// the next writes; rest leaves none.
+// On real files, since a simulated file system has no mapped WAL buffer, and in simulated time. A wait leaves a few
+// blocks for the next writes; rest leaves none.
 TEST(WalBufferAtRest, GivesItsLastBlocksBackWithoutWrites) {
   const TempDirectory directory;
   SimulatedEnv sim;

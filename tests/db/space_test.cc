@@ -73,8 +73,8 @@ class Space : public ::testing::TestWithParam<Shape> {
   uint64_t next_timer_nanos_ = 0;
 };
 
-// Overwrites 40,000 keys twice (MERGEDB_FULL: 300,000 keys four times) and compares the disk's used bytes with the bound.
-// The removal of a file takes `removal_nanos`.
+// Overwrites 40,000 keys twice (MERGEDB_FULL: 300,000 keys four times) and compares the disk's used bytes with the
+// bound. The removal of a file takes `removal_nanos`.
 void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t seed = SeedOr(21);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));

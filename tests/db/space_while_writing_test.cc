@@ -1,9 +1,9 @@
-// Goal: the bytes on disk stay within the bound of docs/PROMISES.md while threads write as fast as they can and the disk
-// syncs, renames and removes slowly: files that no version shows stay until a commit of the MANIFEST and then until they
-// are recycled or removed, beside outputs of compactions and recycled files. Method: real threads on a file system in
-// memory whose syncs, renames and removals take long; before each of its operations the test compares the bytes of all
-// files with the bound. With a mapped WAL buffer, which the file system in memory does not allow beside threads: real
-// files, and their allocated blocks before each sync, which alone takes long.
+// Goal: the bytes on disk stay within the bound of docs/PROMISES.md while threads write as fast as they can and the
+// disk syncs, renames and removes slowly: files that no version shows stay until a commit of the MANIFEST and then
+// until they are recycled or removed, beside outputs of compactions and recycled files. Method: real threads on a file
+// system in memory whose syncs, renames and removals take long; before each of its operations the test compares the
+// bytes of all files with the bound. With a mapped WAL buffer, which the file system in memory does not allow beside
+// threads: real files, and their allocated blocks before each sync, which alone takes long.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

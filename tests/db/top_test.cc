@@ -59,8 +59,8 @@ class TopTest : public ::testing::Test {
     WaitForState();
   }
 
-  // Runs top in a pseudo-terminal, sends `keys` after the first screen, then `signal` if it is not 0; terminal_ has what
-  // it wrote. Returns the status of waitpid.
+  // Runs top in a pseudo-terminal, sends `keys` after the first screen, then `signal` if it is not 0; terminal_ has
+  // what it wrote. Returns the status of waitpid.
   int RunOnTerminal(const std::string& keys, int signal) {
     int controller = -1, line = -1;
     winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};

@@ -1,5 +1,5 @@
-// Goal: `mergedb trace` as a shell sees it: analysis, dump and scrub of a trace; a cut trace; wrong words. Method: a trace
-// of known operations; the built program.
+// Goal: `mergedb trace` as a shell sees it: analysis, dump and scrub of a trace; a cut trace; wrong words. Method: a
+// trace of known operations; the built program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -96,8 +96,8 @@ TEST_F(TraceCommandTest, AnalysesATrace) {
   EXPECT_EQ(json.at("key_sizes").at("count"), 11);
   EXPECT_EQ(json.at("written_value_sizes").at("count"), 11);
   EXPECT_EQ(json.at("read_value_sizes").at("largest_bytes"), 100);
-  // 11 first accesses. The second access of key0, key1 and key2 comes after 9 other keys; the next 27 come after 2; 4 gets
-  // of `absent` repeat it at once. Then key0 (distance 3), key9 (4), key0 (1), absent (2).
+  // 11 first accesses. The second access of key0, key1 and key2 comes after 9 other keys; the next 27 come after 2; 4
+  // gets of `absent` repeat it at once. Then key0 (distance 3), key9 (4), key0 (1), absent (2).
   EXPECT_DOUBLE_EQ(json.at("lru_caches")[0].at("hit_share").get<double>(), 4.0 / 49);
   EXPECT_DOUBLE_EQ(json.at("lru_caches")[1].at("hit_share").get<double>(), 5.0 / 49);
   EXPECT_DOUBLE_EQ(json.at("lru_caches")[2].at("hit_share").get<double>(), 34.0 / 49);

@@ -327,8 +327,8 @@ TEST_P(EveryWritingKind, SyncedOnesSurviveThePowerCut) {
 
 // ---- single writers ---------------------------------------------------------------------------------------
 
-// Symptom: a put returns Busy at once, though its thread began nothing. Cause: the system gives the id of a thread that has
-// ended to a new thread.
+// Symptom: a put returns Busy at once, though its thread began nothing. Cause: the system gives the id of a thread that
+// has ended to a new thread.
 TEST_F(Transactions, AWriteWaitsForASingleWriterWhoseThreadHasEnded) {
   for (int i = 0; i < 10; ++i) {
     std::unique_ptr<Transaction> transaction;

@@ -89,7 +89,8 @@ class Unreadable : public ::testing::TestWithParam<Shape> {
     }
     return largest;
   }
-  // docs/PROMISES.md, without the WAL, and what the damaged keys add: few bytes in each run, but these keep their tables.
+  // docs/PROMISES.md, without the WAL, and what the damaged keys add: few bytes in each run, but these keep their
+  // tables.
   uint64_t Bound(uint64_t live) const {
     const bool is_lazy = GetParam().style == Style::kLazy;
     return live * (is_lazy ? 4 : 3) / 2 + (is_lazy ? 2 * 64 : 24) * (64 << 10) + 16 * kMiB;

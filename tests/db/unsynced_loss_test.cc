@@ -1,8 +1,8 @@
 // Goal: a power loss takes no more of the unsynced writes than docs/PROMISES.md says: none that is older than
 // wal_sync_interval_ms, and no more bytes than memtables and flushes that wait for a commit hold. What remains is a
-// prefix. A kill takes nothing, also after WaitForCompaction has given a part of the WAL buffer back. Method: a simulated
-// clock, timers that run when they are due, background work that keeps up, and the worst power cut, or a kill, after
-// random puts, each followed by a recovery of its image.
+// prefix. A kill takes nothing, also after WaitForCompaction has given a part of the WAL buffer back. Method: a
+// simulated clock, timers that run when they are due, background work that keeps up, and the worst power cut, or a
+// kill, after random puts, each followed by a recovery of its image.
 #include <gtest/gtest.h>
 
 #include <algorithm>

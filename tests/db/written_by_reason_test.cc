@@ -1,6 +1,6 @@
-// Goal: the metrics count the bytes that compactions write by the reason of the compaction; the parts add up to the total.
-// Method: workloads that cause each reason, in files in memory with background work run by the test; the events of the
-// compactions say the same in another way.
+// Goal: the metrics count the bytes that compactions write by the reason of the compaction; the parts add up to the
+// total. Method: workloads that cause each reason, in files in memory with background work run by the test; the events
+// of the compactions say the same in another way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

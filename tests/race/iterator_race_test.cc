@@ -1,6 +1,6 @@
-// Goal: iterators outlive their database, also while another thread destroys it: a report of an iterator to background work
-// never meets a destroyed database. Method: the thread of the iterator stops within its report until the database is
-// destroyed, or for a moment if it is not.
+// Goal: iterators outlive their database, also while another thread destroys it: a report of an iterator to background
+// work never meets a destroyed database. Method: the thread of the iterator stops within its report until the database
+// is destroyed, or for a moment if it is not.
 #include <gtest/gtest.h>
 
 #include <atomic>

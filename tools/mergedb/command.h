@@ -3,8 +3,8 @@
 // A verb is a CLI::App with options and a function that runs after parsing and returns an exit code. Data goes
 // to stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// verbs.cc lists the verbs. command_line.cc parses the command line. pages.cc writes their man pages and the completions
-// of shells. The verbs are in these files:
+// verbs.cc lists the verbs. command_line.cc parses the command line. pages.cc writes their man pages and the
+// completions of shells. The verbs are in these files:
 //
 //   data_commands.cc      get, put, delete, scan        load_command.cc       load
 //   copy_commands.cc      dump, copy, drop              merge_command.cc      merge
@@ -21,7 +21,7 @@
 //   doctor_command.cc     doctor                        engine_file.cc, loaded_files.cc       what doctor looks at
 //
 // Tests, from outside of the program: tests/db/command_test.cc, tests/db/serve_metrics_test.cc,
-// tests/db/doctor_test.cc.
+// tests/db/doctor_test.py.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -130,8 +130,8 @@ void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
 void AddKeyspace(CLI::App* verb, Arguments& arguments);
-// Checks that the value of an option is a decimal integer from `min` to `max`. WHY not CLI11 alone: it reads -1 and every
-// number above UINT64_MAX as UINT64_MAX, and 010 as 8.
+// Checks that the value of an option is a decimal integer from `min` to `max`. WHY not CLI11 alone: it reads -1 and
+// every number above UINT64_MAX as UINT64_MAX, and 010 as 8.
 CLI::Validator IntegerFrom(uint64_t min, uint64_t max = UINT64_MAX);
 // Checks that the value of an option is not empty: an unset variable of a script must not select something else.
 CLI::Validator NotEmpty();

@@ -107,7 +107,8 @@ class Splitter {
     });
     if (wanted > 0 && is_again) throw CLI::ValidationError(name, "is given twice");
     option->allow_extra_args(false);  // CLI11 splits "[a,b]" for options that allow them
-    // WHY: CLI11 takes the second of several expected values for an option, but all values of one large type for values.
+    // WHY: CLI11 takes the second of several expected values for an option, but all values of one large type for
+    // values.
     if (wanted > 1) option->expected(1)->type_size(static_cast<int>(wanted));
     options.push_back(name);
     options.insert(options.end(), values.begin(), values.end());

@@ -19,8 +19,8 @@
 
 namespace mergedb::tool {
 
-// REQUIRES: AddVerbs was called with this `app` and `context`. Sets the arguments and context.run. Throws CLI::ParseError
-// if the command line is invalid, and CLI::Success for --help and --version.
+// REQUIRES: AddVerbs was called with this `app` and `context`. Sets the arguments and context.run. Throws
+// CLI::ParseError if the command line is invalid, and CLI::Success for --help and --version.
 void ParseCommandLine(CLI::App& app, Context& context, const std::vector<std::string>& arguments);
 
 }  // namespace mergedb::tool

@@ -23,8 +23,8 @@
 // Keys are those of the program: an integer of 4 or 8 bytes has the byte order of the machine, as in LMDB's dumps.
 // Name items are not dumped: a section with a name and with LMDB's lines, but without keyspace=1, stands for one.
 //
-// What LMDB's text cannot say is in sections of VERSION=4, which mdb_load and db_load refuse before they load anything. If
-// one section needs it, all have it:
+// What LMDB's text cannot say is in sections of VERSION=4, which mdb_load and db_load refuse before they load anything.
+// If one section needs it, all have it:
 //
 //   database_hex=610a62         instead of database=NAME, for a name with a newline or a NUL
 //   integerkey=1                with keys that are not all of 4 or all of 8 bytes

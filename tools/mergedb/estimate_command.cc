@@ -1,5 +1,5 @@
-// The verb estimate: what the data of a database looks like, and what other settings would cost. It reads a sample of the
-// entries and changes nothing.
+// The verb estimate: what the data of a database looks like, and what other settings would cost. It reads a sample of
+// the entries and changes nothing.
 #include <algorithm>
 #include <cmath>
 

@@ -32,8 +32,8 @@ Status Failure(const std::string& what) { return Status::IOError(what + ": " + s
 
 enum class Wait { kReady, kTimeout, kStopped };
 
-// Waits until `descriptor` is ready for `events`, a signal asks to stop, or the deadline is over. A `descriptor` below 0
-// is never ready.
+// Waits until `descriptor` is ready for `events`, a signal asks to stop, or the deadline is over. A `descriptor` below
+// 0 is never ready.
 Wait WaitFor(int descriptor, short events, int signals, const Time* deadline) {
   for (;;) {
     pollfd polled[] = {{.fd = signals, .events = POLLIN, .revents = 0},

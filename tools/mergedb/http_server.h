@@ -2,8 +2,8 @@
 // connections.
 //
 // A request may have kRequestBytesMax bytes, and its client may take `timeout_seconds` to send it, and as long again to
-// take the answer. Slow clients delay others only if there are kConnectionsMax of them, and by that time at most; a slow
-// page() delays all. There is no TLS and no authentication.
+// take the answer. Slow clients delay others only if there are kConnectionsMax of them, and by that time at most; a
+// slow page() delays all. There is no TLS and no authentication.
 //
 // Test, from outside of the program: tests/db/serve_metrics_test.cc.
 #pragma once
@@ -36,9 +36,9 @@ class HttpServer {
 
   const std::string& address() const { return address_; }  // with the port that the system chose
 
-  // Answers GET and HEAD of `path` with page(), another path with 404, and another method with 405. Calls page() on threads
-  // of its own, one call at a time. Returns after SIGINT or SIGTERM; a request that is not answered then gets no answer.
-  // Errors: IOError.
+  // Answers GET and HEAD of `path` with page(), another path with 404, and another method with 405. Calls page() on
+  // threads of its own, one call at a time. Returns after SIGINT or SIGTERM; a request that is not answered then gets
+  // no answer. Errors: IOError.
   Status Serve(const std::string& path, int timeout_seconds, const std::function<HttpAnswer()>& page);
 
  private:

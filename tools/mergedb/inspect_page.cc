@@ -431,8 +431,8 @@ std::string RunTable(const InspectPage& page) {
 
 namespace {
 
-// Keys between `lower` and `upper` as numbers: the next bytes after what these two have in common are digits. WHY the smallest
-// and the largest digit of `keys`: keys of decimal digits then count by tens.
+// Keys between `lower` and `upper` as numbers: the next bytes after what these two have in common are digits. WHY the
+// smallest and the largest digit of `keys`: keys of decimal digits then count by tens.
 class Digits {
  public:
   Digits(std::string_view lower, std::string_view upper, std::span<const std::string_view> keys) {
@@ -459,8 +459,8 @@ class Digits {
   uint8_t least_ = 255, most_ = 0;
 };
 
-// Adds the bytes of a table to the intervals between its keys, the last of `keys` excluded: by the distances of the keys, or
-// equally if these are not known.
+// Adds the bytes of a table to the intervals between its keys, the last of `keys` excluded: by the distances of the
+// keys, or equally if these are not known.
 void SpreadBytes(double bytes, std::span<const std::string_view> keys, bool is_bytewise, double* intervals) {
   const size_t count = keys.size() - 1;
   const Digits digits(keys.front(), keys.back(), keys);

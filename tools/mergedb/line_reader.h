@@ -1,6 +1,6 @@
 // Reads lines of a file or of stdin. A failed read, a directory, a line that is too long and a last line without a
-// newline are errors: the end of the input is a newline and then nothing, so that input which another program cut is not
-// taken for a whole one. Messages name the file and the line. Test: tests/db/load_input_test.cc.
+// newline are errors: the end of the input is a newline and then nothing, so that input which another program cut is
+// not taken for a whole one. Messages name the file and the line. Test: tests/db/load_input_test.cc.
 #pragma once
 
 #include <cstddef>

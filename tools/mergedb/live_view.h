@@ -38,8 +38,8 @@ class LiveView {
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
   std::vector<Metric> Metrics() const;
-  // The histograms that this version of mergedb knows. The file LIVE has wider buckets than the process, each within one
-  // power of two; the longest time is the upper bound of its bucket, at most an eighth too large.
+  // The histograms that this version of mergedb knows. The file LIVE has wider buckets than the process, each within
+  // one power of two; the longest time is the upper bound of its bucket, at most an eighth too large.
   std::vector<db::ReadHistogram> Histograms() const;
   uint64_t Sum(std::string_view first, std::string_view second) const {
     return state_.Value(first) + state_.Value(second);
@@ -67,9 +67,9 @@ class LiveReader {
 
   // NotFound, with advice, if there is no file LIVE in the directory.
   //
-  // A process under a light load publishes its state seldom, and once a second while somebody asks for it. If the state is
-  // old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax. If none came, the question stays, and
-  // the next calls do not wait until there is another state.
+  // A process under a light load publishes its state seldom, and once a second while somebody asks for it. If the state
+  // is old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax. If none came, the question
+  // stays, and the next calls do not wait until there is another state.
   Result<LiveView> Read();
 
  private:

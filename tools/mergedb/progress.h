@@ -1,6 +1,6 @@
 // Progress of a verb that takes long: percent, rate and time left. On a terminal a line that is drawn again at most ten
-// times a second, elsewhere a line every five seconds. Ctrl-C (SIGINT) ends the work at the next step, cleanly, and says
-// how much was done; a second one ends the process at once.
+// times a second, elsewhere a line every five seconds. Ctrl-C (SIGINT) ends the work at the next step, cleanly, and
+// says how much was done; a second one ends the process at once.
 //
 // Tests: tests/db/progress_test.cc.
 #pragma once

@@ -1,8 +1,8 @@
 // What the operations of a trace have in common: kinds, rates, hot keys, working set, sizes, reuse.
 //
-// The reuse distance of an access is the number of other keys that were accessed since the last access of its key. An LRU
-// cache of n keys serves exactly the accesses with a distance below n. Point accesses count: gets, puts, deletes and
-// merges, those in batches and multi_gets included.
+// The reuse distance of an access is the number of other keys that were accessed since the last access of its key. An
+// LRU cache of n keys serves exactly the accesses with a distance below n. Point accesses count: gets, puts, deletes
+// and merges, those in batches and multi_gets included.
 //
 // Memory: the distinct keys. Tests: tests/db/trace_command_test.cc.
 #pragma once

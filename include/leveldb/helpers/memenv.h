@@ -8,8 +8,8 @@ namespace leveldb {
 
 class Env;
 
-// An Env whose files live in memory and go with it; time and threads are those of `base_env`, which must outlive it. The caller deletes it,
-// after every database that uses it.
+// An Env whose files live in memory and go with it; time and threads are those of `base_env`, which must outlive it.
+// The caller deletes it, after every database that uses it.
 LEVELDB_EXPORT Env* NewMemEnv(Env* base_env);
 
 }  // namespace leveldb

@@ -1,4 +1,5 @@
-/* The puts and gets of the JMH benchmarks through the C interface, without a JVM: what is left of the difference is the cost of JNI.
+/* The puts and gets of the JMH benchmarks through the C interface, without a JVM: what is left of the difference is the
+ * cost of JNI.
  *
  *     c_interface DIRECTORY ENTRIES ITERATIONS
  *

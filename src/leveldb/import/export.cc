@@ -117,10 +117,10 @@ Status Exporter::CheckDirectory() {
   return Status::InvalidArgument(exporting_.directory + ": expected no directory or an empty one, found " + *other);
 }
 
-// Afterwards the directory exists and holds only the marker and LevelDB's LOCK, which this process holds: two exports to
-// one directory would remove each other's files.
-// WHY three checks: LOCK must not appear in a foreign directory, another export may end before this one has the lock, and an
-// unfinished export may lie beside foreign files.
+// Afterwards the directory exists and holds only the marker and LevelDB's LOCK, which this process holds: two exports
+// to one directory would remove each other's files.
+// WHY three checks: LOCK must not appear in a foreign directory, another export may end before this one has the lock,
+// and an unfinished export may lie beside foreign files.
 // WHY the sync of the parent: a power cut after the export must not take the new directory away.
 Status Exporter::Begin() {
   RETURN_IF_ERROR(files_->CreateDirectory(exporting_.directory));

@@ -39,7 +39,8 @@ mergedb::ReadOptions ToCore(const ReadOptions& options) {
 // LevelDB. No exception leaves this interface.
 // MEASURED: db_bench readseq over cached data: with one call of the engine's iterator for each call here, an
 // entry took 54 instructions (10 %) more than through mergedb's own interface. So the Cursor steps with the internal
-// iterator, internal(). It seeks with the engine's own, which counts the seek: compactions for reads and metrics need that.
+// iterator, internal(). It seeks with the engine's own, which counts the seek: compactions for reads and metrics need
+// that.
 class Cursor final : public Iterator {
  public:
   Cursor(std::shared_ptr<const Borrowed> borrowed, mergedb::db::DbImpl& database, const mergedb::ReadOptions& options)

@@ -1,6 +1,6 @@
-// Goal: records lie one behind the other, compressed only where that helps, and the file ends aligned with a footer that
-// tells what it has. Method: a few values in a file in memory; the bytes of each record are decoded again. reader_test.cc
-// tests full disks and recycled files.
+// Goal: records lie one behind the other, compressed only where that helps, and the file ends aligned with a footer
+// that tells what it has. Method: a few values in a file in memory; the bytes of each record are decoded again.
+// reader_test.cc tests full disks and recycled files.
 #include "blob/writer.h"
 
 #include <gtest/gtest.h>

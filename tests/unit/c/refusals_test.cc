@@ -682,8 +682,8 @@ TEST(CInterfaceClosing, SaysSoWhereADatabaseIsClosedUnderItsHandle) {
   EXPECT_EQ(mergedb_close(db, &error), MERGEDB_OK) << error.message;
 }
 
-// Symptom: mergedb_close never returns. Cause: it waits for the calls in progress, and one of them, a put, waits for the
-// transaction of the thread that closes.
+// Symptom: mergedb_close never returns. Cause: it waits for the calls in progress, and one of them, a put, waits for
+// the transaction of the thread that closes.
 TEST(Close, EndsAPutThatWaitsForATransactionOfTheClosingThread) {
   const auto close_beside_a_put = []() -> std::string {
     testing::SimulatedEnv sim;

@@ -1,5 +1,5 @@
-// Goal: what a compaction could not read is left alone where a version shows it, is read again after growing pauses, and
-// is forgotten once it is readable or gone. Method: versions of a few tables, a time that the test passes.
+// Goal: what a compaction could not read is left alone where a version shows it, is read again after growing pauses,
+// and is forgotten once it is readable or gone. Method: versions of a few tables, a time that the test passes.
 #include "compaction/unreadable_inputs.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: a write that can never succeed is refused before anything is written, and one at the limit is not. Method: keys,
-// values, ranges, names and batches at each limit, one below and one above.
+// Goal: a write that can never succeed is refused before anything is written, and one at the limit is not. Method:
+// keys, values, ranges, names and batches at each limit, one below and one above.
 #include "db/write_checks.h"
 
 #include <gtest/gtest.h>

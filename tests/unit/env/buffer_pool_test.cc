@@ -1,5 +1,6 @@
-// Goal: a buffer is aligned and large enough; those from a quarter of the pooled size up to that size come from the pool,
-// which gives them out again. Method: sizes on both sides of each limit; addresses of buffers taken and given back.
+// Goal: a buffer is aligned and large enough; those from a quarter of the pooled size up to that size come from the
+// pool, which gives them out again. Method: sizes on both sides of each limit; addresses of buffers taken and given
+// back.
 #include "env/buffer_pool.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// Goal: a copy has all bytes of its source and is durable when the call returns; a call that fails, or a caller that gives
-// up, ends it with that error. Method: files in memory with sizes around the size of a piece; an error of each call.
+// Goal: a copy has all bytes of its source and is durable when the call returns; a call that fails, or a caller that
+// gives up, ends it with that error. Method: files in memory with sizes around the size of a piece; an error of each
+// call.
 #include "env/copy_file.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: budgets bound the bytes that are mapped at one time and those that are read around; what cannot be mapped is read.
-// Method: files in memory.
+// Goal: budgets bound the bytes that are mapped at one time and those that are read around; what cannot be mapped is
+// read. Method: files in memory.
 #include "env/file_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: a sink writes all bytes front to back in aligned pieces, and a recycled file ends where the new one ends. Method:
-// files in memory that stop the program at misaligned direct writes; the writes are counted.
+// Goal: a sink writes all bytes front to back in aligned pieces, and a recycled file ends where the new one ends.
+// Method: files in memory that stop the program at misaligned direct writes; the writes are counted.
 #include "env/file_sink.h"
 
 #include <gtest/gtest.h>

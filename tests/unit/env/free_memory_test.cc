@@ -1,5 +1,5 @@
-// Goal: the free memory is that of the system or, if less, what the limit of the control group leaves. Method: the files
-// of Linux as they are with versions 1 and 2 of control groups, in a directory of the test.
+// Goal: the free memory is that of the system or, if less, what the limit of the control group leaves. Method: the
+// files of Linux as they are with versions 1 and 2 of control groups, in a directory of the test.
 #include "env/free_memory.h"
 
 #include <gtest/gtest.h>

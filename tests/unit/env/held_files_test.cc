@@ -1,6 +1,6 @@
-// Goal: a file that a reader holds is not overwritten, as long as it is held and not longer, under every name; the reads of a
-// held file need neither its name nor a new descriptor; and a file is mapped only if it is held, and is held as long as it is
-// mapped. Method: the same tests on real files and on files in memory.
+// Goal: a file that a reader holds is not overwritten, as long as it is held and not longer, under every name; the
+// reads of a held file need neither its name nor a new descriptor; and a file is mapped only if it is held, and is held
+// as long as it is mapped. Method: the same tests on real files and on files in memory.
 #include "env/held_files.h"
 
 #include <gtest/gtest.h>
@@ -164,8 +164,8 @@ TEST_P(HeldFilesTest, LetsUnusedFilesGoIfTheProcessRunsOutOfDescriptors) {
   EXPECT_OK(Overwrite("b"));
 }
 
-// Symptom: readers hold no file any more, in the whole process. Cause: files that the end of an object and another thread
-// let go at the same time were counted twice, and the number of all held files fell below zero.
+// Symptom: readers hold no file any more, in the whole process. Cause: files that the end of an object and another
+// thread let go at the same time were counted twice, and the number of all held files fell below zero.
 TEST_P(HeldFilesTest, TheEndOfAnObjectBesideACallThatLetsFilesGoCountsEachFileOnce) {
   std::set<std::string> paths;
   for (char name = 'a'; name < 'i'; ++name) {

@@ -1,5 +1,6 @@
-// Goal: a file that is open for reading gives its descriptor back while no call uses it, and reads on afterwards; another
-// file under its name is an error. Method: files in a directory, TakeBack between the calls, and beside reading threads.
+// Goal: a file that is open for reading gives its descriptor back while no call uses it, and reads on afterwards;
+// another file under its name is an error. Method: files in a directory, TakeBack between the calls, and beside reading
+// threads.
 #include "env/posix_read_file.h"
 
 #include <gtest/gtest.h>

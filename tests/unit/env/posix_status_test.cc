@@ -1,5 +1,5 @@
-// Goal: each error of the system becomes the Status that the rest of the code decides by; calls that a signal interrupts
-// are repeated. Method: each errno that the header names, and some that it does not.
+// Goal: each error of the system becomes the Status that the rest of the code decides by; calls that a signal
+// interrupts are repeated. Method: each errno that the header names, and some that it does not.
 #include "env/posix_status.h"
 
 #include <gtest/gtest.h>

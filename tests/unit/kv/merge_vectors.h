@@ -1,5 +1,5 @@
-// Vectors of each built-in merge type: operands that a function of include/mergedb/merge.h makes, their bytes, and their
-// text; and operands that CheckOperand refuses. FORMAT: the bytes never change.
+// Vectors of each built-in merge type: operands that a function of include/mergedb/merge.h makes, their bytes, and
+// their text; and operands that CheckOperand refuses. FORMAT: the bytes never change.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Goal: each Status has the code of LMDB that programs decide by, and each code its text. Method: all codes of both; the
-// numbers next to the first and the last code of LMDB.
+// Goal: each Status has the code of LMDB that programs decide by, and each code its text. Method: all codes of both;
+// the numbers next to the first and the last code of LMDB.
 #include <gtest/gtest.h>
 
 #include <cerrno>

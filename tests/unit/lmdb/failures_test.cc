@@ -266,8 +266,8 @@ TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
 
 // ---- no memory
 
-// The first allocation of a commit, before it writes anything. WHY not the others: the engine stops the process if memory
-// runs out during a change.
+// The first allocation of a commit, before it writes anything. WHY not the others: the engine stops the process if
+// memory runs out during a change.
 TEST_F(LmdbFailures, ACommitWithoutMemoryEndsTheTransaction) {
   MDB_txn* txn = Begin();
   const MDB_dbi dbi = OpenDbi(txn, nullptr);

@@ -1,5 +1,5 @@
-// Goal: a transaction of the LMDB interface takes memory for what its program may still look at, not for each byte that it
-// was ever shown: a value that is asked for again and again is copied at most once, and one in a mapped file or in a
+// Goal: a transaction of the LMDB interface takes memory for what its program may still look at, not for each byte that
+// it was ever shown: a value that is asked for again and again is copied at most once, and one in a mapped file or in a
 // memtable never. Method: the bytes of the transaction's arena are counted; two tests read the anonymous memory of the
 // process.
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Goal: the LMDB interface opens only directories that are its own or empty, unpacks archives also after an interruption,
-// and never writes over what is another program's. Method: real directories in every state; the two halves of an open
-// without the database between them.
+// Goal: the LMDB interface opens only directories that are its own or empty, unpacks archives also after an
+// interruption, and never writes over what is another program's. Method: real directories in every state; the two
+// halves of an open without the database between them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -119,7 +119,8 @@ TEST_F(Place, OfAnotherProgramIsRefusedAndStays) {
   }
 }
 
-// data.mdb beside a database of mergedb: programs may have written to it, so only what cannot be such a file is refused.
+// data.mdb beside a database of mergedb: programs may have written to it, so only what cannot be such a file is
+// refused.
 TEST_F(Place, ADatabaseOfMergedbIsOpenedUnlessDataIsAnotherDatabase) {
   { ASSERT_OK(DB::Open({}, path_)); }
   for (const std::string& bytes : {OfLmdb(), Archive()}) {
@@ -166,7 +167,8 @@ TEST_F(Place, AnInterruptedUnpackingIsFinished) {
   EXPECT_OK(db->Get({}, "later", &value));
 }
 
-// The place of an interrupted unpacking: nothing else may take the archive for one that was unpacked, or write over another.
+// The place of an interrupted unpacking: nothing else may take the archive for one that was unpacked, or write over
+// another.
 TEST_F(Place, AnArchiveThatIsNotUnpackedIsNeverLost) {
   const std::string archive = Archive();
   std::filesystem::create_directory(path_);
@@ -313,8 +315,8 @@ TEST_F(Place, ALinkIsNotFollowed) {
   EXPECT_EQ(Read(home_ / "mine"), "mine");
 }
 
-// An environment stays in its directory, also if the program gave a relative path and calls chdir, as daemons do. A copy to
-// a descriptor makes files in that directory.
+// An environment stays in its directory, also if the program gave a relative path and calls chdir, as daemons do. A
+// copy to a descriptor makes files in that directory.
 TEST_F(Place, ARenamedEnvironmentGoesOn) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(home_.path());

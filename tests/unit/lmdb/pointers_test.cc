@@ -1,7 +1,7 @@
 // Goal: bytes that the LMDB interface returns stay unchanged until their transaction ends, and are right. They lie in
-// place in mapped files and in memtables, even if a flush or a compaction replaces these meanwhile; all others are copies.
-// tests/unit/lmdb/memory_test.cc counts the copies. Method: real directories; the test flushes and compacts the database
-// under the interface.
+// place in mapped files and in memtables, even if a flush or a compaction replaces these meanwhile; all others are
+// copies. tests/unit/lmdb/memory_test.cc counts the copies. Method: real directories; the test flushes and compacts the
+// database under the interface.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Goal: the bytes of an ended transaction stay until their thread or handle begins again, and for two commits, and of at
-// most so many transactions as the environment has readers. Method: roots without transactions in an environment that is
-// not open. pointers_test.cc tests the bytes themselves. No call allocates: a commit may be durable already.
+// Goal: the bytes of an ended transaction stay until their thread or handle begins again, and for two commits, and of
+// at most so many transactions as the environment has readers. Method: roots without transactions in an environment
+// that is not open. pointers_test.cc tests the bytes themselves. No call allocates: a commit may be durable already.
 #include <gtest/gtest.h>
 
 #include "lmdb/handles.h"

@@ -1,5 +1,5 @@
-// Goal: the reader takes each record from the copy that is whole, tells damage from what a crash leaves, and reports the
-// exact bytes of both. Method: files that MirrorWriter wrote, patched in one copy or in both; reads that fail.
+// Goal: the reader takes each record from the copy that is whole, tells damage from what a crash leaves, and reports
+// the exact bytes of both. Method: files that MirrorWriter wrote, patched in one copy or in both; reads that fail.
 // mirror_file_test.cc flips each byte, zeroes each page and cuts each length.
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-// Goal: the pieces of an arena have each record once, sorted; when a tail becomes a piece and when two pieces become one
-// is decided at the stated sizes; a seek finds its place in a piece. Method: arenas with as many records as the limits say,
-// one less, one more; then random keys compared with a sorted vector. radix_sort_test.cc checks many pieces.
+// Goal: the pieces of an arena have each record once, sorted; when a tail becomes a piece and when two pieces become
+// one is decided at the stated sizes; a seek finds its place in a piece. Method: arenas with as many records as the
+// limits say, one less, one more; then random keys compared with a sorted vector. radix_sort_test.cc checks many
+// pieces.
 #include "memtable/sorted_pieces.h"
 
 #include <gtest/gtest.h>

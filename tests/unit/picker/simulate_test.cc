@@ -281,8 +281,8 @@ class Zipfian {
   std::vector<double> sums_;
 };
 
-// Symptom: cascade used up to 1.9 times the live bytes. Cause: garbage was not collected before the bound of lazy unless
-// more of it was known than lay above the oldest run.
+// Symptom: cascade used up to 1.9 times the live bytes. Cause: garbage was not collected before the bound of lazy
+// unless more of it was known than lay above the oldest run.
 TEST_P(BothStyles, SpaceWithValuesIsBoundedWhereAFewKeysAreWrittenMostOften) {
   for (const double exponent : {0.8, 0.99, 1.2}) {
     for (const uint32_t memtables : {150u, 500u}) {

@@ -1,6 +1,6 @@
 // Goal: an iterator gets the value that a blob index names, and only that one: an index that is malformed, that names a
-// file outside of the version or that is of another key is Corruption that names the key. Method: versions of blob files in
-// memory.
+// file outside of the version or that is of another key is Corruption that names the key. Method: versions of blob
+// files in memory.
 #include "read/blob_values.h"
 
 #include <gtest/gtest.h>

@@ -57,8 +57,8 @@ TEST_F(LookupTest, MoreRunsThanOneBatchAreSearchedInOrder) {
   for (kv::Sequence sequence = 1; sequence <= 40; ++sequence) EXPECT_EQ(Get("k", sequence), std::to_string(sequence));
 }
 
-// The operands lie in both memtables and in two runs, a run has many blocks of them, and the base is a value, a delete, or
-// nothing. A chain that takes only a few of them gives the same answers, at every sequence.
+// The operands lie in both memtables and in two runs, a run has many blocks of them, and the base is a value, a delete,
+// or nothing. A chain that takes only a few of them gives the same answers, at every sequence.
 TEST_F(LookupTest, FoldsMoreOperandsThanAChainTakes) {
   constexpr kv::Sequence kOperands = 200;
   for (const char* base : {"value", "delete", "nothing"}) {

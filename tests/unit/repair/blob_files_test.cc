@@ -1,6 +1,6 @@
-// Goal: repair knows which blob files are whole, reads the values that are intact out of those that are not, and names the
-// keys of the others in a bounded list. Method: blob files in memory, damaged, cut, missing and swapped; blob indexes that
-// do not fit.
+// Goal: repair knows which blob files are whole, reads the values that are intact out of those that are not, and names
+// the keys of the others in a bounded list. Method: blob files in memory, damaged, cut, missing and swapped; blob
+// indexes that do not fit.
 #include "repair/blob_files.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Goal: an entry or a range tombstone is obsolete exactly if a younger table's compacted range took it as input: by key,
-// by sequence, and except in the keys that the table has lost. Method: tables without files, with keys and sequences on
-// both sides of each bound. rebuild_test.cc checks whole histories.
+// Goal: an entry or a range tombstone is obsolete exactly if a younger table's compacted range took it as input: by
+// key, by sequence, and except in the keys that the table has lost. Method: tables without files, with keys and
+// sequences on both sides of each bound. rebuild_test.cc checks whole histories.
 #include "repair/compacted_inputs.h"
 
 #include <gtest/gtest.h>

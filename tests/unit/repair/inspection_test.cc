@@ -1,6 +1,6 @@
-// Goal: an inspection finds which MANIFEST leads to the newest state, which files are damaged and what their loss means, and
-// changes nothing. Method: one small database in memory, killed or closed, with chosen damage. tests/flips damages every
-// byte.
+// Goal: an inspection finds which MANIFEST leads to the newest state, which files are damaged and what their loss
+// means, and changes nothing. Method: one small database in memory, killed or closed, with chosen damage. tests/flips
+// damages every byte.
 #include "repair/inspection.h"
 
 #include <gtest/gtest.h>

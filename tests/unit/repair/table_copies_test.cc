@@ -1,6 +1,6 @@
-// Goal: a copy has each intact entry once, without obsolete ones; a value in a damaged blob file moves into the table, and
-// only a value that was reported as lost may be missing. Method: tables and blob files in memory, copied with what the
-// inspection would say of them. tests/flips/repair_test.cc repairs whole databases.
+// Goal: a copy has each intact entry once, without obsolete ones; a value in a damaged blob file moves into the table,
+// and only a value that was reported as lost may be missing. Method: tables and blob files in memory, copied with what
+// the inspection would say of them. tests/flips/repair_test.cc repairs whole databases.
 #include "repair/table_copies.h"
 
 #include <gtest/gtest.h>

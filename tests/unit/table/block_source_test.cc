@@ -1,6 +1,6 @@
-// Goal: a block comes from the mapping, from the cache or from the file, whichever has it, and is checked once; a window
-// reads adjacent blocks in few growing reads. Damage and failed reads are errors of their block, and later reads are
-// right. Method: stored blocks in a file whose reads are counted.
+// Goal: a block comes from the mapping, from the cache or from the file, whichever has it, and is checked once; a
+// window reads adjacent blocks in few growing reads. Damage and failed reads are errors of their block, and later reads
+// are right. Method: stored blocks in a file whose reads are counted.
 #include "table/block_source.h"
 
 #include <gtest/gtest.h>

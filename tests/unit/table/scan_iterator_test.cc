@@ -1,6 +1,6 @@
-// Goal: a compaction's scan shows all entries forwards, past the page cache if the table is large, and ends at the first
-// damage, which it always notices. Method: stored blocks, just as many as fit into a buffered read, and one more; damaged
-// blocks; a file that cannot be opened.
+// Goal: a compaction's scan shows all entries forwards, past the page cache if the table is large, and ends at the
+// first damage, which it always notices. Method: stored blocks, just as many as fit into a buffered read, and one more;
+// damaged blocks; a file that cannot be opened.
 #include "table/scan_iterator.h"
 
 #include <gtest/gtest.h>

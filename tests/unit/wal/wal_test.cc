@@ -266,8 +266,8 @@ TEST_P(WalTest, WithoutALimitInTimeNothingIsWritten) {
   EXPECT_EQ(CountPrefix(ReplayAll(*fixture_.CutPower())), 5u);
 }
 
-// A frame is durable after as many ticks as the interval has, not earlier, unless it is a part of a small rest: this goes
-// along with the frames that are due.
+// A frame is durable after as many ticks as the interval has, not earlier, unless it is a part of a small rest: this
+// goes along with the frames that are due.
 TEST_P(WalTest, TheIntervalCountsFromTheCommit) {
   for (const bool is_small : {false, true}) {
     SCOPED_TRACE(is_small ? "small" : "large");

@@ -1,6 +1,6 @@
-// Goal: a block of a LevelDB table is found by each seek and walked in both directions, wherever its restarts are; bytes
-// that are no block end with Corruption. Method: small blocks, byte by byte; forged entries; all keys of blocks with each
-// restart interval.
+// Goal: a block of a LevelDB table is found by each seek and walked in both directions, wherever its restarts are;
+// bytes that are no block end with Corruption. Method: small blocks, byte by byte; forged entries; all keys of blocks
+// with each restart interval.
 #include "leveldb/format/block.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Goal: an edit of LevelDB's MANIFEST gives back its facts; unknown tags, impossible levels and cut keys are Corruption;
-// the tags of RocksDB are known, and no others; a state lacks no fact that an open needs. Method: edits at their limits;
-// then random edits, cut at each byte.
+// Goal: an edit of LevelDB's MANIFEST gives back its facts; unknown tags, impossible levels and cut keys are
+// Corruption; the tags of RocksDB are known, and no others; a state lacks no fact that an open needs. Method: edits at
+// their limits; then random edits, cut at each byte.
 #include "leveldb/format/edit.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Goal: internal keys are ordered by user key, then newest first; a shortened key lies between its key and the limit, is
-// no longer, and is made under the bytewise order alone. Method: keys on both sides of each rule; then random keys.
+// Goal: internal keys are ordered by user key, then newest first; a shortened key lies between its key and the limit,
+// is no longer, and is made under the bytewise order alone. Method: keys on both sides of each rule; then random keys.
 #include "leveldb/format/order.h"
 
 #include <gtest/gtest.h>

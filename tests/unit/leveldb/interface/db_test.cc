@@ -1,5 +1,5 @@
-// Goal: an open that LevelDB refuses is refused with LevelDB's status and changes nothing, whatever the directory holds.
-// Seeks count for the compactions that reads pay for.
+// Goal: an open that LevelDB refuses is refused with LevelDB's status and changes nothing, whatever the directory
+// holds. Seeks count for the compactions that reads pay for.
 // Method: real directories, empty, of mergedb and of LevelDB. tests/compat/ compares everything else of DB with the
 // original.
 #include "leveldb/db.h"
@@ -63,7 +63,8 @@ class DbOpen : public ::testing::Test {
   const std::string path_ = home_ / "db";
 };
 
-// Seeks a new iterator over at least two sorted runs, and returns the visits that it reports; they should be `*expected`.
+// Seeks a new iterator over at least two sorted runs, and returns the visits that it reports; they should be
+// `*expected`.
 uint64_t VisitsOf(DB& database, const std::function<void(Iterator&)>& seek, uint64_t* expected) {
   for (;;) {
     EXPECT_TRUE(database.Put({}, "key", "value").ok());

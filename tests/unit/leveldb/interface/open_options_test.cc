@@ -1,5 +1,5 @@
-// Goal: LevelDB's options become the right mergedb options, and errors of an open become LevelDB's. Method: translation,
-// without a database.
+// Goal: LevelDB's options become the right mergedb options, and errors of an open become LevelDB's. Method:
+// translation, without a database.
 #include "leveldb/interface/open_options.h"
 
 #include <gmock/gmock.h>

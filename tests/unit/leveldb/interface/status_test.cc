@@ -1,5 +1,5 @@
-// Goal: leveldb::Status has LevelDB's layout and texts: programs were compiled against the layout and compare the texts.
-// Method: the bytes of statuses of every kind.
+// Goal: leveldb::Status has LevelDB's layout and texts: programs were compiled against the layout and compare the
+// texts. Method: the bytes of statuses of every kind.
 #include "leveldb/status.h"
 
 #include <gtest/gtest.h>
