@@ -5,7 +5,12 @@
 //        │                           cascade: a binary counter of doubling levels               (cascade.cc)
 //        ── over the space bound?    compact a part of the keys of all runs into the oldest run (bottommost_picker.cc)
 //        │                           or, before it if more garbage is known there: blob files   (blob_picker.cc)
+//        ── garbage in blob files?   collect it: early while writes come only over the bound   (blob_picker.cc)
+//        ── small blob files?        join them                                                  (blob_picker.cc)
+//        ── scans read scattered     write the values again in key order                        (blob_picker.cc)
+//           values?
 //        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
+//        ── searches visit runs?     compact the runs that they pay for                         (picker.cc)
 //        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
 //
 // What compactions failed to read (PickInput::unreadable) blocks picks as a running compaction does. The partitions end
