@@ -6,7 +6,7 @@
 //     ASSIGN_OR_RETURN(auto file, writer->Finish());             before a VersionEdit names a table that has it
 //
 // If the writer is destroyed before Finish, the file is unusable; the owner of the file removes it. The
-// writer syncs nothing: a commit syncs the files that it names (src/db/file_syncer.h).
+// writer syncs nothing: a commit syncs the files that it names (src/db/state/file_syncer.h).
 // THREADS: one at a time.
 #pragma once
 

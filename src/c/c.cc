@@ -291,7 +291,7 @@ mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const m
     ASSIGN_OR_RETURN(const std::vector<Metric> metrics, database.db().Metrics());
     const CallbackScope in_callback(db);
     for (const Metric& metric : metrics) {
-      // The texts of a Metric are string literals (db/metrics.cc), so a NUL follows each.
+      // The texts of a Metric are string literals (db/observe/metrics.cc), so a NUL follows each.
       const mergedb_metric given = {.struct_size = sizeof given,
                                     .name = metric.name.data(),
                                     .unit = metric.unit.data(),
@@ -316,7 +316,7 @@ mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, cons
         uppers.push_back(bucket.upper);
         counts.push_back(bucket.count);
       }
-      // The texts are string literals (db/metrics.cc), so a NUL follows each.
+      // The texts are string literals (db/observe/metrics.cc), so a NUL follows each.
       const mergedb_histogram given = {.struct_size = sizeof given,
                                        .name = histogram.name.data(),
                                        .help = histogram.help.data(),

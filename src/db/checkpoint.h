@@ -18,7 +18,7 @@
 
 #include <functional>
 
-#include "db/store.h"
+#include "db/state/store.h"
 #include "mergedb/checkpoint.h"
 #include "read/super_version.h"
 

@@ -6,10 +6,10 @@
 #include "base/bytes.h"
 #include "base/out_of_memory.h"
 #include "base/schedule_point.h"
-#include "db/integrity.h"
-#include "db/reads_to_background.h"
-#include "db/traced_iterator.h"
-#include "db/write_checks.h"
+#include "db/access/traced_iterator.h"
+#include "db/access/write_checks.h"
+#include "db/background/reads_to_background.h"
+#include "db/state/integrity.h"
 #include "read/next_step.h"
 
 namespace mergedb {

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "db/options_check.h"
-#include "db/recovery.h"
+#include "db/recovery/recovery.h"
 #include "db/replaced_files.h"
+#include "db/state/options_check.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
 

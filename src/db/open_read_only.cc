@@ -22,8 +22,8 @@
 #include <string>
 #include <utility>
 
-#include "db/import.h"
-#include "db/recovered_tree.h"
+#include "db/recovery/import.h"
+#include "db/recovery/recovered_tree.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {

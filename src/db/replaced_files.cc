@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "db/import.h"
-#include "db/live_publisher.h"
+#include "db/observe/live_publisher.h"
+#include "db/recovery/import.h"
 #include "env/posix_lock.h"
 #include "env/proc_file.h"
 #include "env/process.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "db/store.h"
+#include "db/state/store.h"
 
 namespace mergedb::db {
 

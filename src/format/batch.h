@@ -5,8 +5,8 @@
 //             (a DELETE has no value length and no value; a RANGE_DELETE's key is the range's begin, its value the end)
 //
 // Record n of a batch, from 0, has sequence (first + n). The flag 0x80 appears only in batches made by callers:
-// src/db/keyspace_access.cc rewrites each key to a tree key that contains the keyspace (kv/key_map.h) before the batch
-// goes to the WAL.
+// src/db/access/keyspace_access.cc rewrites each key to a tree key that contains the keyspace (kv/key_map.h) before the
+// batch goes to the WAL.
 #pragma once
 
 #include <cstdint>

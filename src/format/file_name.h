@@ -11,9 +11,10 @@
 //   000012.spare        a recycled file: an obsolete table or blob file, to be overwritten under another number
 //   000013.val          a blob file
 //   REPAIR              a repair is running or was interrupted; Open refuses the database until a repair finishes
-//   IMPORT              an import is running or was interrupted (src/db/import.h)
-//   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.h)
-//   LOG, LOG.old        events (src/db/event_log.h), no data; ParseFileName does not know them
+//   IMPORT              an import is running or was interrupted (src/db/recovery/import.h)
+//   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet
+//                       (src/db/recovery/orphans.h)
+//   LOG, LOG.old        events (src/db/state/event_log.h), no data; ParseFileName does not know them
 //   LIVE                the state that an open database publishes for other processes (format/live_state.h)
 //   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once

@@ -3,7 +3,8 @@
 // FORMAT: docs/formats/table.md
 //
 //   table   := block* | filter? | range tombstones? | index? | properties | zeros | footer    a multiple of 4096 bytes;
-//              a table that overwrote a recycled file may have more zeros than the multiple needs (db/recycled_files.h)
+//              a table that overwrote a recycled file may have more zeros than the multiple needs
+//              (db/state/recycled_files.h)
 //   block, filter, range tombstones, index, properties := payload | trailer
 //   trailer := codec u8 | crc u32                          5 bytes; codec is a mergedb::Compression
 //   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u64 ... (see EncodeFooter)   96 bytes

@@ -2,7 +2,7 @@
 #include "mergedb/leveldb.h"
 
 #include "base/bytes.h"
-#include "db/options_check.h"
+#include "db/state/options_check.h"
 #include "format/file_name.h"
 #include "leveldb/import/convert.h"
 #include "leveldb/import/directory.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "db/recovered_tree.h"
+#include "db/recovery/recovered_tree.h"
 #include "env/posix_lock.h"
 #include "format/file_name.h"
 #include "lmdb/archive.h"

@@ -39,7 +39,7 @@ uint64_t PartitionBytes(uint64_t bytes);
 
 // The size at which a compaction cuts its outputs: the size of a flushed table, at least an eighth of a
 // partition and 1 MiB, at most a partition.
-// WHY not whole partitions: files of one size can be recycled for each other (db/recycled_files.h), and a
+// WHY not whole partitions: files of one size can be recycled for each other (db/state/recycled_files.h), and a
 // compaction releases small input tables one by one.
 uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes);
 

@@ -6,7 +6,7 @@
 //
 // A reader takes the SuperVersion first and the sequence second, never the reverse: a flush between the two
 // could drop versions that the sequence still needs. Third, the reader checks whether a batch larger than a
-// memtable was published in between (db/version_set.h, IsTooOld). Such a batch goes into several memtables, and
+// memtable was published in between (db/state/version_set.h, IsTooOld). Such a batch goes into several memtables, and
 // the SuperVersion may hold the first of them and not the last. The reader then takes the next SuperVersion.
 #pragma once
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "db/event_log.h"
-#include "db/import.h"
+#include "db/recovery/import.h"
 #include "db/replaced_files.h"
+#include "db/state/event_log.h"
 #include "format/batch.h"
 #include "kv/operand.h"
 #include "table/reader.h"

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "db/recovery.h"
+#include "db/recovery/recovery.h"
 #include "format/file_name.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
@@ -84,7 +84,7 @@ struct InspectionInput {
 Result<Inspection> Inspect(const InspectionInput& input);
 
 // NotFound unless the directory exists and holds a file of a database. InvalidArgument or NotSupported if
-// it is a database of another kind (db/import.h).
+// it is a database of another kind (db/recovery/import.h).
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);
 // Locks the database as long as the result lives. The result is null if may_create is false and LOCK does not
 // exist or cannot be locked for another reason than Busy.

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "db/recovery.h"
+#include "db/recovery/recovery.h"
 #include "env/file_reads.h"
 #include "format/batch.h"
 #include "format/file_name.h"

@@ -1,8 +1,8 @@
 // Verify: returns the result of the inspection. Also the text form of a Damage.
 #include "base/bytes.h"
-#include "db/import.h"
-#include "db/options_check.h"
-#include "db/recovery.h"
+#include "db/recovery/import.h"
+#include "db/recovery/recovery.h"
+#include "db/state/options_check.h"
 #include "mergedb/repair.h"
 #include "repair/inspection.h"
 

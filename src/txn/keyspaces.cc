@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "db/keyspace_records.h"
-#include "db/write_checks.h"
+#include "db/access/keyspace_records.h"
+#include "db/access/write_checks.h"
 #include "format/keyspace_record.h"
 #include "txn/transaction_impl.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "db/access/write_checks.h"
 #include "db/db_impl.h"
-#include "db/write_checks.h"
 #include "kv/fold.h"
 
 namespace mergedb {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/current.h"
-#include "db/transaction_host.h"
+#include "db/access/transaction_host.h"
 #include "mergedb/transaction.h"
 #include "txn/cursor_impl.h"
 #include "txn/own_writes.h"

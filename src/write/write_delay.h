@@ -1,7 +1,8 @@
 // Delayed writes: a writer waits as picker/write_delay.h says, so that writes are as fast as compactions can sustain.
 //
-// db/write_controller.h sets the rate in nanoseconds per KiB. The holder of the exclusive section adds up its delay
-// and sleeps when it owes 50 us or more, at most write_delay_us_max at a time. WHY 50 us: a timer cannot sleep less.
+// db/background/write_controller.h sets the rate in nanoseconds per KiB. The holder of the exclusive section adds up
+// its delay and sleeps when it owes 50 us or more, at most write_delay_us_max at a time. WHY 50 us: a timer cannot
+// sleep less.
 #pragma once
 
 #include <algorithm>

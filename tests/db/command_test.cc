@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "db/live_heat.h"
+#include "db/observe/live_heat.h"
 #include "env/latencies.h"
 #include "env/process.h"
 #include "format/live_state.h"
@@ -517,7 +517,7 @@ TEST_F(CommandTest, InspectShowsHotAndColdKeysOfTheFileLive) {
   EXPECT_NE(page_of().find("it notes about one of 64 calls."), std::string::npos);
 }
 
-// `samples` calls on keys of `pick`, as db/live_heat.h counts them in LIVE.
+// `samples` calls on keys of `pick`, as db/observe/live_heat.h counts them in LIVE.
 std::string LiveSlotOf(size_t samples, const std::function<std::string(base::Random*)>& pick, uint64_t seed) {
   base::Random random(seed);
   std::vector<read::Heat::Sample> reads;

@@ -1,7 +1,7 @@
 // Goal: Diagnose names what limits a database. Method: each cause is staged on a real database with files in memory and
 // a driven clock, in which a call of the device takes as long as the test says; the judgement is about the state that
 // the database publishes in its file LIVE. No test looks at real time.
-#include "db/diagnosis.h"
+#include "db/observe/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "db/live_publisher.h"
+#include "db/observe/live_publisher.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
 #include "testing/simulated_env.h"

@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "db/events.h"
+#include "db/state/events.h"
 #include "mergedb/checkpoint.h"
 #include "testing/manual_clock.h"
 #include "testing/simulated_env.h"

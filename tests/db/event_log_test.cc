@@ -1,6 +1,6 @@
 // Goal: LOG holds the events as lines of JSON, within its bound, and no error of it ever fails the database or harms
 // its data. Method: files in memory with faults, a full disk and torn lines; LOG under other programs' hands.
-#include "db/event_log.h"
+#include "db/state/event_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

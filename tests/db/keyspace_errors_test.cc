@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "db/access/keyspace_records.h"
 #include "db/db_impl.h"
-#include "db/keyspace_records.h"
 #include "format/keyspace_record.h"
 #include "mergedb/transaction.h"
 #include "mergedb/write_batch.h"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "db/db_impl.h"
-#include "db/live_publisher.h"
+#include "db/observe/live_publisher.h"
 #include "env/hold.h"
 #include "testing/counters.h"
 #include "testing/simulated_env.h"

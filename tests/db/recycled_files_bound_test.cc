@@ -18,7 +18,7 @@
 namespace mergedb::testing {
 namespace {
 
-// db/recycled_files.h keeps 64, and renames a file to a recycled file before it removes another one.
+// db/state/recycled_files.h keeps 64, and renames a file to a recycled file before it removes another one.
 constexpr size_t kRecycledFilesMax = 66;
 constexpr uint64_t kSmallBlobFilesMax = 32;  // picker/blob_picker.cc
 constexpr uint64_t kMiB = uint64_t{1} << 20;

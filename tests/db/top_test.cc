@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-#include "db/live_publisher.h"
+#include "db/observe/live_publisher.h"
 #include "env/clock.h"
 #include "env/hold.h"
 #include "env/process.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "db/diagnosis.h"
-#include "db/live_publisher.h"
+#include "db/observe/diagnosis.h"
+#include "db/observe/live_publisher.h"
 #include "mergedb/event_listener.h"
 #include "testing/counters.h"
 #include "testing/seed.h"

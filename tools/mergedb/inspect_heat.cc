@@ -95,7 +95,8 @@ double WidthOfHalf(const std::vector<double>& calls, const std::vector<double>& 
 }
 
 // The WidthOfHalf of `samples` calls that go evenly to all keys, if they are counted in `parts` parts. Half of the
-// borders lie between samples, as those of db/live_heat.cc do, so that the densest places become parts of their own.
+// borders lie between samples, as those of db/observe/live_heat.cc do, so that the densest places become parts of their
+// own.
 double WidthOfHalfByChance(size_t samples, size_t parts, base::Random* random) {
   std::vector<double> places(samples);
   for (double& place : places) place = static_cast<double>(random->Next() >> 11) * 0x1p-53;

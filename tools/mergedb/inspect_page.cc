@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "db/diagnosis.h"
+#include "db/observe/diagnosis.h"
 #include "inspect_heat.h"
 #include "page_text.h"
 #include "picker/picker.h"

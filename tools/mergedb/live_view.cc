@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "db/metrics.h"
+#include "db/observe/metrics.h"
 #include "env/clock.h"
 #include "env/hold.h"
 #include "format/file_name.h"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "db/live_publisher.h"
-#include "db/metrics.h"
+#include "db/observe/live_publisher.h"
+#include "db/observe/metrics.h"
 #include "env/process.h"
 #include "mergedb/env.h"
 #include "mergedb/metrics.h"
@@ -75,7 +75,7 @@ class LiveReader {
  private:
   static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;
 
-  // The question is a shared lock on CURRENT, for which the process looks once a second (db/live_publisher.h).
+  // The question is a shared lock on CURRENT, for which the process looks once a second (db/observe/live_publisher.h).
   bool Hold();
   Status Ask(LiveView* view, Status loaded);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "command.h"
-#include "db/metrics_text.h"
+#include "db/observe/metrics_text.h"
 #include "http_server.h"
 #include "live_view.h"
 

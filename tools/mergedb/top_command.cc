@@ -15,7 +15,7 @@
 #include <ctime>
 
 #include "command.h"
-#include "db/diagnosis.h"
+#include "db/observe/diagnosis.h"
 #include "live_view.h"
 #include "text.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "command.h"
-#include "db/diagnosis.h"
+#include "db/observe/diagnosis.h"
 #include "live_view.h"
 #include "text.h"
 

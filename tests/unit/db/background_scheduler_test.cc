@@ -1,7 +1,7 @@
 // Goal: tasks run in the host's order; failed work is retried after a pause that grows, or at once for a caller; a lack
 // of descriptors during a compaction job is no failure; Stop waits for all work and ends it.
 // Method: a host whose tasks the test supplies, an executor and a clock that the test runs.
-#include "db/background_scheduler.h"
+#include "db/background/background_scheduler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Goal: the urgency follows the last write and the waiting callers; one CompactRange call at a time has its turn; one
 // tombstone-heavy scan per flush is taken.
 // Method: no threads, so the mutex is not locked; a clock that the test advances.
-#include "db/compaction_requests.h"
+#include "db/background/compaction_requests.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Goal: a file is durable under its name after Sync, and a file whose sync failed is replaced by a checked copy.
-#include "db/file_syncer.h"
+#include "db/state/file_syncer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: files of mergedb with LevelDB's names get their own; a file of another kind of database is described.
 // tests/leveldb tests imports.
-#include "db/import.h"
+#include "db/recovery/import.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Goal: the ids tell which keyspaces a write may use, at any point of a series of commits. Method: examples.
-#include "db/keyspace_ids.h"
+#include "db/access/keyspace_ids.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: the records of the keyspaces lie where no caller's key lies, and are read back; a damaged record is an error,
 // never a keyspace that is missing. Method: records by hand, under an iterator over given pairs.
-#include "db/keyspace_records.h"
+#include "db/access/keyspace_records.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: each sample is counted in the one range of keys that holds its key; borders lie where bytes or samples are
 // many, and the ranges fit in LIVE. Method: trees as text, samples by hand, a random comparison.
-#include "db/live_heat.h"
+#include "db/observe/live_heat.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: a file that is moved to the lost directory has a name of its own there, and stays there whatever
 // fails.
-#include "db/lost_directory.h"
+#include "db/state/lost_directory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: a commit makes the changes of the SuperVersion durable, and a failed commit leaves its changes to the
 // next one.
-#include "db/manifest_committer.h"
+#include "db/state/manifest_committer.h"
 
 #include <gtest/gtest.h>
 

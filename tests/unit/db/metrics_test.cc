@@ -1,7 +1,7 @@
 // Goal: the registry of metrics is complete and sound, every way to read a metric gives the same value, and
 // docs/METRICS.md is the registry. Method: the rules of the table; a database in memory; the page beside the text that
 // the table gives. After a change of the table, MERGEDB_WRITE_PAGE=1 writes the page.
-#include "db/metrics.h"
+#include "db/observe/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "db/metrics_text.h"
+#include "db/observe/metrics_text.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
@@ -223,7 +223,7 @@ std::string TableOf(MetricScope scope) {
 }
 
 TEST(MetricsPage, HasTheTablesOfTheRegistry) {
-  constexpr std::string_view kBegin = "<!-- From src/db/metrics.cc: MERGEDB_WRITE_PAGE=1 unit_db_test -->\n";
+  constexpr std::string_view kBegin = "<!-- From src/db/observe/metrics.cc: MERGEDB_WRITE_PAGE=1 unit_db_test -->\n";
   const std::string path = MERGEDB_SOURCE_DIR "/docs/METRICS.md";
   std::stringstream read;
   read << std::ifstream(path).rdbuf();

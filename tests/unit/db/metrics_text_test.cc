@@ -1,7 +1,7 @@
 // Goal: metrics as text are valid for any program that reads the format: "mergedb.prometheus" is Prometheus' text
 // exposition format 0.0.4 and follows its conventions for names, "mergedb.stats.json" is JSON. Method: a strict parser
 // in this test; a database in memory; made-up metrics with difficult texts and values.
-#include "db/metrics_text.h"
+#include "db/observe/metrics_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Goal: a table becomes obsolete once, when its last holder releases it.
-#include "db/obsolete_files.h"
+#include "db/state/obsolete_files.h"
 
 #include <gtest/gtest.h>
 

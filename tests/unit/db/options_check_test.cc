@@ -1,6 +1,6 @@
 // Goal: missing options get values, contradictory options are refused by name, and memory is never assigned
 // twice.
-#include "db/options_check.h"
+#include "db/state/options_check.h"
 
 #include <gtest/gtest.h>
 

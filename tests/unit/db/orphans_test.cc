@@ -1,6 +1,6 @@
 // Goal: an open removes files that no MANIFEST ever named, and keeps files that a dropped part of the MANIFEST may have
 // named. Method: a tree of two tables and a blob file beside orphans of every kind, in memory; tables hold any bytes.
-#include "db/orphans.h"
+#include "db/recovery/orphans.h"
 
 #include <gtest/gtest.h>
 

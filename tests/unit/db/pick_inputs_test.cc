@@ -1,5 +1,5 @@
 // Goal: a pick knows the last flush, the live bytes as far as the flushes tell them, and the oldest snapshot.
-#include "db/pick_inputs.h"
+#include "db/background/pick_inputs.h"
 
 #include <gtest/gtest.h>
 

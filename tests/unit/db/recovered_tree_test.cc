@@ -1,6 +1,6 @@
 // Goal: the tree that an open begins with has the changes of the MANIFEST and of the WAL, uses no number twice, and a
 // recovery that fails leaves no file of its own. Method: databases in memory that were killed, and WALs by hand.
-#include "db/recovered_tree.h"
+#include "db/recovery/recovered_tree.h"
 
 #include <gtest/gtest.h>
 

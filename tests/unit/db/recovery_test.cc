@@ -1,6 +1,6 @@
 // Goal: recovery finds the files of a directory and checks that the tables of the tree are there.
 // tests/unit/wal and tests/crash test the replay of the WAL.
-#include "db/recovery.h"
+#include "db/recovery/recovery.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: files of obsolete tables are written again under another number. The pool can be emptied at any time,
 // file by file.
-#include "db/recycled_files.h"
+#include "db/state/recycled_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Goal: the list of live sequences, for which jobs keep versions.
-#include "db/snapshots.h"
+#include "db/state/snapshots.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: each SuperVersion has the memtables and the version that it should have, a change that does not fit is
 // refused, and a commit takes all changes up to its begin.
-#include "db/version_set.h"
+#include "db/state/version_set.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Goal: a write that can never succeed is refused before anything is written, and one at the limit is not. Method:
 // keys, values, ranges, names and batches at each limit, one below and one above.
-#include "db/write_checks.h"
+#include "db/access/write_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Goal: a backlog of any kind delays writes; recycled files may use the room that the space bound leaves.
-#include "db/write_controller.h"
+#include "db/background/write_controller.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "db/obsolete_files.h"
+#include "db/state/obsolete_files.h"
 #include "tests/unit/table/table_rows.h"
 
 namespace mergedb::read {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "db/access/keyspace_records.h"
 #include "db/db_impl.h"
-#include "db/keyspace_records.h"
 #include "format/batch.h"
 #include "mergedb/comparator.h"
 #include "mergedb/cursor.h"

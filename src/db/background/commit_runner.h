@@ -1,0 +1,42 @@
+// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far or if a caller
+// waits for it, and otherwise if there is nothing else to do, at most ten times a second.
+//
+// THREADS: any; a method named ...Locked needs the background mutex.
+#pragma once
+
+#include <cstdint>
+
+#include "db/background/background_parts.h"
+#include "db/background/background_scheduler.h"
+#include "db/background/write_controller.h"
+
+namespace mergedb::db {
+
+class CommitRunner {
+ public:
+  CommitRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, WriteController& controller)
+      : parts_(parts), scheduler_(scheduler), controller_(controller) {}
+
+  BackgroundScheduler::Task NextUrgentLocked() REQUIRES_LOCK(background_mutex);
+  BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
+  void WantCommitLocked() REQUIRES_LOCK(background_mutex) { is_wanted_ = true; }
+  void WantUrgentCommitLocked() REQUIRES_LOCK(background_mutex) { is_urgent_ = true; }
+  bool IsCommittingLocked() const REQUIRES_LOCK(background_mutex) { return is_committing_; }
+
+ private:
+  bool MayBeginLocked() const REQUIRES_LOCK(background_mutex);
+  bool IsOverdueLocked() const REQUIRES_LOCK(background_mutex);
+  BackgroundScheduler::Task BeginLocked() REQUIRES_LOCK(background_mutex);
+  void Commit();
+
+  const BackgroundParts& parts_;
+  BackgroundScheduler& scheduler_;
+  WriteController& controller_;
+
+  bool is_committing_ GUARDED_BY(background_mutex) = false;
+  bool is_wanted_ GUARDED_BY(background_mutex) = false;  // as soon as there is nothing else to do
+  bool is_urgent_ GUARDED_BY(background_mutex) = false;  // before any step of a compaction
+  uint64_t last_commit_nanos_ GUARDED_BY(background_mutex) = 0;
+};
+
+}  // namespace mergedb::db

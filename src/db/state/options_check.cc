@@ -1,0 +1,138 @@
+#include "db/state/options_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "base/bytes.h"
+#include "env/file_limit.h"
+#include "kv/program_operators.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
+constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a memtable's offsets: memtable/memory.h
+constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
+constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
+constexpr uint64_t kSyncIntervalMsMax = uint64_t{3600} * 1000;
+constexpr uint64_t kLogBytesMin = uint64_t{16} << 10;
+constexpr uint64_t kLogBytesMax = uint64_t{1} << 30;
+constexpr size_t kWalBufferBytesMin = size_t{32} << 10;
+constexpr size_t kWalBufferBytesMax = size_t{256} << 20;
+// The WAL buffer is as large as all unflushed writes, and a memtable takes a quarter of these. So three memtables and
+// the flushed writes that wait for a commit of the MANIFEST (an eighth: db/background/commit_runner.cc) fit into it
+// before the WAL writer starts at seven eighths: the WAL of a flushed memtable is not written. A commit takes
+// milliseconds, however small the flush is, so small write buffers get a larger multiple, up to
+// kSmallWalBufferBytesMax.
+// MEASURED: db_bench fillrandom, 300,000 x 1,000 B, write buffers of 64 MiB: with memtables of 42 MiB, 131 of 300 MiB
+// were written. A WAL buffer of 256 MiB avoids this, too, but the first touch of its pages costs 3.5 us each.
+constexpr size_t kSmallWalBufferFactor = 8;
+constexpr size_t kSmallWalBufferBytesMax = size_t{64} << 20;
+constexpr size_t kMemtableShare = 4;
+constexpr size_t kUnwrittenBytesMax = size_t{8} << 20;
+constexpr size_t kSegmentBytesMin = size_t{1} << 20;
+constexpr size_t kLimitedSegmentBytesMin = size_t{64} << 10;  // if the process may not write larger files
+constexpr size_t kSegmentBytesMax = size_t{16} << 20;
+constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
+constexpr size_t kBlockBytesMin = 256;
+constexpr size_t kBlockBytesMax = size_t{4} << 20;
+constexpr int kBloomBitsMax = 64;
+
+Status Refuse(std::string_view field, std::string value, std::string_view rule) {
+  return Status::InvalidArgument("options." + std::string(field) + " is " + value + ": " + std::string(rule));
+}
+
+}  // namespace
+
+Status CheckOptions(Options* options) {
+  const Env standard = DefaultEnv();
+  Env& env = options->env;
+  if (env.file_system == nullptr) env.file_system = standard.file_system;
+  if (env.clock == nullptr) env.clock = standard.clock;
+  if (env.executor == nullptr) env.executor = standard.executor;
+  if (!env.entropy) env.entropy = standard.entropy;
+
+  RETURN_IF_ERROR(kv::ProgramOperators::Check(options->merge_operators));
+  if (options->comparator == nullptr) return Refuse("comparator", "null", "pass a comparator or leave the default");
+  if (options->memory_bytes > kMemoryBytesMax) {
+    return Refuse("memory_bytes", std::to_string(options->memory_bytes), "the maximum is 1125899906842624");
+  }
+  if (options->write_buffer_bytes == 0) {
+    options->write_buffer_bytes = std::clamp(options->memory_bytes / 8, kWriteBufferBytesMin, kWriteBufferBytesMax);
+  }
+  if (options->write_buffer_bytes < kWriteBufferBytesMin || options->write_buffer_bytes > kWriteBufferBytesMax) {
+    return Refuse("write_buffer_bytes", std::to_string(options->write_buffer_bytes), "between 65536 and 34359738368");
+  }
+  if (options->memory_bytes < 2 * options->write_buffer_bytes) {
+    return Refuse("memory_bytes", std::to_string(options->memory_bytes),
+                  "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
+  }
+  if (options->write_delay_us_max > kPauseUsMax) {
+    return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max),
+                  "the maximum is 3600000000, an hour");
+  }
+  if (options->log_bytes_max != 0 && (options->log_bytes_max < kLogBytesMin || options->log_bytes_max > kLogBytesMax)) {
+    return Refuse("log_bytes_max", std::to_string(options->log_bytes_max), "0, or between 16384 and 1073741824");
+  }
+  if (options->slow_call_us > kPauseUsMax) {
+    return Refuse("slow_call_us", std::to_string(options->slow_call_us), "the maximum is 3600000000, an hour");
+  }
+  if (options->wal_sync_interval_ms > kSyncIntervalMsMax) {
+    return Refuse("wal_sync_interval_ms", std::to_string(options->wal_sync_interval_ms),
+                  "the maximum is 3600000, an hour");
+  }
+  if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
+    return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");
+  }
+  if (options->bloom_bits_per_key < 0 || options->bloom_bits_per_key > kBloomBitsMax) {
+    return Refuse("bloom_bits_per_key", std::to_string(options->bloom_bits_per_key), "between 0 and 64");
+  }
+  if (options->open_tables_max < 16)
+    return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the minimum is 16");
+  for (const Compression codec : {options->compression.upper, options->compression.bottom}) {
+    if (static_cast<int>(codec) > static_cast<int>(Compression::kLz4)) {
+      return Refuse("compression", std::to_string(static_cast<int>(codec)), "unknown codec");
+    }
+  }
+  return {};
+}
+
+Status CheckPath(const std::string& path) {
+  const size_t null = path.find('\0');
+  if (null == std::string::npos) return {};
+  return Status::InvalidArgument(base::Escape(path) + ": the path has a null byte at offset " + std::to_string(null));
+}
+
+Result<std::unique_ptr<FileSystem>> BindDirectory(Options* checked, const std::string& path) {
+  RETURN_IF_ERROR(CheckPath(path));
+  ASSIGN_OR_RETURN(auto bound, checked->env.file_system->Bind(path));
+  if (bound != nullptr) checked->env.file_system = bound.get();
+  return bound;
+}
+
+MemoryPlan PlanMemory(const Options& options) {
+  MemoryPlan plan;
+  const size_t unflushed = 2 * options.write_buffer_bytes;
+  plan.write_buffer_bytes = options.write_buffer_bytes;
+  const size_t rounded = std::bit_ceil(unflushed);
+  const size_t small = std::min(kSmallWalBufferFactor * rounded, kSmallWalBufferBytesMax);
+  plan.wal_buffer_bytes = std::clamp(std::max(rounded, small), kWalBufferBytesMin, kWalBufferBytesMax);
+  // WHY not the whole limit for a segment: it has a head.
+  const uint64_t file_bytes_max = std::min<uint64_t>(env::FileBytesMax(), kMemoryBytesMax);
+  plan.wal_buffer_bytes = std::min(plan.wal_buffer_bytes, std::max(kWalBufferBytesMin, std::bit_floor(file_bytes_max)));
+  plan.unwritten_bytes_max = std::min(kUnwrittenBytesMax, plan.wal_buffer_bytes / 4);
+  plan.memtable_bytes = unflushed / kMemtableShare;
+  plan.block_cache_bytes = options.memory_bytes - unflushed;
+  plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
+  plan.segment_bytes =
+      std::min(plan.segment_bytes, std::max(kLimitedSegmentBytesMin, std::bit_floor(file_bytes_max / 2)));
+  plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  // The WAL goes to segments when seven eighths of the buffer are in use. Beyond the memtables' bytes, they and the
+  // segments but one may hold it.
+  plan.uncommitted_wal_bytes_max = plan.wal_buffer_bytes / 8 * 7 + plan.wal_quota_bytes - plan.segment_bytes -
+                                   std::min(unflushed, plan.wal_buffer_bytes / 2);
+  return plan;
+}
+
+}  // namespace mergedb::db

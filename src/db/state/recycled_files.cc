@@ -1,0 +1,128 @@
+#include "db/state/recycled_files.h"
+
+#include <algorithm>
+
+#include "env/hold.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr uint64_t kTinyBytes = uint64_t{64} << 10;
+constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
+
+bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSmallBytes; }
+
+}  // namespace
+
+bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
+  if (file_system_->is_append_only() || file.number < first_number_) return false;
+  const Status renamed = file_system_->Rename(format::FilePath(directory_, file.kind, file.number),
+                                              format::RecycledPath(directory_, file.number));
+  if (!renamed.ok()) return false;
+  {
+    base::Lock lock(mutex_);
+    recycled_files_.push_back(file);
+    bytes_ += file.bytes;
+  }
+  if (count() <= kCountMax) return true;
+  if (const auto surplus = TakeOldest(true)) (void)Remove(*surplus);  // after a failure the next Keep tries another one
+  return true;
+}
+
+void RecycledFiles::Adopt(kv::FileNumber number) {
+  const std::string path = format::RecycledPath(directory_, number);
+  const auto bytes = file_system_->SizeOf(path);
+  if (!bytes) {
+    (void)file_system_->Remove(path);  // if this fails, the next open retries
+    return;
+  }
+  const ObsoleteFiles::ObsoleteFile file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
+  obsolete_.Found(file);
+  base::Lock lock(mutex_);
+  recycled_files_.push_back(file);
+  bytes_ += file.bytes;
+}
+
+// Picks the file nearest in size. It has at most `bytes_expected` + 1/8 bytes, or 64 KiB if that is more:
+// surplus bytes would be padding, or be cut off and freed after all. Cutting a tiny file costs nothing.
+std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeNearest(uint64_t bytes_expected) {
+  base::Lock lock(mutex_);
+  auto best = recycled_files_.end();
+  uint64_t least = UINT64_MAX;
+  for (auto at = recycled_files_.begin(); at != recycled_files_.end(); ++at) {
+    if (at->bytes > std::max(bytes_expected + bytes_expected / 8, kTinyBytes)) continue;
+    const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
+    if (distance >= least) continue;
+    least = distance;
+    best = at;
+  }
+  if (best == recycled_files_.end()) return std::nullopt;
+  const ObsoleteFiles::ObsoleteFile taken = *best;
+  recycled_files_.erase(best);
+  bytes_ -= taken.bytes;
+  return taken;
+}
+
+Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
+  for (;;) {
+    const auto recycled = TakeNearest(bytes_expected);
+    if (!recycled) return false;
+    const std::string source = format::RecycledPath(directory_, recycled->number);
+    if (env::IsHeld(*file_system_, source)) {
+      if (!Remove(*recycled).ok()) return false;  // it is in the pool again
+      continue;
+    }
+    const std::string target = format::FilePath(directory_, kind, number);
+    const Status renamed = file_system_->Rename(source, target);
+    obsolete_.Removed(*recycled);
+    if (renamed.ok()) {
+      base::Lock lock(mutex_);
+      ++reused_;
+      return true;
+    }
+    if (renamed.IsNotFound()) return false;  // an earlier Remove reported an error but removed the file
+    // The rename may have happened. If these removals fail, the next open removes the orphan.
+    (void)file_system_->Remove(source);
+    (void)file_system_->Remove(target);
+    return renamed;
+  }
+}
+
+Status RecycledFiles::RemoveOldest() {
+  std::optional<ObsoleteFiles::ObsoleteFile> oldest;
+  if (count() > kCountMax) oldest = TakeOldest(true);
+  if (!oldest) oldest = TakeOldest(false);
+  return oldest ? Remove(*oldest) : Status();
+}
+
+std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeOldest(bool is_small_only) {
+  base::Lock lock(mutex_);
+  const auto found = std::ranges::find_if(
+      recycled_files_, [&](const ObsoleteFiles::ObsoleteFile& file) { return !is_small_only || IsSmall(file); });
+  if (found == recycled_files_.end()) return std::nullopt;
+  const ObsoleteFiles::ObsoleteFile taken = *found;
+  recycled_files_.erase(found);
+  bytes_ -= taken.bytes;
+  return taken;
+}
+
+Status RecycledFiles::Remove(const ObsoleteFiles::ObsoleteFile& file) {
+  Status status = file_system_->Remove(format::RecycledPath(directory_, file.number));
+  const bool is_gone = status.ok() || status.IsNotFound();
+  if (is_gone) obsolete_.Removed(file);
+  base::Lock lock(mutex_);
+  if (is_gone) {
+    ++removed_;
+    return {};
+  }
+  recycled_files_.push_back(file);  // at the end, so that the next call tries another one
+  bytes_ += file.bytes;
+  return status;
+}
+
+Status RecycledFiles::RemoveAll() {
+  while (!empty()) RETURN_IF_ERROR(RemoveOldest());
+  return {};
+}
+
+}  // namespace mergedb::db
