@@ -18,7 +18,7 @@ namespace {
 constexpr int kEntriesPerLook = 256;
 
 // The virtual tables of one source within the pick's bounds, one after the other, read in large pieces. The
-// iterator closes a table after its last entry: the release that follows may remove the file while the job goes on.
+// iterator closes a table after its last entry: the publication that follows may remove the file while the job goes on.
 class SourceIterator final : public kv::ForwardIterator {
  public:
   // `failed` receives the table that cannot be read; it outlives the iterator.
@@ -91,7 +91,7 @@ class SourceIterator final : public kv::ForwardIterator {
   Bound upper_;
 };
 
-// The base values for folding operands. A blob index that the job meets is in an input that is not released,
+// The base values for folding operands. A blob index that the job meets is in an input that is not cut yet,
 // so its blob file is part of the newest version.
 class BaseValues final : public kv::ValueSource {
  public:
@@ -152,16 +152,16 @@ Result<bool> CompactionJob::Step(uint64_t nanos) {
   do {
     for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
       RETURN_IF_ERROR(Add(input_->entry()));
-      if (outputs_->is_at_release()) {
+      if (outputs_->is_at_publication()) {
         const std::string cursor = outputs_->cut_key();
-        RETURN_IF_ERROR(Release(&cursor));
+        RETURN_IF_ERROR(Publish(&cursor));
       }
       input_->Next();
     }
     if (!input_->Valid()) {
       RETURN_IF_ERROR(input_->status());
       RETURN_IF_ERROR(outputs_->Finish());
-      RETURN_IF_ERROR(Release(nullptr));
+      RETURN_IF_ERROR(Publish(nullptr));
       return true;
     }
   } while (context_.clock->NowNanos() < deadline);
@@ -237,14 +237,14 @@ Status CompactionJob::Start() {
                        .bytes_expected = pick_.output_file_bytes != 0
                                              ? std::min(pick_.output_file_bytes, pick_.input_bytes)
                                              : pick_.input_bytes,
-                       .value_bytes_expected = context_.release_bytes,
+                       .value_bytes_expected = context_.publication_bytes,
                        .cut_keys = pick_.cut_keys,
                        .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottom),
                        .stripes = stripes,
                        .masked_bytes = std::move(masked_bytes),
                        .compacted_ranges = compacted_ranges_,
                        .separates_values = AreWorthABlobFile(context_.factory, entries, raw_bytes),
-                       .release_bytes = context_.release_bytes});
+                       .publication_bytes = context_.publication_bytes});
   input_->SeekToFirst();
   return {};
 }
@@ -266,7 +266,7 @@ std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Str
   return virtual_tables;
 }
 
-Status CompactionJob::Release(const std::string* cursor) {
+Status CompactionJob::Publish(const std::string* cursor) {
   format::VersionEdit edit;
   format::Bounds done = rest_;
   if (cursor != nullptr) done.upper = *cursor;

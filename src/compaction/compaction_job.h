@@ -3,11 +3,11 @@
 //   sources       [a . . . . . . . . . . z]        compacted so far: [a, h)
 //                 [a . . . . . . . . . . z]
 //   target (old)  [a . . . . . . . . . . z]
-//                  ------->h                       Release at h: cut [a, h) from every source,
+//                  ------->h                       Publish at h: cut [a, h) from every source,
 //                                                  add the outputs to the target
 //
-// Each release installs a VersionEdit that is correct by itself: below the cursor only the outputs show, from
-// the cursor on only the inputs. So the job releases inputs as it goes, and no reader and no crash ever meets
+// Each publication installs a VersionEdit that is correct by itself: below the cursor only the outputs show, from
+// the cursor on only the inputs. So the job lets go of its inputs as it goes, and no reader and no crash ever meets
 // an older version of a key than before.
 //
 // A compaction pick may name blob files to collect. The job then reads their values where it meets the blob
@@ -51,8 +51,8 @@ struct CompactionJobContext {
   // Finds a blob file of the newest version; null if there is none. Needed with `values` to fold operands on
   // large values. Null: such operands stay as they are.
   std::function<format::BlobFilePtr(kv::FileNumber)> find_blob_file = {};
-  uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
-  kv::Sequence flushed_sequence = 0;            // the tables of the version hold all changes up to this one
+  uint64_t publication_bytes = uint64_t{64} << 20;  // of outputs between two publications
+  kv::Sequence flushed_sequence = 0;                // the tables of the version hold all changes up to this one
 };
 
 class CompactionJob {
@@ -61,7 +61,7 @@ class CompactionJob {
   ~CompactionJob();
 
   const picker::CompactionPick& pick() const { return pick_; }
-  // Works for about `nanos`. True: the job is done. After an error the job is unusable; its releases stay valid.
+  // Works for about `nanos`. True: the job is done. After an error the job is unusable; what it published stays valid.
   Result<bool> Step(uint64_t nanos);
 
   // After an error: the input that could not be read. Nothing if the error has another cause.
@@ -77,7 +77,7 @@ class CompactionJob {
   const Counts& counts() const { return counts_; }
   uint64_t entries_expected() const { return entries_expected_; }  // of the inputs; 0 before the first step
   // Of outputs on disk that no version shows yet. REQUIRES: no step runs.
-  uint64_t unreleased_bytes() const { return outputs_ == nullptr ? 0 : outputs_->unreleased_bytes(); }
+  uint64_t unpublished_bytes() const { return outputs_ == nullptr ? 0 : outputs_->unpublished_bytes(); }
 
  private:
   Status Start();
@@ -86,7 +86,7 @@ class CompactionJob {
   Status Add(const kv::Entry& entry);
   Status AddBlobIndex(const kv::Entry& entry);
   // Finished outputs hold all keys below `cursor` (null: all keys): show them instead of the inputs.
-  Status Release(const std::string* cursor);
+  Status Publish(const std::string* cursor);
 
   const CompactionJobContext context_;
   const picker::CompactionPick pick_;
@@ -102,7 +102,7 @@ class CompactionJob {
   std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::ForwardIterator> input_;
-  format::Bounds rest_;                         // the part of the pick's bounds that is not released
+  format::Bounds rest_;                         // the part of the pick's bounds that is not published
   kv::Sequence largest_sequence_ = 0;           // of the inputs, as the version knows it
   std::vector<format::BlobFilePtr> collected_;  // by number; held until the job ends
   std::unique_ptr<blob::Scanner> scanner_;

@@ -57,7 +57,7 @@ Status Outputs::Add(const kv::Entry& entry, bool separates) {
 }
 
 Status Outputs::CutBefore(const kv::Entry& entry) {
-  is_at_release_ = false;
+  is_at_publication_ = false;
   const size_t finished_before = finished_.size();
   const auto& cut_keys = options_.cut_keys;
   for (; next_cut_ < cut_keys.size() && factory_.order.CompareKeys(cut_keys[next_cut_], entry.key) <= 0; ++next_cut_) {
@@ -65,16 +65,16 @@ Status Outputs::CutBefore(const kv::Entry& entry) {
     RETURN_IF_ERROR(FinishTable(&border));
   }
   if (writer_ != nullptr && IsFullFor(entry)) RETURN_IF_ERROR(FinishTable(&entry.key));
-  if (finished_.size() == finished_before || options_.release_bytes == 0) return {};
-  if (unreleased_bytes() < options_.release_bytes) return {};
+  if (finished_.size() == finished_before || options_.publication_bytes == 0) return {};
+  if (unpublished_bytes() < options_.publication_bytes) return {};
   RETURN_IF_ERROR(FinishValues());
-  released_bytes_ = bytes_;
-  is_at_release_ = true;
+  published_bytes_ = bytes_;
+  is_at_publication_ = true;
   return {};
 }
 
-uint64_t Outputs::unreleased_bytes() const {
-  return bytes_ - released_bytes_ + (writer_ == nullptr ? 0 : writer_->bytes_written()) +
+uint64_t Outputs::unpublished_bytes() const {
+  return bytes_ - published_bytes_ + (writer_ == nullptr ? 0 : writer_->bytes_written()) +
          (values_ == nullptr ? 0 : values_->record_bytes());
 }
 

@@ -10,7 +10,8 @@
 //   a=small  b=LARGE  c=small | d=LARGE          table 12: a=small  b->14:0  c=small     table 13: d->14:1040
 //                                                blob file 14: LARGE LARGE
 //
-// One blob file serves several tables, so a table is complete only when its blob file is finished, too: at a release.
+// One blob file serves several tables, so a table is complete only when its blob file is finished, too: at a
+// publication.
 #pragma once
 
 #include <cstdint>
@@ -83,8 +84,8 @@ class Outputs {
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
     // The ranges that the tables record (format::CompactedRange); each table records its own part of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};
-    bool separates_values = false;  // large values go to blob files; moved values do in any case
-    uint64_t release_bytes = 0;     // outputs between two releases; 0: no release before Finish
+    bool separates_values = false;   // large values go to blob files; moved values do in any case
+    uint64_t publication_bytes = 0;  // of outputs between two publications; 0: none before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
   // Removes the table and the blob file that are not finished. Finished files go when their last owner releases them.
@@ -97,19 +98,19 @@ class Outputs {
   // The tables, and the blob files, that were finished since the last call.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
   std::vector<format::BlobFilePtr> TakeBlobFiles() { return std::exchange(finished_values_, {}); }
-  // Of files since the last release, finished or not.
-  uint64_t unreleased_bytes() const;
-  // True right after an Add that began a new table while a release was due. Finished files then hold all
+  // Of files since the last publication, finished or not.
+  uint64_t unpublished_bytes() const;
+  // True right after an Add that began a new table while a publication was due. Finished files then hold all
   // entries and range tombstones below `cut_key`, and no key from `cut_key` on.
-  bool is_at_release() const { return is_at_release_; }
-  const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_release()
+  bool is_at_publication() const { return is_at_publication_; }
+  const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_publication()
   uint64_t bytes() const { return bytes_; }               // of the files finished so far
   // The key of the last Add; "" if it is in a finished table.
   std::string_view last_key() const { return writer_ == nullptr ? std::string_view() : writer_->last_key(); }
 
  private:
   Status Add(const kv::Entry& entry, bool separates);
-  // Ends the table before the entry if a cut key or the size demands it; ends the blob file if a release is due.
+  // Ends the table before the entry if a cut key or the size demands it; ends the blob file if a publication is due.
   Status CutBefore(const kv::Entry& entry);
   // The table is full, and the entry is not another version of its last key.
   bool IsFullFor(const kv::Entry& entry) const;
@@ -130,10 +131,10 @@ class Outputs {
   std::optional<std::string> share_begin_;  // of compacted_ranges, for the current table; empty: from the start
   size_t next_cut_ = 0;
   std::optional<std::string> lower_;  // where the table began; empty: at the first key
-  bool is_at_release_ = false;
+  bool is_at_publication_ = false;
   bool is_direct_ = true;
   uint64_t bytes_ = 0;
-  uint64_t released_bytes_ = 0;
+  uint64_t published_bytes_ = 0;
 
   std::unique_ptr<blob::Writer> values_;
   kv::FileNumber values_number_{};

@@ -34,7 +34,7 @@ class RunningCompactions {
     return true;
   }
 
-  void Release(const picker::CompactionPick& pick) {
+  void Unclaim(const picker::CompactionPick& pick) {
     base::Lock lock(mutex_);
     for (auto running = running_.begin(); running != running_.end(); ++running) {
       if (running->sources != pick.sources || !(running->bounds == pick.bounds)) continue;

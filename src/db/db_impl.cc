@@ -24,12 +24,7 @@ Result<std::unique_ptr<DB>> DB::Open(const Options& options, const std::string& 
 Status DB::Destroy(const Options& options, const std::string& path) { return db::DbImpl::Destroy(options, path); }
 
 namespace db {
-namespace {
-
-// Urgency whose space bound WaitForCompaction waits for: see picker::Urgency.
-constexpr picker::Urgency kDrained = picker::Urgency::kQuiet;
-
-}  // namespace
+namespace {}  // namespace
 
 DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock, RecoveredTree recovered)
     : store_(std::move(store)),
@@ -311,7 +306,7 @@ Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(writers_.BeginFlushForRest());
   // WHY during the compactions, too: this thread has nothing else to do, and the file system takes long.
   RETURN_IF_ERROR(writers_.WaitWithFreedSpace(
-      [&] { return background_->WaitForCompactions(kDrained, [this] { writers_.GiveBackWal(); }); }));
+      [&] { return background_->WaitForCompactions(picker::Urgency::kQuiet, [this] { writers_.GiveBackWal(); }); }));
   writers_.GiveBackWal();
   return {};
 }

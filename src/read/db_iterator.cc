@@ -18,7 +18,6 @@ class DbIterator final : public InternalAccessIterator {
              const IteratorOptions& options, Overlay overlay)
       : InternalAccessIterator(context.is_closed),
         order_(context.order),
-        on_release_(context.on_release),
         keep_(context.keep),
         directory_(context.directory),
         latencies_(context.latencies),
@@ -49,7 +48,6 @@ class DbIterator final : public InternalAccessIterator {
     ReportRunVisits();
     input_ = nullptr;
     super_version_ = nullptr;
-    if (on_release_) on_release_();
   }
 
   bool Valid() const override { return input_->Valid() && IsOpen(); }
@@ -143,7 +141,6 @@ class DbIterator final : public InternalAccessIterator {
   static constexpr uint64_t kRunVisitsToReport = 1024;
 
   const kv::Order order_;
-  const std::function<void()> on_release_;
   // The members are destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;

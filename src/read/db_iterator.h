@@ -39,8 +39,7 @@ struct DbIteratorContext {
   std::string_view directory = {};
   // Explains an error in place of WithNextStep; `keep` keeps it alive; may be null.
   const std::function<Status(Status)>* explain = nullptr;
-  std::function<void()> on_release = {};  // the iterator was destroyed, its pins are gone
-  ReadObserver* observer = nullptr;       // `keep` keeps it alive; may be null
+  ReadObserver* observer = nullptr;  // `keep` keeps it alive; may be null
   const kv::ProgramOperators* operators = nullptr;
   env::Latencies* latencies = nullptr;         // of seeks; `keep` keeps it alive; may be null
   const env::SlowCalls* slow_calls = nullptr;  // of seeks; as `latencies`; null if `latencies` is

@@ -77,7 +77,7 @@ void CompactionRunner::Pick() {
   const std::optional<format::Bounds> scan_bounds = requests_.ScanLocked();
   lock.Unlock();
 
-  // WHY the running compactions are read before the SuperVersion: a job that installs its result and is released in
+  // WHY the running compactions are read before the SuperVersion: a job that installs its result and is unclaimed in
   // between is then seen as running. In the other order the pick would see neither, and could drop tombstones above
   // the keys that the job has just moved down.
   const uint64_t generation = inputs_.generation();
@@ -140,10 +140,10 @@ void CompactionRunner::Pick() {
   if (is_stuck && input.unreadable != nullptr) requests_.NoteManualDoneLocked(manual->id, UnreadableStatus());
 }
 
-// A blob collection keeps all files that it collects to its end; another compaction keeps inputs until a release.
+// A blob collection keeps all files that it collects to its end; another compaction keeps inputs until it publishes.
 uint64_t CompactionRunner::OutputBytesMax(const picker::CompactionPick& pick) const {
   if (pick.is_move) return 0;
-  return pick.blob_files_to_collect.empty() ? std::min(pick.input_bytes, controller_.release_bytes())
+  return pick.blob_files_to_collect.empty() ? std::min(pick.input_bytes, controller_.publication_bytes())
                                             : pick.input_bytes;
 }
 
@@ -171,7 +171,7 @@ std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::Comp
           },
       .find_blob_file =
           [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
-      .release_bytes = controller_.release_bytes(),
+      .publication_bytes = controller_.publication_bytes(),
       .flushed_sequence = flushed_sequence};
   return std::make_unique<compaction::CompactionJob>(context, std::move(pick), version);
 }
@@ -181,7 +181,7 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   const Result<bool> done = running->job->Step(kStepNanos);
   counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
-  const uint64_t output_bytes = running->job->unreleased_bytes();
+  const uint64_t output_bytes = running->job->unpublished_bytes();
   const auto& counts = running->job->counts();
   BackgroundLock lock(scheduler_.mutex());
   running->written_bytes = counts.bytes_written + output_bytes;
@@ -198,7 +198,7 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   if (status.ok() && !running->job->pick().is_move)
     parts_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
   const Status outcome = NoteEnd(*running->job, status);
-  running_compactions_.Release(running->job->pick());
+  running_compactions_.Unclaim(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
     BackgroundLock lock(scheduler_.mutex());
@@ -350,7 +350,7 @@ void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done)
 void CompactionRunner::NoteOutputBytesLocked() {
   uint64_t bytes = 0;
   for (const auto& running : jobs_) bytes += running->output_bytes;
-  controller_.NoteUnreleased(bytes);
+  controller_.NoteUnpublished(bytes);
 }
 
 void CompactionRunner::StopPicking() {

@@ -1,7 +1,7 @@
 // Runs compactions: picks jobs and runs their steps of 0.5 ms, the job with the smallest input first. So small
 // compactions overtake large ones.
 //
-//   pick ──> running compactions: Add ──> CompactionJob ── step ── step ── ... ──> Release, obsolete inputs
+//   pick ──> running compactions: Add ──> CompactionJob ── step ── step ── ... ──> Publish, obsolete inputs
 //
 // A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large
 // one. If a pick finds nothing, the next one waits for a change of its inputs.
@@ -60,7 +60,7 @@ class CompactionRunner {
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
     uint64_t start_nanos = 0;
     uint64_t id = 0;                                            // of the job, for events
-    uint64_t output_bytes = 0;                                  // not released at the end of the last step
+    uint64_t output_bytes = 0;                                  // not published at the end of the last step
     uint64_t output_bytes_max = 0;                              // that it may write until its inputs are released
     uint64_t written_bytes = 0, entries = 0, entries_read = 0;  // at the end of the last step
     bool is_stepping = false;

@@ -8,8 +8,8 @@
 namespace mergedb::db {
 namespace {
 
-constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
-constexpr uint64_t kFlushesPerRelease = 8;
+constexpr uint64_t kPublicationBytesMax = uint64_t{64} << 20;
+constexpr uint64_t kFlushesPerPublication = 8;
 // Number of sorted runs at which the write delay reaches its maximum.
 constexpr uint64_t kRunsMax = 128;
 
@@ -21,7 +21,7 @@ WriteController::WriteController(const Options& options, const MemoryPlan& memor
       memory_(memory),
       gauges_(std::move(gauges)),
       write_delay_(write_delay),
-      release_bytes_(std::min<uint64_t>(kReleaseBytesMax, kFlushesPerRelease * memory.memtable_bytes)) {}
+      publication_bytes_(std::min<uint64_t>(kPublicationBytesMax, kFlushesPerPublication * memory.memtable_bytes)) {}
 
 void WriteController::UpdateTree(const read::SuperVersion& super_version, picker::PickInput input) {
   input.urgency = picker::Urgency::kQuiet;

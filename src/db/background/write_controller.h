@@ -37,12 +37,13 @@ class WriteController {
   // the tree at the last UpdateTree.
   void UpdateDelay(const read::SuperVersion& super_version);
 
-  // Output bytes of a compaction job between two releases: large, but a small database must not hold its data twice.
-  uint64_t release_bytes() const { return release_bytes_; }
-  // The running compactions may write so many bytes before their next release.
+  // Output bytes of a compaction job between two publications: large, but a small database must not hold its data
+  // twice.
+  uint64_t publication_bytes() const { return publication_bytes_; }
+  // The running compactions may write so many bytes before they publish again.
   void NoteRunning(uint64_t output_bytes_max) { output_bytes_max_.store(output_bytes_max, std::memory_order_relaxed); }
-  // The running compactions have written so many bytes that are not released yet.
-  void NoteUnreleased(uint64_t output_bytes) { output_bytes_.store(output_bytes, std::memory_order_relaxed); }
+  // The running compactions have written so many bytes that are not published yet.
+  void NoteUnpublished(uint64_t output_bytes) { output_bytes_.store(output_bytes, std::memory_order_relaxed); }
   // Near the space bound while files wait for a commit that would release them.
   bool NeedsCommit() const { return gauges_.unreleased_bytes() > 0 && UpperBytes() > 0; }
   // Near the space bound while released files wait to be recycled or removed.
@@ -65,14 +66,14 @@ class WriteController {
   const MemoryPlan& memory_;
   const Gauges gauges_;
   write::WriteDelay& write_delay_;
-  const uint64_t release_bytes_;
+  const uint64_t publication_bytes_;
 
   // Of the tree at the last UpdateTree.
   std::atomic<uint64_t> limit_bytes_{0};          // picker::SpaceLimit
   std::atomic<uint64_t> allowed_quiet_bytes_{0};  // on disk, by the space bound at urgency kQuiet
   std::atomic<uint64_t> runs_{0};
   std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> output_bytes_{0};  // of running compactions, not released
+  std::atomic<uint64_t> output_bytes_{0};  // of running compactions, not published
   std::atomic<uint64_t> output_bytes_max_{0};
   std::atomic<uint64_t> collected_bytes_max_{0};
   std::atomic<uint64_t> upper_bytes_max_{0};  // where the delay reaches its maximum

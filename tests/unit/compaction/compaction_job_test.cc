@@ -1,4 +1,4 @@
-// Goal: each release of a job is right by itself: after it, the tree shows the same as before, even if the
+// Goal: each publication of a job is right by itself: after it, the tree shows the same as before, even if the
 // job goes no further. Released inputs are unpinned. A failed job leaves no file of its own.
 #include "compaction/compaction_job.h"
 
@@ -100,12 +100,12 @@ class JobTest : public ::testing::Test {
             .install =
                 [this](const format::VersionEdit& edit) {
                   const Shown before = ShownNow();
-                  ++releases_;
+                  ++publications_;
                   RETURN_IF_ERROR(Install(edit));
-                  EXPECT_EQ(ShownNow(), before) << "release " << releases_;
+                  EXPECT_EQ(ShownNow(), before) << "publication " << publications_;
                   return Status::Ok();
                 },
-            .release_bytes = 8'192};
+            .publication_bytes = 8'192};
   }
   static picker::CompactionPick MergeAll() {
     picker::CompactionPick pick;
@@ -156,10 +156,10 @@ class JobTest : public ::testing::Test {
   testing::Tables tables_;
   testing::ManualClock clock_;
   version::VersionPtr version_ = std::make_shared<const version::Version>();
-  int releases_ = 0;
+  int publications_ = 0;
 };
 
-TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
+TEST_F(JobTest, ShowsTheSameAfterEveryPublication) {
   const Shown before = ShownNow();
   ASSERT_EQ(before.size(), 400u);
   CompactionJob job(Context(), MergeAll(), version_);
@@ -167,9 +167,9 @@ TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
     is_done = *step;
-    ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
+    ASSERT_EQ(ShownNow(), before) << "after publication " << publications_;
   }
-  EXPECT_GT(releases_, 3);
+  EXPECT_GT(publications_, 3);
   ASSERT_EQ(version_->runs().size(), 1u);
   EXPECT_EQ(version_->runs()[0]->level(), 3u);
   EXPECT_EQ(version_->tombstones(), 0u);
@@ -179,7 +179,7 @@ TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
 // Symptom: a deleted key comes back for a while. Cause: the job releases its inputs up to the first key of
 // the unfinished table, although the range tombstones of that table begin before the key. Consequence: the
 // entries that they mask in older runs are visible until the table is installed.
-TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryRelease) {
+TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryPublication) {
   std::vector<OwnedEntry> oldest;
   for (int i = 0; i < 600; i += 7) oldest.push_back(PutEntry(Key(i), 1, "oldest"));
   const std::string begin = Key(100), end = Key(400);
@@ -198,14 +198,14 @@ TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryRelease) {
   pick.is_bottom = false;
   pick.cut_keys = {Key(50), Key(250), Key(420)};
   CompactionJobContext context = Context();
-  context.release_bytes = 1;
+  context.publication_bytes = 1;
   CompactionJob job(context, pick, version_);
   for (bool is_done = false; !is_done;) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
     is_done = *step;
   }
-  EXPECT_GT(releases_, 3);
+  EXPECT_GT(publications_, 3);
   ASSERT_EQ(ShownNow(), before);
   EXPECT_EQ(version_->runs().size(), 2u);
   EXPECT_GT(version_->range_tombstones(), 1u) << "clipped at the cuts";
@@ -214,7 +214,7 @@ TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryRelease) {
 TEST_F(JobTest, PinsNoVersion) {
   const std::weak_ptr<const version::Version> at_start = version_;
   CompactionJob job(Context(), MergeAll(), version_);
-  while (releases_ == 0) ASSERT_OK(job.Step(0).status());
+  while (publications_ == 0) ASSERT_OK(job.Step(0).status());
   EXPECT_TRUE(at_start.expired()) << "a long job would pin all that others replace";
 }
 
@@ -236,7 +236,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
   tables_.files.AddFault({.op = testing::FileOp::kWrite, .path_contains = ".tbl", .sticky = true});
   EXPECT_THAT(Run(MergeAll()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
-  EXPECT_EQ(releases_, 0);
+  EXPECT_EQ(publications_, 0);
   EXPECT_EQ(tables_.files_there(), files);
   EXPECT_EQ(ShownNow(), before);
 }
@@ -255,7 +255,7 @@ class BlobGarbageTest : public JobTest {
     }
     ASSERT_GE(version_->blob_files().size(), 2u);
     EXPECT_EQ(version_->garbage_bytes(), 0u);
-    releases_ = 0;
+    publications_ = 0;
   }
   picker::CompactionPick Clean() const {
     picker::CompactionPick pick;
@@ -279,7 +279,7 @@ TEST_F(BlobGarbageTest, MovesWhatIsLiveAndLeavesTheRest) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
     is_done = *step;
-    ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
+    ASSERT_EQ(ShownNow(), before) << "after publication " << publications_;
   }
   EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
   EXPECT_NE(version_->FindBlobFile(other), nullptr);
@@ -316,7 +316,7 @@ TEST_F(BlobGarbageTest, DoesNotBeginWhereAFileCannotBeOpened) {
   tables_.files.AddFault({.op = testing::FileOp::kOpen, .path_contains = ".val"});
   EXPECT_THAT(Run(pick), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath(
                                                                "dir", pick.blob_files_to_collect[0]))));
-  EXPECT_EQ(releases_, 0);
+  EXPECT_EQ(publications_, 0);
   ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
   EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
@@ -333,7 +333,7 @@ TEST_F(BlobGarbageTest, EndsAtAReferenceThatIsNone) {
   picker::CompactionPick pick = Clean();
   pick.sources = {kv::Position{2}, kv::Position{1}};
   EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a blob index, found ff")));
-  EXPECT_EQ(releases_, 0);
+  EXPECT_EQ(publications_, 0);
   format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
   ASSERT_OK(Install(without));
@@ -364,7 +364,7 @@ TEST_F(JobTest, MovesWithoutWriting) {
 // compaction keeps these deletes, and the next pick selects them again. Found by fuzz/directory_fuzz.cc.
 TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
   tables_.RemoveWhatNobodyNames();
-  for (const int deletes : {1, 3'000}) {  // found at the end; found at a release
+  for (const int deletes : {1, 3'000}) {  // found at the end; found at a publication
     SCOPED_TRACE(deletes);
     std::vector<OwnedEntry> entries;
     for (int i = 0; i < deletes; ++i) entries.push_back(DeleteEntry(Key(i), 9'000));
@@ -378,7 +378,7 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
                 testing::StatusIs(
                     Code::kCorruption,
                     ::testing::HasSubstr("has sequence 9000, larger than the last sequence of the MANIFEST, 100")));
-    EXPECT_EQ(releases_, 0);
+    EXPECT_EQ(publications_, 0);
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;
     without.cuts.push_back({.position = kv::Position{3}, .bounds = {}});

@@ -16,10 +16,10 @@ using testing::PutEntry;
 
 TEST(Outputs, CutsAtBordersOnlyWhereTheyHaveKeys) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.cut_keys = {"b", "bb", "d", "z"}, .release_bytes = 1});
+  Outputs outputs(tables.factory, {.cut_keys = {"b", "bb", "d", "z"}, .publication_bytes = 1});
   for (const char* key : {"a", "c", "d", "e"}) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 7, "v"), tables.order)));
-    EXPECT_EQ(outputs.is_at_release(), std::string_view(key) == "c" || std::string_view(key) == "d") << key;
+    EXPECT_EQ(outputs.is_at_publication(), std::string_view(key) == "c" || std::string_view(key) == "d") << key;
   }
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
@@ -32,12 +32,12 @@ TEST(Outputs, CutsAtBordersOnlyWhereTheyHaveKeys) {
 
 TEST(Outputs, KeepsAllVersionsOfAKeyInOneTable) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .release_bytes = 1});
+  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .publication_bytes = 1});
   for (kv::Sequence version = 100; version > 0; --version) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", version, std::string(100, 'v')), tables.order)));
   }
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("b", 1, "v"), tables.order)));
-  EXPECT_TRUE(outputs.is_at_release());
+  EXPECT_TRUE(outputs.is_at_publication());
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
   ASSERT_EQ(made.size(), 2u);
@@ -82,13 +82,13 @@ TEST(Outputs, WritesNothingWhereTheOrderOfRangeTombstonesContradictsItself) {
 TEST(Outputs, ClipsRangeTombstonesWhereItCuts) {
   testing::Tables tables;
   Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}, {"u", "v", 7}});
-  options.release_bytes = 1;
+  options.publication_bytes = 1;
   options.cut_keys = {"g", "o", "r", "t", "x"};
   Outputs outputs(tables.factory, options);
   for (const char* key : {"a", "f", "m", "w"}) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 20, "v"), tables.order)));
     if (std::string_view(key) == "m") {
-      EXPECT_TRUE(outputs.is_at_release());
+      EXPECT_TRUE(outputs.is_at_publication());
       EXPECT_EQ(outputs.cut_key(), "g") << "not m: the tombstone from g on is in the table that m is in";
     }
   }
@@ -182,15 +182,15 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   EXPECT_EQ(kv::KindOf(entries[1].tag), kv::Kind::kPutBlobIndex);
 }
 
-TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
+TEST(Outputs, PublishesWhenTablesAndTheirValuesAreFinished) {
   testing::Tables tables;
   tables.factory.blob_value_bytes_min = 100;
-  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .separates_values = true, .release_bytes = 8'000});
-  size_t releases = 0, released_tables = 0;
+  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .separates_values = true, .publication_bytes = 8'000});
+  size_t publications = 0, published_tables = 0;
   for (int i = 0; i < 200; ++i) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry("k" + std::to_string(1'000 + i), 1, std::string(150, 'v')), tables.order)));
-    if (!outputs.is_at_release()) continue;
-    ++releases;
+    if (!outputs.is_at_publication()) continue;
+    ++publications;
     const auto made = outputs.Take();
     const auto values = outputs.TakeBlobFiles();
     ASSERT_EQ(values.size(), 1u);
@@ -201,10 +201,10 @@ TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
       referred += table->values[0].bytes;
     }
     EXPECT_EQ(referred, values[0]->record_bytes) << "nothing of what comes is in there";
-    released_tables += made.size();
+    published_tables += made.size();
   }
-  EXPECT_GE(releases, 2u);
-  EXPECT_GT(released_tables, releases);
+  EXPECT_GE(publications, 2u);
+  EXPECT_GT(published_tables, publications);
 }
 
 TEST(Outputs, AFewLargeValuesAmongManySmallOnesAreNotWorthAFile) {
@@ -239,7 +239,7 @@ TEST(Outputs, WritesTablesAndBlobFilesOverSpareOnes) {
   EXPECT_OK(reader->CheckIntegrity());
 }
 
-// The write may fail in the middle of a blob file (when a piece of it is full), at a release, or for tables
+// The write may fail in the middle of a blob file (when a piece of it is full), at a publication, or for tables
 // behind the last entry. One of those tables holds only range tombstones.
 TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
   for (uint64_t nth = 1;; ++nth) {
@@ -251,7 +251,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
     Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}});
     options.cut_keys = {"g", "p", "r"};
     options.separates_values = true;
-    options.release_bytes = 1;
+    options.publication_bytes = 1;
     Status status;
     {
       Outputs outputs(tables.factory, options);

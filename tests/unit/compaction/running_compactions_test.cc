@@ -72,10 +72,10 @@ TEST_F(RunningCompactionsTest, RefusesToDropTombstonesAboveAnOlderKey) {
   EXPECT_TRUE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
 }
 
-TEST_F(RunningCompactionsTest, TakesAgainWhatWasReleased) {
+TEST_F(RunningCompactionsTest, TakesAgainWhatWasUnclaimed) {
   EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.upper = "m"}), version_));
   EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.lower = "m"}), version_));
-  running_.Release(PlanOf({7, 5}, {.upper = "m"}));
+  running_.Unclaim(PlanOf({7, 5}, {.upper = "m"}));
   EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
   EXPECT_TRUE(running_.Add(PlanOf({9, 7}, {.upper = "k"}), version_));
 }

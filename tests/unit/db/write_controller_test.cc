@@ -102,10 +102,10 @@ TEST_F(WriteControllerTest, BytesAboveTheSpaceBoundDelayWrites) {
 
 // A compaction job releases 8 memtables' worth of outputs at once, at most 64 MiB.
 TEST_F(WriteControllerTest, TheBytesOfAReleaseFollowTheMemtable) {
-  EXPECT_EQ(controller_.release_bytes(), 8 * kMebi);
+  EXPECT_EQ(controller_.publication_bytes(), 8 * kMebi);
   memory_.memtable_bytes = 100 * kMebi;
   const WriteController large(options_, memory_, {}, delay_);
-  EXPECT_EQ(large.release_bytes(), 64 * kMebi);
+  EXPECT_EQ(large.publication_bytes(), 64 * kMebi);
 }
 
 TEST_F(WriteControllerTest, RecycledFilesUseTheRoomThatTheSpaceBoundLeaves) {
@@ -123,7 +123,7 @@ TEST_F(WriteControllerTest, RecycledFilesLeaveRoomForUnreleasedOutputsAndMemtabl
   SetTree(kOneRun);
   const uint64_t room = controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes());
   EXPECT_EQ(room, controller_.limit_bytes() - OtherBytes() - 3 * kMebi);
-  controller_.NoteUnreleased(10 * kMebi);
+  controller_.NoteUnpublished(10 * kMebi);
   EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, OtherBytes()), room - 10 * kMebi);
   EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kWriting, 1000 * kMebi), 0u);
   EXPECT_EQ(controller_.RecycledBytesMax(Urgency::kQuiet, 1000 * kMebi), 0u);

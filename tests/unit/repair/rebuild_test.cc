@@ -384,7 +384,7 @@ class History {
                   Install(edit);
                   return Status();
                 },
-            .release_bytes = 200,
+            .publication_bytes = 200,
             .flushed_sequence = flushed_ == 0 ? 0 : kv::SequenceOf(changes_[flushed_ - 1].tag)};
   }
 
