@@ -10,8 +10,9 @@ T6  src/c includes only public headers, base and itself
 T7  sources of src/, bench/ and testing/ include the standard headers that they use: scripts/includes.py
 T8  a header of src/ says with REQUIRES_LOCK which mutex a function named ...Locked needs; clang proves that the callers
     hold it: scripts/thread_safety.py
+T9  a source of src/ has the test of its name in tests/unit/, or a row in tests/modules.txt that names its tests
 S1  clang-format, and S2 banned words: scripts/style.py
-Advice: long functions and files, a module without its test, a header without a header comment.
+Advice: long functions and files, a header without a header comment.
 """
 
 import argparse
@@ -255,6 +256,48 @@ def check_invariants(report, documents):
                 report.error("T5", path, line_at(text, match.start()), f"no header defines INVARIANT {match.group(1)}")
 
 
+MODULES = "tests/modules.txt"
+MODULE_ROW = re.compile(r"(src/\S+\.cc)  +(\S+(?: \S+){0,3})")
+
+
+def own_test(source):
+    return "tests/unit/" + source.removeprefix("src/").removesuffix(".cc") + "_test.cc"
+
+
+def module_rows(report):
+    """Returns the rows of MODULES: line, source, tests."""
+    rows = []
+    for number, line in enumerate(read(MODULES).splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        match = MODULE_ROW.fullmatch(line)
+        if match is None:
+            report.error("T9", MODULES, number, "a row is a source of src/, two or more spaces, and one to four tests")
+            continue
+        if rows and match[1] <= rows[-1][1]:
+            report.error("T9", MODULES, number, f"{match[1]} belongs before {rows[-1][1]}: the rows are sorted, one for each source")
+        rows.append((number, match[1], match[2].split(" ")))
+    return rows
+
+
+def check_modules(report):
+    rows = module_rows(report)
+    named = {source for _, source, _ in rows}
+    for source in sources("src", endings=(".cc",)):
+        if source not in named and not exists(own_test(source)):
+            report.error("T9", source, 1, f"no {own_test(source)}, and no row in {MODULES} that names other tests")
+    for number, source, tests in rows:
+        if not exists(source):
+            report.error("T9", MODULES, number, f"{source} does not exist")
+        elif exists(own_test(source)):
+            report.error("T9", MODULES, number, f"a needless row: {source} has {own_test(source)}")
+        for test in tests:
+            if test == "untested":
+                report.error("T9", MODULES, number, f"{source} has no test")
+            elif not os.path.isfile(os.path.join(ROOT, test)):
+                report.error("T9", MODULES, number, f"{test} does not exist")
+
+
 def advise_lengths(report):
     for path in sources(*SOURCE_ROOTS):
         text = read(path)
@@ -271,13 +314,6 @@ def advise_lengths(report):
                 if start is not None and number - start > FUNCTION_LINES_MAX:
                     report.advise(path, start, f"a function of {number - start} lines; one screen is {FUNCTION_LINES_MAX}")
                 start = None
-
-
-def advise_mirrors(report):
-    for path in sources("src", endings=(".cc",)):
-        mirror = "tests/unit/" + path[len("src/"):-len(".cc")] + "_test.cc"
-        if not os.path.exists(os.path.join(ROOT, mirror)):
-            report.advise(path, 1, f"no {mirror}")
 
 
 def advise_stories(report):
@@ -303,8 +339,8 @@ def main():
     check_locked(report)
     check_listed(report)
     check_docs(report)
+    check_modules(report)
     advise_lengths(report)
-    advise_mirrors(report)
     advise_stories(report)
     includes.check(report, ROOT, sources, read, code_only)
     style.check(report, ROOT)

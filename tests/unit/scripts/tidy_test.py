@@ -24,6 +24,8 @@ TREE = {
     "src/c/handles.h": "// Handles.\n#pragma once\n",
     "src/c/c.cc": '#include "base/bytes.h"\n#include "c/handles.h"\n#include "mergedb/db.h"\n\nint Two() { return 2; }\n',
     "include/mergedb/db.h": "// The interface.\n#pragma once\n",
+    "tests/modules.txt": "# Tests.\nsrc/c/c.cc  tests/c_test.py\n",
+    "tests/c_test.py": "# Goal: two.\n",
 }
 
 
@@ -66,7 +68,8 @@ class TidyTest(unittest.TestCase):
         self.expect_one({"include/mergedb/db.h": '// The interface.\n#include "base/bytes.h"\n'}, "include/mergedb/db.h:2", "T2")
 
     def test_a_source_must_be_listed(self):
-        self.expect_one({"src/c/other.cc": "int Three() { return 3; }\n"}, "src/c/other.cc:1", "T4")
+        modules = TREE["tests/modules.txt"] + "src/c/other.cc  tests/c_test.py\n"
+        self.expect_one({"src/c/other.cc": "int Three() { return 3; }\n", "tests/modules.txt": modules}, "src/c/other.cc:1", "T4")
 
     def test_a_test_is_listed_by_its_folder_and_a_layer_is_no_test(self):
         self.expect_one({
@@ -78,6 +81,25 @@ class TidyTest(unittest.TestCase):
 
     def test_a_path_in_a_document_must_exist(self):
         self.expect_one({"README.md": "# A tree\n\nSee `src/kv/value.h`.\n"}, "README.md:3", "T5", "src/kv/value.h")
+
+    # ---- the tests of sources
+
+    def test_a_source_has_its_own_test_or_a_row(self):
+        self.expect_one({"tests/modules.txt": "# Tests.\n"}, "src/c/c.cc:1", "T9", "tests/unit/c/c_test.cc", "tests/modules.txt")
+        own = {"tests/unit/c/CMakeLists.txt": "mergedb_test(unit/c FILES c LAYERS base)\n", "tests/unit/c/c_test.cc": "// Goal: two.\n"}
+        self.assertEqual(self.tidy({**own, "tests/modules.txt": "# Tests.\n"}), (0, []))
+        self.expect_one(own, "tests/modules.txt:2", "T9", "needless")
+
+    def test_refuses_a_row_without_its_source_or_its_tests(self):
+        row = TREE["tests/modules.txt"]
+        self.expect_one({"tests/modules.txt": row + "src/c/d.cc  tests/c_test.py\n"}, "tests/modules.txt:3", "T9", "src/c/d.cc")
+        self.expect_one({"tests/modules.txt": row.replace("c_test", "d_test")}, "tests/modules.txt:2", "T9", "tests/d_test.py")
+        self.expect_one({"tests/modules.txt": "src/c/c.cc  untested\n"}, "tests/modules.txt:1", "T9", "no test")
+
+    def test_refuses_a_row_that_it_cannot_read_or_that_is_out_of_order(self):
+        row = TREE["tests/modules.txt"]
+        self.expect_one({"tests/modules.txt": row + "src/c/d.cc tests/c_test.py\n"}, "tests/modules.txt:3", "T9", "two or more spaces")
+        self.expect_one({"tests/modules.txt": row + "src/c/c.cc  tests/c_test.py\n"}, "tests/modules.txt:3", "T9", "sorted")
 
     # ---- standard headers
 
