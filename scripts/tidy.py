@@ -261,7 +261,8 @@ MODULE_ROW = re.compile(r"(src/\S+\.cc)  +(\S+(?: \S+){0,3})")
 
 
 def own_test(source):
-    return "tests/unit/" + source.removeprefix("src/").removesuffix(".cc") + "_test.cc"
+    """Returns the path of the unit test. The folders of src/db/ share one folder of tests."""
+    return "tests/unit/" + re.sub(r"^db/\w+/", "db/", source.removeprefix("src/")).removesuffix(".cc") + "_test.cc"
 
 
 def module_rows(report):

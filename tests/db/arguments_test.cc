@@ -421,6 +421,7 @@ TEST_F(Arguments, APrefixNeedsTheBytewiseComparator) {
   it->SeekToFirst();
   EXPECT_FALSE(it->Valid());
   EXPECT_TRUE(it->status().IsInvalidArgument()) << it->status().ToString();
+  EXPECT_FALSE(it->failed_key().has_value()) << "a caller would pass over the key and go on";
 }
 
 TEST_F(Arguments, OfADestroyOrAnOpenMayNameNoDatabase) {
