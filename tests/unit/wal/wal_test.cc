@@ -364,17 +364,19 @@ TEST_P(WalTest, GivesTheReleasedPartOfTheBufferBack) {
 TEST_P(WalTest, AFailedLogGivesBackNothingThatIsNotDurable) {
   auto log = CreateLarge();
   if (!log->is_mapped()) return;  // the process has the buffer, and no file
-  for (uint64_t i = 0; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 5000)));
+  // So that the later frames need no new segment, whose sync would fail before a byte is written.
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 5000)));
   ASSERT_OK(log->MakeDurable());
-  for (uint64_t i = 50; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 5000)));
+  for (uint64_t i = 100; i < 150; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 5000)));
   fixture_.files.AddFault(
       {.op = FileOp::kSync, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kNoSpace));
+  ASSERT_THAT(log->failure(), StatusIs(Code::kNoSpace)) << "all frames are in segments, and their sync has failed";
   const uint64_t held = log->bytes_on_disk();
   while (log->GiveBackBlocks(false)) continue;
   EXPECT_LT(log->bytes_on_disk(), held);
   ASSERT_OK_AND_ASSIGN(const std::string staging, fixture_.files.ReadWhole(kDirectory + std::string("/STAGING")));
-  for (uint64_t i = 50; i < 100; ++i) EXPECT_NE(staging.find(PayloadOf(i, 5000)), std::string::npos) << i;
+  for (uint64_t i = 100; i < 150; ++i) EXPECT_NE(staging.find(PayloadOf(i, 5000)), std::string::npos) << i;
 }
 
 TEST_P(WalTest, AClosedLogLeavesNoFileThatReplayDoesNotNeed) {
