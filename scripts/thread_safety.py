@@ -7,6 +7,7 @@ headers. A warning is an error. Sources that passed are not read again until the
 clang changes: build/thread_safety has a file for each.
 """
 
+import argparse
 import concurrent.futures
 import hashlib
 import os
@@ -14,7 +15,7 @@ import re
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # or --root
 SOURCE_ROOTS = ("src", "tools", "java/native")
 INCLUDE_FOLDERS = ("src", "include", "tools/mergedb", "tools/demo", "bench", ".")
 SYNC_HEADER = "src/base/sync.h"
@@ -96,7 +97,12 @@ def check(source, files, command):
 
 
 def main():
-    only = sys.argv[1:]
+    global ROOT
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", default=ROOT, help="the tree to read (default: the one of this script)")
+    parser.add_argument("sources", nargs="*", help="read only these (default: all)")
+    arguments = parser.parse_args()
+    ROOT, only = os.path.abspath(arguments.root), arguments.sources
     version = subprocess.run(["clang++", "--version"], capture_output=True, text=True, check=True).stdout
     java = java_folders()
     # The version is a part of the key of what passed. It is not a word of the command.

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(TIDY))
 import style  # noqa: E402, the module beside tidy.py
 
 TREE = {
-    ".clang-format": "BasedOnStyle: Google\nColumnLimit: 120\n",
+    ".clang-format": "BasedOnStyle: Google\nColumnLimit: 120\nReflowComments: false\n",
     "CMakeLists.txt": "add_library(all src/c/c.cc)\n",
     "README.md": "# A tree\n",
     "scripts/banned_words.txt": "wade, wading | tombstone-heavy scan\nthe night | the nightly run\nallow * in docs/decisions/: history\n",
@@ -84,6 +84,16 @@ class TidyTest(unittest.TestCase):
 
     # ---- the tests of sources
 
+    def test_a_path_in_a_comment_must_exist(self):
+        text = "// Keys: base/bytes.h, src/base/bytes.h, handles.h, linux/magic.h.\n#pragma once\n"
+        self.assertEqual(self.tidy({"src/kv/key.h": text}), (0, []))
+        self.expect_one({"src/kv/key.h": "// Keys: base/gone.h.\n#pragma once\n"}, "src/kv/key.h:1", "T5", "base/gone.h")
+
+    def test_a_function_named_locked_says_which_mutex_it_needs(self):
+        tree = "// Keys.\n#pragma once\n\nclass Keys {\n  void Take() { return TakeLocked(); }\n  bool %s;\n};\n"
+        self.assertEqual(self.tidy({"src/kv/key.h": tree % "TakeLocked(int* key) const REQUIRES_LOCK(mutex_)"}), (0, []))
+        self.expect_one({"src/kv/key.h": tree % "TakeLocked(int* key) const"}, "src/kv/key.h:6", "T8", "TakeLocked")
+
     def test_a_source_has_its_own_test_or_a_row(self):
         self.expect_one({"tests/modules.txt": "# Tests.\n"}, "src/c/c.cc:1", "T9", "tests/unit/c/c_test.cc", "tests/modules.txt")
         own = {"tests/unit/c/CMakeLists.txt": "mergedb_test(unit/c FILES c LAYERS base)\n", "tests/unit/c/c_test.cc": "// Goal: two.\n"}
@@ -122,6 +132,11 @@ class TidyTest(unittest.TestCase):
         self.expect_one({"src/kv/key.h": "// Keys.\n#pragma once\nint  a;\nint  b;\n"}, "src/kv/key.h:3", "S1", "clang-format -i src/kv/key.h")
 
     # ---- words
+
+    def test_refuses_a_comment_that_is_too_wide(self):
+        wide = "// " + "word " * 23
+        self.assertEqual(self.tidy({"src/kv/key.h": f"{wide}\n#pragma once\n".replace(" \n", "\n")}), (0, []))
+        self.expect_one({"src/kv/key.h": f"{wide}wider.\n#pragma once\n"}, "src/kv/key.h:1", "S3", "124 columns")
 
     def test_refuses_a_word_in_a_comment_a_document_and_a_script(self):
         self.expect_one({"src/kv/key.h": "// Keys.\n// A wade is slow.\n#pragma once\n"}, "src/kv/key.h:2", "S2", '"wade"', "tombstone-heavy scan")
