@@ -12,6 +12,7 @@ import concurrent.futures
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -85,7 +86,7 @@ def digest(command, files):
 def check(source, files, command):
     stamp = os.path.join(ROOT, "build/thread_safety", source + ".passed")
     key = digest(command, files)
-    if os.path.isfile(stamp) and open(stamp, encoding="utf-8").read() == key:
+    if os.path.isfile(stamp) and read(stamp) == key:
         return ""
     result = subprocess.run([*command[1:], source], cwd=ROOT, capture_output=True, text=True, check=False)
     if result.returncode:
@@ -103,6 +104,9 @@ def main():
     parser.add_argument("sources", nargs="*", help="read only these (default: all)")
     arguments = parser.parse_args()
     ROOT, only = os.path.abspath(arguments.root), arguments.sources
+    if shutil.which("clang++") is None:
+        print("thread safety: clang++ is missing (Debian 12: apt-get install clang)")
+        return 1
     version = subprocess.run(["clang++", "--version"], capture_output=True, text=True, check=True).stdout
     java = java_folders()
     # The version is a part of the key of what passed. It is not a word of the command.

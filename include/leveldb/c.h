@@ -3,7 +3,8 @@
  * Errors: a function with `char** errptr` leaves *errptr alone on success. On failure it frees what *errptr held, if
  * that is not NULL, and puts a new message there, for leveldb_free. The first *errptr must be NULL or malloc'ed.
  * Ownership: each _create has its _destroy. Options do not own the comparator, cache, filter policy, env or logger that
- * they name. Bytes: keys and values are (pointer, length) and may hold zeros. Booleans are uint8_t.
+ * they name.
+ * Bytes: keys and values are (pointer, length) and may hold zeros. Booleans are uint8_t.
  * Keys and values that an iterator shows belong to it, until it moves. What leveldb_get, leveldb_property_value and
  * leveldb_env_get_test_directory return is for leveldb_free.
  */

@@ -511,9 +511,8 @@ typedef struct mergedb_transaction_options {
 /* BUSY: another single writer did not end within wait_us_max, or it belongs to this thread. */
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
                                                         mergedb_transaction* transaction, mergedb_error* error);
-/* Commits and ends the transaction, whatever the call returns; close the handle after it. CONFLICT: nothing
- * was written. One exception: beside another call on the transaction it returns BUSY, and the transaction stays open.
- * */
+/* Commits and ends the transaction, whatever the call returns; close the handle after it. CONFLICT: nothing was
+ * written. One exception: beside another call on the transaction it returns BUSY, and the transaction stays open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error);
 /* Closes the handle; rolls back unless committed. Cursors that are still open return ABORTED. */
@@ -666,8 +665,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* na
 /* Reads and checks every byte of every live table and blob file. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
 
-/* ---- metrics: include/mergedb/metrics.h ---------------------------------------------------------------------------
- * */
+/* ---- metrics: include/mergedb/metrics.h ------------------------------------------------------------------------ */
 
 enum {
   MERGEDB_COUNTER = 1, /* only grows; 0 after each open, and again where its help says so */
@@ -809,8 +807,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
                                                  const mergedb_checkpoint_options* options,
                                                  mergedb_checkpoint_report* report, mergedb_error* error);
 
-/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept
- * ----
+/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and kept ----
  *
  *     mergedb_report report = 0;
  *     if (mergedb_verify("/srv/data", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);

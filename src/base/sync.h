@@ -1,5 +1,5 @@
-// A mutex and a condition variable with annotations for clang's thread safety analysis. g++ ignores the
-// annotations; they still document which mutex guards which member.
+// A mutex and a condition variable with annotations for clang's thread safety analysis. g++ ignores the annotations;
+// `./dev check` has clang prove them (scripts/thread_safety.py).
 // In builds with MERGEDB_DCHECK, a test's scheduler can decide which thread runs (base/schedule_point.h).
 #pragma once
 
@@ -15,7 +15,6 @@
 #define MERGEDB_ANNOTATION(x)
 #endif
 #define GUARDED_BY(x) MERGEDB_ANNOTATION(guarded_by(x))
-#define PT_GUARDED_BY(x) MERGEDB_ANNOTATION(pt_guarded_by(x))
 // For a function that clang's analysis cannot follow. A comment says why.
 #define NO_LOCK_ANALYSIS MERGEDB_ANNOTATION(no_thread_safety_analysis)
 #define REQUIRES_LOCK(...) MERGEDB_ANNOTATION(requires_capability(__VA_ARGS__))

@@ -24,7 +24,6 @@ Result<std::unique_ptr<DB>> DB::Open(const Options& options, const std::string& 
 Status DB::Destroy(const Options& options, const std::string& path) { return db::DbImpl::Destroy(options, path); }
 
 namespace db {
-namespace {}  // namespace
 
 DbImpl::DbImpl(std::shared_ptr<Store> store, std::unique_ptr<FileLock> file_lock, RecoveredTree recovered)
     : store_(std::move(store)),

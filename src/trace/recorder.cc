@@ -135,7 +135,7 @@ Status Recorder::Start(const std::string& path, const TraceOptions& options) noe
   return {};
 }
 
-// Records nothing more. REQUIRES: the mutex is held.
+// Records nothing more.
 void Recorder::StopSession(Session& session) {
   session.is_ended = true;
   session_now_.store(0, std::memory_order_relaxed);  // WHY relaxed: see is_on

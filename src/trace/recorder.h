@@ -82,7 +82,7 @@ class Recorder {
   // dropped again.
   template <typename Encode>
   void Record(const Call& call, const Encode& encode);
-  void StopSession(Session& session);
+  void StopSession(Session& session) REQUIRES_LOCK(mutex_);
   void WriteWaitingLocked() REQUIRES_LOCK(mutex_);
   Status WriteBlocks(Session& session, const std::vector<Block>& blocks);
   bool IsRecordingLocked(const Call& call) const REQUIRES_LOCK(mutex_);

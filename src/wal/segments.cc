@@ -114,7 +114,6 @@ void Segments::GiveBackSurplus() {
   RemoveUnlisted();
 }
 
-// REQUIRES: creation_mutex_ is held.
 Result<Segments::SegmentPtr> Segments::Create() {
   auto segment = std::make_shared<Segment>();
   segment->number = options_.allocate_number();

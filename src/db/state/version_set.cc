@@ -58,7 +58,7 @@ std::shared_ptr<memtable::Memtable> VersionSet::OldestImmutable() const {
   return immutables_.empty() ? nullptr : immutables_.front().memtable;
 }
 
-// Builds the version outside of mutex_, since SwitchMemtable must not wait for it. REQUIRES: install_mutex_ is held.
+// Builds the version outside of mutex_, since SwitchMemtable must not wait for it.
 Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& edit) {
   version::VersionPtr base;
   {

@@ -98,7 +98,7 @@ class VersionSet {
   // reference to a memtable.
   [[nodiscard]] read::SuperVersionPtr InstallSuperVersionLocked(uint64_t large_batches) REQUIRES_LOCK(mutex_);
   [[nodiscard]] read::SuperVersionPtr NoteChangeLocked() REQUIRES_LOCK(mutex_);
-  Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit);
+  Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit) REQUIRES_LOCK(install_mutex_);
 
   const kv::Order& order_;
   std::atomic<uint64_t> next_file_;
