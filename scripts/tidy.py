@@ -225,6 +225,11 @@ def check_docs(report):
         for match in re.finditer(r"\]\(([^)#\s]+)[^)]*\)", text):
             if not exists(os.path.join(os.path.dirname(path), match.group(1))):
                 report.error("T5", path, line_at(text, match.start()), f"the link {match.group(1)} leads nowhere")
+    for path in sources("src", "include"):  # in messages, too
+        text = read(path)
+        for match in re.finditer(r"\bdocs/[\w/.-]+\.md\b", text):
+            if not exists(match.group()):
+                report.error("T5", path, line_at(text, match.start()), f"{match.group()} does not exist")
     check_comments(report)
     check_invariants(report, documents)
 
@@ -239,6 +244,8 @@ def check_comments(report):
             comment = re.search(r"(?:^|\s)(?://|\*|/\*)\s(.*)", line)
             for match in CITED.finditer(comment[1] if comment else ""):
                 name = match[1]
+                if name.startswith("docs/") and path.startswith(("src/", "include/")):
+                    continue  # check_docs has reported it
                 if not any(exists(os.path.normpath(os.path.join(base, name))) for base in ("", "src", "include", os.path.dirname(path))):
                     report.error("T5", path, number, f"{name} does not exist")
 

@@ -7,8 +7,7 @@
 //       auto image = fs.Crash(CrashMode::kBlockMix, CrashModel::kStrict, op);   // the power fails before this
 //       CheckThatItRecovers(*image);                                            // an independent FaultFileSystem
 //     });
-//     fs.AddFault({.op = FileOp::kSync, .path_contains = ".seg", .nth = 3});        // the third sync of a segment
-//     fails
+//     fs.AddFault({.op = FileOp::kSync, .path_contains = ".seg", .nth = 3});        // the third sync fails
 //
 // Operations that change something have numbers from 1 (`ops`). A deterministic test gets the same numbers in every
 // run. crash_image.h describes what a crash may leave. A failed sync behaves as on Linux: readers see the bytes that

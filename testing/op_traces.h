@@ -2,8 +2,8 @@
 // whole, that its numbers agree, and that the writes of all traces, done on an empty database, give the content of the
 // oracle.
 //
-//     Open ─► Begin          Close ─► BeforeClose, AfterClose          a kill ─► CheckCut: what the dead process has
-//     left the end of the run ─► Replay
+//     Open ─► Begin          Close ─► BeforeClose, AfterClose          a kill ─► CheckCut: what the dead process left
+//     the end of the run ─► Replay
 //
 // Every function returns what is wrong, or an empty string.
 #pragma once

@@ -1,8 +1,7 @@
 // Inspects one file of the WAL with the code of replay (wal/replay.cc), which reads directories.
 //
-//   segment   replay sees a directory with this one file. It starts at the segment's mark, at the begin of the epoch,
-//   or
-//             after the first frame that begins in the file:
+//   segment   replay sees a directory with this one file. It starts at the segment's mark, at the begin of the
+//             epoch, or after the first frame that begins in the file:
 //                 |.. end of a frame|frame|frame|frame|      the first frame's predecessor is in another file: the
 //                                   unproved, proved ...     frame is unproved, but proves the next one
 //   STAGING   replay starts where the MANIFEST beside it says, and reads the segments beside it, too

@@ -2,8 +2,8 @@
 //
 //   trace   | head | block | block | ... | block with the END record |
 //   head    | magic 8 | version 4 | head bytes 4 | id 8 | start 8 | sampling 4 | flags 4 | crc 4 | 0 4 |   48 bytes
-//   block   | payload bytes 4 | number 4 | base 8 | crc 4 | payload: records |                             20 bytes +
-//   payload record  | bytes varint | kind u8 | flags u8 | [thread | start | took] | [code] | [keyspace] | body |
+//   block   | payload bytes 4 | number 4 | base 8 | crc 4 | payload: records |                  20 bytes + payload
+//   record  | bytes varint | kind u8 | flags u8 | [thread | start | took] | [code] | [keyspace] | body |
 //
 // The crc of a block covers the id of the trace, the head of the block and its payload. So a block of another trace, a
 // block in another place and a damaged block are errors. The last record of a whole trace is END, so a trace that was

@@ -1,8 +1,7 @@
 // Makes a copy of a trace without keys and values: docs/decisions/0058-traces.md says what is kept.
 //
-//   key of the source      rank among all keys of the trace, in the order of bytes, as big-endian bytes, then random
-//   bytes
-//                          up to the length of the key
+//   key of the source      rank among all keys of the trace, in the order of bytes, as big-endian bytes, then
+//                          random bytes up to the length of the key
 //   value                  its size
 //
 // Equal keys stay equal, and a smaller key stays smaller. An empty key stays empty.

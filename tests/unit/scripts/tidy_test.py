@@ -88,6 +88,11 @@ class TidyTest(unittest.TestCase):
         text = "// Keys: base/bytes.h, src/base/bytes.h, handles.h, linux/magic.h.\n#pragma once\n"
         self.assertEqual(self.tidy({"src/kv/key.h": text}), (0, []))
         self.expect_one({"src/kv/key.h": "// Keys: base/gone.h.\n#pragma once\n"}, "src/kv/key.h:1", "T5", "base/gone.h")
+        self.expect_one({"src/kv/key.h": "// Keys: docs/gone.md.\n#pragma once\n"}, "src/kv/key.h:1", "T5", "docs/gone.md")
+
+    def test_a_page_that_a_message_names_must_exist(self):
+        text = '// Keys.\n#pragma once\n\nconst char kHelp[] = "read docs/gone.md";\n'
+        self.expect_one({"src/kv/key.h": text}, "src/kv/key.h:4", "T5", "docs/gone.md")
 
     def test_a_function_named_locked_says_which_mutex_it_needs(self):
         tree = "// Keys.\n#pragma once\n\nclass Keys {\n  void Take() { return TakeLocked(); }\n  bool %s;\n};\n"
