@@ -221,6 +221,8 @@ std::vector<Case> Cases() {
     options.slow_call_us = 1;
     options.log_bytes_max = 1 << 20;
   };
+  // WHY: a compaction beside the case would change sizes.
+  const auto read_only = [](Options& options) { options.mode = OpenMode::kReadOnly; };
   return {
       {"Get", GetsOf},
       {"GetMapped", GetsOf, mapped},
@@ -275,7 +277,8 @@ std::vector<Case> Cases() {
            const std::string lower = Key(50), upper = Key(400);
            return std::to_string(db.ApproximateSizes({{.lower = lower, .upper = upper}})[0]);
          };
-       }},
+       },
+       read_only},
       {"Integrity", [](DB& db) -> Act { return [&db] { return Seen(db.CheckIntegrity(), "intact"); }; }},
       {"Keyspaces",
        [](DB& db) -> Act {
@@ -316,7 +319,7 @@ std::string RunCase(const Case& each, const std::string& path) {
   auto db = DB::Open(options, path);
   if (!db) return db.error().ToString();
   try {
-    FillMemtable(**db);
+    if (options.mode != OpenMode::kReadOnly) FillMemtable(**db);
     const std::string wrong = FailEach(each.make(**db));
     return wrong.empty() ? "right" : wrong;
   } catch (const std::exception& exception) { return exception.what(); }
