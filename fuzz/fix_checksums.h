@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::fuzz {
 

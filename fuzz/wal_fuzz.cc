@@ -7,6 +7,7 @@
 #include "fuzz/target.h"
 #include "testing/fault_file_system.h"
 #include "wal/frame.h"
+#include "wal/replay.h"
 
 namespace mergedb::fuzz {
 

@@ -151,15 +151,15 @@ Status DbImpl::DoPut(const WriteOptions& options, Keyspace keyspace, std::string
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
-  return access_.Commit(keyspace,
-                        {.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
+  return access_.Commit(keyspace, {.what = write::Record{.kind = kv::Kind::kPut, .key = key, .value = value},
+                                   .durability = options.durability});
 }
 
 Status DbImpl::DoDelete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
-  return access_.Commit(keyspace,
-                        {.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
+  return access_.Commit(keyspace, {.what = write::Record{.kind = kv::Kind::kDelete, .key = key, .value = {}},
+                                   .durability = options.durability});
 }
 
 // WHY copies: replay refuses a range that begins after its end, and the bytes of a program may change during the call.
@@ -172,8 +172,8 @@ Status DbImpl::DoDeleteRange(const WriteOptions& options, Keyspace keyspace, std
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   RETURN_IF_ERROR(keyspaces_.CheckMade(keyspace));
   if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncWal() : Status();
-  return access_.Commit(keyspace,
-                        {.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
+  return access_.Commit(keyspace, {.what = write::Record{.kind = kv::Kind::kRangeDelete, .key = begin, .value = end},
+                                   .durability = options.durability});
 }
 
 Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix) {
@@ -194,8 +194,8 @@ Status DbImpl::DoMerge(const WriteOptions& options, Keyspace keyspace, std::stri
   RETURN_IF_ERROR(CheckMerge(operand));
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   store_->operator_names.AddOf(operand);
-  return access_.Commit(keyspace,
-                        {.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
+  return access_.Commit(keyspace, {.what = write::Record{.kind = kv::Kind::kMerge, .key = key, .value = operand},
+                                   .durability = options.durability});
 }
 
 Status DbImpl::DoWrite(const WriteOptions& options, const WriteBatch& batch) {
@@ -204,8 +204,8 @@ Status DbImpl::DoWrite(const WriteOptions& options, const WriteBatch& batch) {
   RETURN_IF_ERROR(writers_.CheckWritable(options));
   if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncWal() : Status();
   if (has_keyspaces) return access_.CommitBatch(options.durability, batch.rep());
-  return access_.Commit(
-      Keyspace(), {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
+  return access_.Commit(Keyspace(), {.what = write::Batch{.bytes = batch.rep(), .records = batch.count()},
+                                     .durability = options.durability});
 }
 
 // ---- Reading ----------------------------------------------------------------------------------------------
@@ -238,7 +238,6 @@ std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vec
 PropertySources DbImpl::Sources() const {
   return {.store = *store_,
           .tree = *tree_,
-          .epochs = epochs_,
           .writers = writers_,
           .background = background_.get(),
           .recovery_report = recovery_report_};

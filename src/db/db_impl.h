@@ -124,9 +124,9 @@ class DbImpl final : public DB, public base::Closing {
   // open.cc
   static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path,
                                                     const Supplies& supplies);
-  Status Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
+  Status Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed wal);
   // As Start, if a part of the MANIFEST was dropped.
-  Status StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log);
+  Status StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed wal);
   void StartBackground() noexcept;
   void TellOpen();  // the events of the open; LOG begins
   PropertySources Sources() const;

@@ -123,10 +123,10 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   if (!recovered) return read::OfWrite(recovered.error(), path);
   const bool keeps_orphans = loaded && (loaded->has_dropped() || inventory.has_keep_marker);
   const VersionSet::WalStart start = recovered->start;
-  wal::Replayed log = std::move(recovered->log);
+  wal::Replayed wal = std::move(recovered->wal);
   std::unique_ptr<DbImpl> database(new DbImpl(std::move(store), std::move(file_lock), std::move(*recovered)));
-  RETURN_IF_ERROR(read::OfWrite(keeps_orphans ? database->StartWithDroppedFiles(start, inventory, std::move(log))
-                                              : database->Start(start, inventory, std::move(log)),
+  RETURN_IF_ERROR(read::OfWrite(keeps_orphans ? database->StartWithDroppedFiles(start, inventory, std::move(wal))
+                                              : database->Start(start, inventory, std::move(wal)),
                                 path));
   // The state of an earlier process that did not close the database.
   if (inventory.has_live_file) (void)files->Remove(format::FilePath(path, format::FileKind::kLive));
@@ -136,19 +136,22 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   return database;
 }
 
-Status DbImpl::Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log) {
-  RETURN_IF_ERROR(writers_.Start(start, std::move(log.segments), nullptr));
+Status DbImpl::Start(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed wal) {
+  RETURN_IF_ERROR(writers_.Start(start));
+  RETURN_IF_ERROR(epochs_.CreateWal(start, std::move(wal.segments)));
   for (const kv::FileNumber number : inventory.recycled_files) tree_->recycled_files.Adopt(number);
-  RemoveOrphans(*store_, *tree_, inventory, log.dropped_bytes > 0);
+  RemoveOrphans(*store_, *tree_, inventory, wal.dropped_bytes > 0);
   return {};
 }
 
 // WHY the WAL moves too if KEEP is found: the open that made KEEP may have dropped a part of the WAL.
-Status DbImpl::StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed log) {
-  const bool with_log = log.dropped_bytes > 0 || inventory.has_keep_marker;
-  ASSIGN_OR_RETURN(auto kept, KeptOrphans::Prepare(*store_, *tree_, inventory, with_log));
-  if (with_log) log.segments.clear();
-  RETURN_IF_ERROR(writers_.Start(start, std::move(log.segments), [&] { kept.Move(); }));
+Status DbImpl::StartWithDroppedFiles(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed wal) {
+  const bool with_wal = wal.dropped_bytes > 0 || inventory.has_keep_marker;
+  ASSIGN_OR_RETURN(auto kept, KeptOrphans::Prepare(*store_, *tree_, inventory, with_wal));
+  if (with_wal) wal.segments.clear();
+  RETURN_IF_ERROR(writers_.Start(start));
+  kept.Move();
+  RETURN_IF_ERROR(epochs_.CreateWal(start, std::move(wal.segments)));
   for (const kv::FileNumber number : inventory.recycled_files) tree_->recycled_files.Adopt(number);
   recovery_report_ += kept.report();
   return {};
@@ -192,9 +195,7 @@ void DbImpl::StartBackground() noexcept {
                         .recycled_files = tree_->recycled_files,
                         .write_delay = writers_.write_delay(),
                         .factory = tree_->factory,
-                        .wal_facts = [this](const VersionSet::WalStart& from) { return epochs_.FactsOf(from); },
-                        .wal_released = [this](const VersionSet::WalStart& start) { epochs_.Release(start); },
-                        .wal_backlog = [this] { return epochs_.Current()->backlog(); },
+                        .wal = tree_->wal,
                         .make_standby = [this] { writers_.MakeStandby(); },
                         .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
   writers_.SetBackground(*background_);

@@ -34,19 +34,19 @@ constexpr std::string_view kOutrun = ": another process writes faster than a rea
 
 struct Attempt {
   Status problem;          // of the files or the WAL
-  bool is_prefix = false;  // files of the tree exist; WAL is whole up to `replayed.log.end`
+  bool is_prefix = false;  // files of the tree exist; WAL is whole up to `replayed.wal.end`
   Replayed replayed;
   // The WAL start of the MANIFEST after STAGING and the heads of the segments were read; not set if a segment holds
   // the end of the chain.
   std::optional<format::VersionEdit::WalStart> released;
-  uint64_t end() const { return replayed.log.end.position; }
+  uint64_t end() const { return replayed.wal.end.position; }
   // True if frames that the open must show may be missing, since the writer has released them. `start`: of the MANIFEST
   // after the attempt.
   bool IsPassedBy(const format::VersionEdit::WalStart& start) const {
     const bool was_whole = released && released->epoch == start.epoch && released->position <= end();
     return start.position > end() && !was_whole;
   }
-  bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
+  bool is_clean() const { return problem.ok() && replayed.wal.report.empty(); }
 };
 
 // Holds the files first. A file whose name still exists afterwards has not been overwritten, and will not be. From then
@@ -81,11 +81,11 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
     attempt.problem = salvaged.error();
     return attempt;
   }
-  if (!salvaged->log.end_is_in_segment) attempt.released = released;
-  attempt.is_prefix = salvaged->log.flaws.empty();
-  attempt.problem = attempt.is_prefix ? salvaged->log.verdict : salvaged->log.flaws.front();
+  if (!salvaged->wal.end_is_in_segment) attempt.released = released;
+  attempt.is_prefix = salvaged->wal.flaws.empty();
+  attempt.problem = attempt.is_prefix ? salvaged->wal.verdict : salvaged->wal.flaws.front();
   attempt.replayed = std::move(salvaged->replayed);
-  attempt.replayed.log = std::move(salvaged->log.replayed);
+  attempt.replayed.wal = std::move(salvaged->wal.replayed);
   return attempt;
 }
 
@@ -111,7 +111,7 @@ std::string Print(int number, const manifest::Loaded& loaded, const Attempt& att
          std::to_string(loaded.last_sequence) + ", flushed " + std::to_string(loaded.flushed_sequence) +
          "); WAL read to " + std::to_string(attempt.end()) + " (sequence " +
          std::to_string(attempt.replayed.last_sequence) + "); then " + Place(again) + "; " +
-         attempt.problem.ToString() + (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
+         attempt.problem.ToString() + (attempt.replayed.wal.report.empty() ? "" : "; " + attempt.replayed.wal.report);
 }
 
 // A read-only tree keeps the memtables of the replay.
@@ -120,7 +120,7 @@ Result<RecoveredTree> Show(Store& store, const manifest::Loaded& loaded, Replaye
   RETURN_IF_ERROR(PublishReplayed(store, loaded, replayed).status());
   for (auto& memtable : replayed.memtables) tree->version_set.SwitchMemtable(std::move(memtable), loaded.wal_start);
   tree->version_set.SwitchMemtable(store.memtables->NewUntouchedMemtable(store.order), loaded.wal_start);
-  return RecoveredTree{.tree = std::move(tree), .report = loaded.report + replayed.log.report};
+  return RecoveredTree{.tree = std::move(tree), .report = loaded.report + replayed.wal.report};
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ Result<RecoveredTree> RecoverReadOnly(Store& store, manifest::Loaded loaded) {
     } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
       return now.problem;  // a file system error does not depend on the moment of reading
     } else if (before && before->is_prefix && now.is_prefix && now.problem.ok() && now.end() > before->end()) {
-      now.replayed.log.report.clear();  // frames above the end are newer than this open
+      now.replayed.wal.report.clear();  // frames above the end are newer than this open
       return Show(store, loaded, std::move(now.replayed));
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {
       RETURN_IF_ERROR(now.problem);

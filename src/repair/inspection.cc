@@ -52,7 +52,7 @@ class Inspector {
   void TellWhatBlobFilesLose();
   void Widen(Damage* damage, const Damage& lost) const;
   Status ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta);
-  Status ReadLog();
+  Status ReadWal();
   void ReportLog();
   void NoteTheRest();
   Status Advance(uint64_t bytes);
@@ -70,7 +70,7 @@ class Inspector {
          (is_kept ? "moves it to lost/" : "removes it"));
   }
   std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
-  Result<wal::Salvaged> ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded,
+  Result<wal::Salvaged> ReadWalOf(const wal::Origin& origin, const manifest::Loaded* loaded,
                                   kv::Sequence* last_sequence);
 
   const InspectionInput& input_;
@@ -87,7 +87,7 @@ Result<Inspection> Inspector::Run() {
   RETURN_IF_ERROR(ReadBlobFiles());
   RETURN_IF_ERROR(ReadTables());
   TellWhatBlobFilesLose();
-  RETURN_IF_ERROR(ReadLog());
+  RETURN_IF_ERROR(ReadWal());
   ReportLog();
   NoteTheRest();
   return std::move(result_);
@@ -134,9 +134,9 @@ Result<bool> Inspector::LeadsToTheNewest(const manifest::Loaded& loaded) {
   const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
   if (is_of_ours && (*newest)->epoch > loaded.wal_start.epoch) return false;
   kv::Sequence last = 0;
-  const auto log = ReadLogOf(wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, &last);
-  if (!log && log.error().IsBusy()) return log.error();
-  return log && log->verdict.ok() && log->flaws.empty() && LargestSequence(*loaded.version) <= last;
+  const auto wal = ReadWalOf(wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, &last);
+  if (!wal && wal.error().IsBusy()) return wal.error();
+  return wal && wal->verdict.ok() && wal->flaws.empty() && LargestSequence(*loaded.version) <= last;
 }
 
 Status Inspector::ChooseManifest() {
@@ -359,7 +359,7 @@ void Inspector::TellWhatBlobFilesLose() {
 // ---- the WAL --------------------------------------------------------------------------------------------------------
 
 // *last_sequence: sequence of the newest change in MANIFEST and WAL.
-Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded,
+Result<wal::Salvaged> Inspector::ReadWalOf(const wal::Origin& origin, const manifest::Loaded* loaded,
                                            kv::Sequence* last_sequence) {
   *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
   const auto check = [&](kv::Sequence first, std::string_view payload) {
@@ -374,22 +374,22 @@ Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const mani
   return wal::Salvage(input_.file_system, input_.directory, origin, expected, check);
 }
 
-Status Inspector::ReadLog() {
+Status Inspector::ReadWal() {
   if (result_.loaded) {
     result_.origin = wal::OriginOf(result_.loaded->database_id, result_.loaded->wal_start);
   } else {
     ASSIGN_OR_RETURN(result_.origin, wal::FindOrigin(input_.file_system, input_.directory));
   }
   if (result_.origin) {
-    ASSIGN_OR_RETURN(result_.log,
-                     ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
-    result_.report.wal_frames = result_.log.replayed.frames;
+    ASSIGN_OR_RETURN(result_.wal,
+                     ReadWalOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
+    result_.report.wal_frames = result_.wal.replayed.frames;
   }
   return Advance(log_bytes_);
 }
 
 void Inspector::ReportLog() {
-  const wal::Salvaged& log = result_.log;
+  const wal::Salvaged& wal = result_.wal;
   if (!result_.origin) {
     const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
     if (is_there)
@@ -397,35 +397,35 @@ void Inspector::ReportLog() {
     return;
   }
   if (result_.origin->unproved_bytes > 0) {
-    Damage& damage = Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
+    Damage& damage = Report(wal.break_file, std::to_string(result_.origin->unproved_bytes) +
                                                 " bytes at the begin of the WAL cannot be verified without a MANIFEST");
     damage.bytes = result_.origin->unproved_bytes;
     damage.loses_entries = true;
   }
   // After a clean close, with all frames read to the end, no other flaw loses entries.
-  const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_wal_end;
-  for (const Status& flaw : log.flaws) {
+  const bool has_all = wal.verdict.ok() && result_.loaded && result_.loaded->clean_wal_end;
+  for (const Status& flaw : wal.flaws) {
     const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
     const std::string_view what = flaw.message().substr(std::min(flaw.message().size(), path.size() + 2));
     Report(std::string(LastName(path)), what).loses_entries = !has_all;
   }
-  if (!log.verdict.ok()) {
+  if (!wal.verdict.ok()) {
     Damage& damage =
-        Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
+        Report(wal.break_file, std::string(wal.verdict.message()) + "; " + std::to_string(wal.frames_beyond) +
                                    " WAL frames behind it cannot be verified; commits from sequence " +
-                                   std::to_string(log.replayed.end.sequence) + " on are lost");
-    damage.offset = log.break_offset;
-    const uint64_t end = log.replayed.end.position;
-    damage.bytes = log.beyond_end > end ? log.beyond_end - end : 0;
+                                   std::to_string(wal.replayed.end.sequence) + " on are lost");
+    damage.offset = wal.break_offset;
+    const uint64_t end = wal.replayed.end.position;
+    damage.bytes = wal.beyond_end > end ? wal.beyond_end - end : 0;
     damage.loses_entries = true;
-  } else if (!log.replayed.report.empty()) {
-    Note(log.replayed.report);
+  } else if (!wal.replayed.report.empty()) {
+    Note(wal.replayed.report);
   }
   // Tables are flushed from changes in the WAL. So a table with a newer change than the WAL shows that the
   // WAL has lost its end.
   const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
-  if (log.verdict.ok() && largest > last_sequence_) {
-    Report(log.break_file, "a table holds sequence " + std::to_string(largest) +
+  if (wal.verdict.ok() && largest > last_sequence_) {
+    Report(wal.break_file, "a table holds sequence " + std::to_string(largest) +
                                ", but the last sequence of MANIFEST and WAL is " + std::to_string(last_sequence_) +
                                ": the end of the WAL is lost")
         .loses_entries = true;

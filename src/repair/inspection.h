@@ -30,7 +30,7 @@
 #include "mergedb/repair.h"
 #include "repair/blob_files.h"
 #include "table/salvage.h"
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::repair {
 
@@ -68,8 +68,8 @@ struct Inspection {
   std::set<std::string> merge_operators;
 
   std::optional<wal::Origin> origin;  // without a value: the WAL cannot be read
-  wal::Salvaged log;
-  bool is_log_whole() const { return origin && log.verdict.ok() && log.flaws.empty(); }
+  wal::Salvaged wal;
+  bool is_wal_whole() const { return origin && wal.verdict.ok() && wal.flaws.empty(); }
 
   VerifyReport report;
   std::vector<size_t> damages_of_blob_files;  // in report.damages: of the files, beside their values that tables lose

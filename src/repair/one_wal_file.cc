@@ -16,7 +16,7 @@
 #include "manifest/loader.h"
 #include "repair/one_file.h"
 #include "repair/one_file_parts.h"
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::repair {
 namespace {

@@ -60,7 +60,7 @@ class Repairer {
   Status Begin();
   Status SaveTables();
   std::vector<format::VersionEdit::AddBlobFile> WholeBlobFiles() const;
-  Status SaveLog();
+  Status SaveWal();
   Status MakeTree();
   Status MakeTreeOfManifest();
   Status MakeTreeOfTables();
@@ -157,7 +157,7 @@ Status Repairer::Run() {
   RETURN_IF_ERROR(store_->events.status());
   RETURN_IF_ERROR(Begin());
   RETURN_IF_ERROR(SaveTables());
-  RETURN_IF_ERROR(SaveLog());
+  RETURN_IF_ERROR(SaveWal());
   RETURN_IF_ERROR(MakeTree());
   RETURN_IF_ERROR(Commit());
   RETURN_IF_ERROR(MoveToLost());
@@ -235,9 +235,9 @@ std::vector<format::VersionEdit::AddBlobFile> Repairer::WholeBlobFiles() const {
   return whole;
 }
 
-Status Repairer::SaveLog() {
+Status Repairer::SaveWal() {
   if (!found_.origin) return {};
-  const uint64_t frames = found_.log.replayed.frames;
+  const uint64_t frames = found_.wal.replayed.frames;
   if (frames > 0) Act("the WAL's " + std::to_string(frames) + " intact frames go into new tables");
   if (is_dry() || frames == 0) return {};
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
@@ -258,9 +258,9 @@ Status Repairer::SaveLog() {
   };
   ASSIGN_OR_RETURN(auto salvaged,
                    db::SalvageWal(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
-  if (salvaged.log.replayed.frames != frames) {
+  if (salvaged.wal.replayed.frames != frames) {
     return Status::IOError(store_->directory + ": of the WAL's " + std::to_string(frames) + " intact frames " +
-                           std::to_string(salvaged.log.replayed.frames) +
+                           std::to_string(salvaged.wal.replayed.frames) +
                            " could be read a second time; run the repair again");
   }
   for (auto& memtable : salvaged.replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
@@ -459,7 +459,7 @@ bool Repairer::Stays(const std::string& name) const {
     case FileKind::kStaging:
       // All their changes are in the tree, and the next open overwrites them. After an interruption it is
       // unknown to which state they belong.
-      return has_manifest() && found_.is_log_whole() && !found_.has_marker;
+      return has_manifest() && found_.is_wal_whole() && !found_.has_marker;
     case FileKind::kRecycled: return !IsNoFile(name);  // recycled before the damage
     case FileKind::kLock:
     case FileKind::kRepair:

@@ -134,9 +134,7 @@ Status TransactionImpl::CommitWrites() {
   }
   const std::set<kv::KeyspaceId> created(changes_.created.begin(), changes_.created.end());
   std::erase_if(used_, [&created](kv::KeyspaceId id) { return created.contains(id); });
-  return host_.Commit({.batch = writes_.batch(),
-                       .is_batch = true,
-                       .records = writes_.count(),
+  return host_.Commit({.what = write::Batch{.bytes = writes_.batch(), .records = writes_.count()},
                        .durability = options_.durability,
                        .owner = this,
                        .reads = reads_.empty() ? nullptr : &reads_,

@@ -10,7 +10,7 @@
 namespace mergedb::wal {
 namespace {
 
-// More than a ring holds; bytes that are no frame fail this limit.
+// More than the WAL buffer holds; bytes that are no frame fail this limit.
 constexpr uint64_t kSequencesAheadMax = uint64_t{1} << 32;
 constexpr size_t kPutInBytesMax = 256;
 
@@ -75,7 +75,7 @@ bool AnyIsPlausible(const char* header, const Mark& end) {
 
 // True if the header at `bytes` was written for position `found`: the next frame, moved by the same
 // distance, or the chain confirms it.
-// WHY: a check has 32 bits, and a ring holds millions of words that look like a sequence.
+// WHY: a check has 32 bits, and the WAL buffer holds millions of words that look like a sequence.
 bool IsConfirmed(std::string_view bytes, uint64_t found, const Mark& end, uint32_t salt_crc) {
   const FrameHeader header = LoadFrameHeader(bytes.data());
   const uint64_t next = FrameBytes(header.length);

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::wal {
 

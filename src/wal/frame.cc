@@ -27,13 +27,6 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence) {
   return {.position = 0, .chain = SaltCrc(salt), .sequence = sequence};
 }
 
-Origin OriginOf(uint64_t database_id, const format::VersionEdit::WalStart& start) {
-  return {.database_id = database_id,
-          .epoch = start.epoch,
-          .salt_crc = SaltCrc(start.salt),
-          .start = {.position = start.position, .chain = start.chain, .sequence = start.sequence}};
-}
-
 FrameHeader LoadFrameHeader(const char* frame) {
   return {.crc = base::LoadFixed32(frame),
           .check = base::LoadFixed32(frame + 4),

@@ -22,12 +22,13 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "kv/key.h"
-#include "wal/wal.h"
+#include "wal/wal_options.h"
 
 namespace mergedb::wal {
 
 inline constexpr uint64_t kBlockBytes = kDirectIoAlign;
-inline constexpr size_t kRingBytesMax = size_t{256} << 20;  // of STAGING; replay reads it whole
+inline constexpr size_t kFrameHeaderBytes = 24;
+inline constexpr size_t kBufferBytesMax = size_t{256} << 20;  // of STAGING; replay reads it whole
 inline constexpr uint64_t kPayloadBytesMax = uint64_t{1} << 31;
 // Sums of positions and lengths below it do not overflow.
 inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;

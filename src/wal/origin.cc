@@ -7,8 +7,8 @@
 
 #include "format/file_name.h"
 #include "wal/frame.h"
+#include "wal/replay.h"
 #include "wal/replay_input.h"
-#include "wal/wal.h"
 
 namespace mergedb::wal {
 namespace {
@@ -109,6 +109,13 @@ Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::str
   origin.start = *mark;
   origin.unproved_bytes = mark->position - start;
   return std::optional(origin);
+}
+
+Origin OriginOf(uint64_t database_id, const format::VersionEdit::WalStart& start) {
+  return {.database_id = database_id,
+          .epoch = start.epoch,
+          .salt_crc = SaltCrc(start.salt),
+          .start = {.position = start.position, .chain = start.chain, .sequence = start.sequence}};
 }
 
 }  // namespace mergedb::wal

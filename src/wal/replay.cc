@@ -8,6 +8,8 @@
 //
 // WHY the buffer before the segments: if both hold a frame at a position, the frames are equal, with one exception:
 // a segment may hold the rest of a large frame whose write failed, and the frame in the buffer has replaced it.
+#include "wal/replay.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -16,7 +18,6 @@
 #include "wal/displaced_frames.h"
 #include "wal/frame.h"
 #include "wal/replay_input.h"
-#include "wal/wal.h"
 
 namespace mergedb::wal {
 
@@ -54,9 +55,9 @@ class Replayer {
   }
 
   // With `flaws`, damage of files is noted there; without, the first such status is returned.
-  // WHY LoadRing comes first: a writer may be active (db/open_read_only.cc). It removes bytes from the buffer
+  // WHY LoadBuffer comes first: a writer may be active (db/open_read_only.cc). It removes bytes from the buffer
   // only after they are in segments.
-  Status LoadRing(std::vector<Status>* flaws);
+  Status LoadBuffer(std::vector<Status>* flaws);
   Status OpenSegments(std::vector<Status>* flaws);
   Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
   Status Judge();
@@ -66,18 +67,18 @@ class Replayer {
 
  private:
   Status OpenSegment(kv::FileNumber number, bool is_expected);
-  bool FromRing(Frame* frame);
+  bool FromBuffer(Frame* frame);
   Result<bool> FromSegments(Frame* frame);
   bool HeaderFits(const char* bytes) const;
   bool CrcFits(std::string_view bytes, Frame* frame) const;
   void SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const;
   Status SurveySegments(Survey* survey);
-  void SurveyRing(Survey* survey);
+  void SurveyBuffer(Survey* survey);
   bool FitsWithAByteChanged(std::string_view bytes) const;
   Status ReportDamagedHeader();
   Status ReportMovedFrames(bool* is_found);
-  bool RingHoldsMore();
-  Result<bool> RingHoldsAHeader();
+  bool BufferHoldsMore();
+  Result<bool> BufferHoldsAHeader();
 
   uint64_t position() const { return replayed_.end.position; }
 
@@ -101,7 +102,7 @@ Status Note(Status status, std::vector<Status>* flaws) {
   return {};
 }
 
-Status Replayer::LoadRing(std::vector<Status>* flaws) { return Note(buffer_.Load(), flaws); }
+Status Replayer::LoadBuffer(std::vector<Status>* flaws) { return Note(buffer_.Load(), flaws); }
 
 Status Replayer::OpenSegments(std::vector<Status>* flaws) {
   const std::vector<kv::FileNumber>& expected = expected_.segments;
@@ -157,7 +158,7 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
 Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
   for (;;) {
     Frame frame;
-    bool is_found = FromRing(&frame);
+    bool is_found = FromBuffer(&frame);
     const bool is_from_ring = is_found;
     if (!is_found) { ASSIGN_OR_RETURN(is_found, FromSegments(&frame)); }
     if (!is_found) return {};
@@ -185,7 +186,7 @@ bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
   return FrameCrc(replayed_.end.chain, bytes.data(), bytes.size()) == frame->header.crc;
 }
 
-bool Replayer::FromRing(Frame* frame) {
+bool Replayer::FromBuffer(Frame* frame) {
   std::string_view bytes = buffer_.Read(position(), kFrameHeaderBytes);
   if (bytes.empty() || !HeaderFits(bytes.data())) return false;
   const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
@@ -244,7 +245,7 @@ Status Replayer::SurveySegments(Survey* survey) {
 // lap at a time. The buffer holds at most size() bytes that no segment holds: frames in it lie at most that
 // far above the end of the chain, or above bytes in a segment.
 // WHY not up to the limit of the files: a forged head may name a start that would take years to reach.
-void Replayer::SurveyRing(Survey* survey) {
+void Replayer::SurveyBuffer(Survey* survey) {
   if (buffer_.size() == 0) return;
   const uint64_t step = std::min<uint64_t>(kSurveyBytes, buffer_.size() / 2);
   uint64_t at = RoundUp(position(), 8);
@@ -305,7 +306,7 @@ Status Replayer::ReportDamagedHeader() {
 // WHY not near a large frame: it bypassed the buffer.
 // WHY the caller asks only if the MANIFEST expects STAGING: otherwise an open may have been killed while it
 // began this epoch, and the file is still that of the epoch before.
-Result<bool> Replayer::RingHoldsAHeader() {
+Result<bool> Replayer::BufferHoldsAHeader() {
   const auto differs = [&](std::string_view before) {
     const std::string_view here = buffer_.Read(position(), kFrameHeaderBytes);
     const auto word = [](std::string_view bytes, size_t at) { return base::LoadFixed64(bytes.data() + at); };
@@ -319,7 +320,7 @@ Result<bool> Replayer::RingHoldsAHeader() {
   return before.size() == kFrameHeaderBytes && differs(before);
 }
 
-bool Replayer::RingHoldsMore() {
+bool Replayer::BufferHoldsMore() {
   const uint64_t before = std::min({position(), kDisplacedBytesMax, buffer_.size() / 2});
   const auto [front, back] = buffer_.ReadAll(position() - before);
   if (HoldsDisplacedFrame(front, back, position() - before, replayed_.end, salt_crc_)) return true;
@@ -330,8 +331,10 @@ bool Replayer::RingHoldsMore() {
 // Reports frames that are away from their position because bytes were inserted or removed. They are lost as well.
 Status Replayer::ReportMovedFrames(bool* is_found) {
   std::string where = "STAGING: WAL position " + std::to_string(position());
-  *is_found = buffer_.size() > 0 && RingHoldsMore();
-  if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) { ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader()); }
+  *is_found = buffer_.size() > 0 && BufferHoldsMore();
+  if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) {
+    ASSIGN_OR_RETURN(*is_found, BufferHoldsAHeader());
+  }
   if (!*is_found) {
     std::string_view bytes;
     RETURN_IF_ERROR(segments_.Read(position(), kSurveyBytes, &bytes));
@@ -359,7 +362,7 @@ Status Replayer::Judge() {
   if (clean_end) return {};
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
-  SurveyRing(&survey);
+  SurveyBuffer(&survey);
   if (survey.durable > position()) {
     return damaged("the frame at position " + std::to_string(survey.witness) +
                    " records that the WAL was durable up to position " + std::to_string(survey.durable));
@@ -378,7 +381,7 @@ Status Replayer::Judge() {
 void Replayer::SurveyAbove(Salvaged* salvaged) {
   Survey survey;
   (void)SurveySegments(&survey);  // as far as they can be read
-  SurveyRing(&survey);
+  SurveyBuffer(&survey);
   salvaged->frames_beyond = survey.frames;
   salvaged->beyond_end = survey.end;
 }
@@ -399,7 +402,7 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
   if (start.position > kPositionMax)
     return Status::Corruption("impossible start of the WAL: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
-  RETURN_IF_ERROR(replayer.LoadRing(nullptr));
+  RETURN_IF_ERROR(replayer.LoadBuffer(nullptr));
   RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
   RETURN_IF_ERROR(replayer.Walk(apply));
   RETURN_IF_ERROR(replayer.Judge());
@@ -416,7 +419,7 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
     return salvaged;
   }
   Replayer replayer(file_system, directory, origin, expected);
-  RETURN_IF_ERROR(replayer.LoadRing(&salvaged.flaws));
+  RETURN_IF_ERROR(replayer.LoadBuffer(&salvaged.flaws));
   RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
   if (on_loaded) on_loaded();
   Status failure;  // of `apply`
@@ -431,6 +434,23 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
   if (!salvaged.verdict.ok()) replayer.SurveyAbove(&salvaged);
   salvaged.replayed = replayer.Take();
   return salvaged;
+}
+
+// WHY kReuse: another database may share the file by a hard link.
+Result<uint64_t> GiveBackStaging(FileSystem* file_system, const std::string& directory, uint64_t start,
+                                 const Replayed& replayed) {
+  ASSIGN_OR_RETURN(const auto file, file_system->Open(format::FilePath(directory, format::FileKind::kStaging),
+                                                      {.access = Access::kReuse}));
+  ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+  const uint64_t begin = RoundDown(start, kBlockBytes);
+  const uint64_t end = RoundUp(replayed.end.position, kBlockBytes);
+  if (!std::has_single_bit(size) || end - begin >= size) return 0;
+  for (uint64_t at = end; at < begin + size;) {
+    const uint64_t bytes = std::min(begin + size - at, size - (at & (size - 1)));
+    RETURN_IF_ERROR(file->Deallocate(at & (size - 1), bytes));
+    at += bytes;
+  }
+  return begin + size - end;
 }
 
 }  // namespace mergedb::wal

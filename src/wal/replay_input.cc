@@ -125,7 +125,7 @@ Status BufferBytes::Load() {
   }
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
   if (expected_bytes_ && size != *expected_bytes_) return lost(std::to_string(size) + " bytes");
-  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
+  if (size < kBlockBytes || size > kBufferBytesMax || !std::has_single_bit(size)) return {};
   buffer_.resize(size);
   size_t got = 0;
   RETURN_IF_ERROR((*file)->ReadAt(0, size, buffer_.data(), &got));

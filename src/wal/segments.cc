@@ -17,7 +17,7 @@ constexpr uint64_t kFirstCapacity = uint64_t{64} << 10;
 
 }  // namespace
 
-Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Wal::Counters* counters)
+Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Counters* counters)
     : options_(options),
       is_direct_(is_direct),
       is_appended_(options.file_system->is_append_only()),

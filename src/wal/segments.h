@@ -7,7 +7,7 @@
 //     |000004 [0, 16M)|000007 [16M, 32M)|       000005  000009        position p: file offset 4096 + (p - base)
 //
 // Reserve makes files until every byte below a position has its place. A commit that will be synced reserves before
-// its frame is staged, so a full disk stops it between two frames.
+// its frame enters the buffer, so a full disk stops it between two frames.
 //
 // The stream in the segments may have gaps: if tables hold all bytes below a mark, and no segment holds bytes above it,
 // Restart continues at the mark.
@@ -31,7 +31,7 @@
 
 #include "base/sync.h"
 #include "wal/frame.h"
-#include "wal/wal.h"
+#include "wal/wal_options.h"
 
 namespace mergedb::wal {
 
@@ -41,7 +41,7 @@ class Segments {
   // is removed after its use. Its space is not reserved, so the write itself may find the disk full; callers
   // see only that a write may fail. is_direct: bypass the page cache. Positions and lengths of Write are then
   // multiples of kBlockBytes.
-  Segments(const Options& options, bool is_direct, size_t free_bytes_min, Wal::Counters* counters);
+  Segments(const Options& options, bool is_direct, size_t free_bytes_min, Counters* counters);
 
   // Takes over whole segment files of earlier epochs; removes files that cannot be written again.
   Status Adopt(const std::vector<kv::FileNumber>& reusable);
@@ -123,7 +123,7 @@ class Segments {
   const bool is_appended_;
   const uint64_t capacity_max_;
   const uint64_t free_bytes_max_;
-  Wal::Counters* const counters_;
+  Counters* const counters_;
 
   uint64_t generation_ = 0;           // (writer)
   std::optional<Mark> restart_ = {};  // (writer) of the last Restart; bytes below it are in no segment

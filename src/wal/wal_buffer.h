@@ -1,4 +1,4 @@
-// The WAL buffer (file STAGING): a ring with the newest bytes of the stream; position p is at p % size().
+// The WAL buffer (file STAGING): the newest bytes of the stream; position p is at p % size().
 //
 //     mapped    the file STAGING, mapped twice in a row:  |0 ....... size|0 ....... size|   a frame never wraps
 //     in memory size() bytes and room for one overhang:   |0 ....... size|.....|          Mirror copies it to the front

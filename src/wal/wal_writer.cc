@@ -21,7 +21,7 @@ uint64_t TickNanos(uint64_t interval) {
 
 }  // namespace
 
-WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, Wal::Counters* counters)
+WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, Counters* counters)
     : options_(options),
       buffer_(std::move(buffer)),
       // WHY at least a frame: it must find room once all bytes before it are written, for any value of the option.

@@ -50,7 +50,7 @@ inline constexpr size_t kMarkBytes = size_t{1} << 20;
 
 class WalWriter : public std::enable_shared_from_this<WalWriter> {
  public:
-  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, Wal::Counters* counters);
+  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, Counters* counters);
 
   WalBuffer& buffer() { return *buffer_; }
   Segments& segments() { return segments_; }
@@ -167,7 +167,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   const uint64_t wake_bytes_;       // unwritten, while is_eager: the background work writes
   const uint64_t tick_nanos_;
   const size_t ticks_;  // in a sync interval
-  Wal::Counters* const counters_;
+  Counters* const counters_;
   Segments segments_;
 
   std::atomic<uint64_t> appended_end_{0};

@@ -93,13 +93,12 @@ Status RecentWrites::Check(ReadCheck* reads) {
 }
 
 void RecentWrites::Add(const Change& change) {
-  const bool is_lost = change.is_batch && change.batch.size() > bytes_max_;
+  const bool is_lost = change.batch() != nullptr && change.batch()->bytes.size() > bytes_max_;
   is_pending_lost_ |= is_lost;
   if (is_lost) return;
-  pending_records_ += change.records;
-  if (!change.is_batch) return AppendKey(&pending_, change.kind, change.key, change.value);
-  format::BatchReader reader(change.batch);
-  while (reader.Next()) AppendKey(&pending_, reader.kind(), reader.key(), reader.value());
+  pending_records_ += change.records();
+  change.ForEachRecord(
+      [this](kv::Kind kind, std::string_view key, std::string_view value) { AppendKey(&pending_, kind, key, value); });
 }
 
 void RecentWrites::Discard() {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 #include "base/sync.h"
 #include "kv/key.h"
@@ -14,20 +15,37 @@ namespace mergedb::write {
 
 inline constexpr size_t kNoThread = SIZE_MAX;
 
+// What a waiter comes for.
+struct ForSection {};  // the exclusive section, without a change
+struct ForLock {       // the writers' lock; it holds the lock once it is in the queue
+  const void* owner = nullptr;
+  size_t thread = kNoThread;  // base::ThreadNumber()
+};
+using Purpose = std::variant<ForSection, ForLock, const Change*>;
+
 // OWNERSHIP: the waiting thread.
 struct Waiter {
-  const Change* const change = nullptr;  // null: takes the section without writing
-  const void* const owner = nullptr;     // of the writers' lock
-  const bool wants_lock = false;         // asks for the writers' lock; holds it once it is in the queue
-  const size_t thread = kNoThread;       // base::ThreadNumber(), of a waiter that asks for the lock
+  enum class State : uint8_t {
+    kQueued,   // in the queue, or not yet anywhere
+    kForLock,  // among the waiters for the writers' lock
+    kDone      // a leader committed its change, or the wait ended with an error
+  };
 
+  const Purpose purpose = ForSection();
+
+  State state = State::kQueued;
   Waiter* next = nullptr;
   Waiter* group_last = this;        // of a leader: the last member of its group
-  bool waits_for_lock = false;      // among the waiters of the writers' lock, not in the queue
-  bool is_done = false;             // a leader committed it, or the wait ended with an error
   base::CondVar* wake = nullptr;    // while the thread waits
   kv::Sequence first_sequence = 0;  // of the committed records
   Status status = {};
+
+  const Change* change() const {  // null: it comes for something else
+    const auto* const change = std::get_if<const Change*>(&purpose);
+    return change == nullptr ? nullptr : *change;
+  }
+  const ForLock* lock() const { return std::get_if<ForLock>(&purpose); }
+  bool is_done() const { return state == State::kDone; }
 };
 
 // In order of arrival.

@@ -1,11 +1,10 @@
 // Group commit. Writers queue; the writer at the front becomes the leader and commits for a group: itself and
 // the writers behind it. The group shares one exclusive section and at most one device sync.
 //
-//   FormGroup -> BeforeGroup -> CheckConflicts -> MakeMemtableRoom -> Stage (assign sequences, append frames to
-//   the WAL) -> MakeDurable, if a member asks for it -> Apply (memtable) -> Publish -> Leave (wake the followers)
+//   Join (wait) -> FormGroup -> CommitGroup::Commit (write/commit_group.h) -> Leave (wake the followers)
 //
-// The exclusive section: only its holder uses the WAL and adds to the memtable. The leader holds it. Other
-// code takes it without writing (ExclusiveSection): to make the active memtable immutable, to sync, to close.
+// The exclusive section: only its holder uses the WAL and adds to the memtable (WriteTarget). The leader holds it.
+// Other code takes it without writing (ExclusiveSection): to make the active memtable immutable, to sync, to close.
 //
 // A writer that meets no other writer does not queue: it enters the section by one atomic instruction and
 // leaves it by another. A writer that arrives meanwhile sets kQueued in the same word, and queues. From then
@@ -23,9 +22,6 @@
 // The writers' lock makes a transaction the only writer for its life (LockWriters). Other commits wait for it
 // beside the queue (write/writers_lock.h). An ExclusiveSection ignores the lock.
 //
-// A batch larger than a memtable commits alone: first it becomes durable in the WAL, then it is applied piece
-// by piece. The pieces are invisible until Publish, after the last one.
-//
 // THREADS: any thread calls Commit and ExclusiveSection. Lock order: the queue's mutex comes first; it is
 // held only to queue and to wake.
 #pragma once
@@ -33,11 +29,12 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "base/sync.h"
-#include "base/wait_counter.h"
 #include "mergedb/status.h"
 #include "write/change.h"
+#include "write/commit_group.h"
 #include "write/host.h"
 #include "write/waiter.h"
 #include "write/writers_lock.h"
@@ -46,7 +43,8 @@ namespace mergedb::write {
 
 class WriterQueue {
  public:
-  explicit WriterQueue(Host& host) : host_(host) {}
+  // `target`: the WAL and the sizes; the active memtable is set later, by target().
+  WriterQueue(Host& host, WriteTarget target) : host_(host), target_(std::move(target)) {}
   WriterQueue(const WriterQueue&) = delete;
   WriterQueue& operator=(const WriterQueue&) = delete;
 
@@ -84,14 +82,9 @@ class WriterQueue {
     bool is_taken_ = true;
   };
 
-  struct Counters {
-    std::atomic<uint64_t> writes{0};  // calls of Commit
-    std::atomic<uint64_t> records{0};
-    std::atomic<uint64_t> groups{0};
-    std::atomic<uint64_t> syncs{0};
-    base::WaitCounter queue_waits;  // of writers for other writers, for the writers' lock and for the exclusive section
-  };
-  const Counters& counters() const { return counters_; }
+  // REQUIRES: the exclusive section.
+  WriteTarget& target() { return target_; }
+  const WriteCounters& counters() const { return counters_; }
 
  private:
   // Bits of section_.
@@ -107,13 +100,10 @@ class WriterQueue {
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
   bool YieldsToLoneWriter(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
-  void Lead(Waiter& leader);
-  void LeadLarge(Waiter& waiter);
-  Status Stage(Waiter& waiter, bool will_sync);
-  Status Apply(Waiter& waiter);
 
   Host& host_;
-  Counters counters_;
+  WriteTarget target_;  // (exclusive section)
+  WriteCounters counters_;
 
   std::atomic<uint32_t> section_{0};  // kQueued changes only under the mutex
   base::Mutex mutex_;

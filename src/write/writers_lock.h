@@ -22,11 +22,11 @@ class WritersLock {
   // True if a writer with this owner (null: none) must wait.
   bool Excludes(const void* owner) const { return !is_free() && owner_ != owner; }
   // REQUIRES: the lock is free.
-  void Take(const Waiter& waiter) {
-    owner_ = waiter.owner;
-    thread_ = waiter.thread;
+  void Take(const ForLock& taker) {
+    owner_ = taker.owner;
+    thread_ = taker.thread;
   }
-  void Release(const void* owner) {
+  void Unlock(const void* owner) {
     ASSERT(owner_ == owner, "the caller holds the writers' lock");
     owner_ = nullptr;
     thread_ = kNoThread;
@@ -44,14 +44,14 @@ class WritersLock {
       return End(waiter, Status::Busy("this thread uses the transaction that holds the writers' lock: "
                                       "write through it, or end it first"));
     }
-    waiter.waits_for_lock = true;
+    waiter.state = Waiter::State::kForLock;
     waiters_.Append(waiter);
   }
-  // Removes and returns the next waiter that joins the queue; null if there is none. A waiter that wants the
-  // lock holds it then.
+  // Removes and returns the next waiter that joins the queue; null if there is none. A waiter that comes for the lock
+  // holds it then.
   Waiter* Admit() {
     Waiter* const waiter = is_free() ? TakeFirst() : nullptr;
-    if (waiter != nullptr && waiter->wants_lock) Take(*waiter);
+    if (waiter != nullptr && waiter->lock() != nullptr) Take(*waiter->lock());
     return waiter;
   }
   void GiveUp(Waiter& waiter) {
@@ -71,11 +71,11 @@ class WritersLock {
     Waiter* const first = waiters_.front();
     if (first == nullptr) return nullptr;
     waiters_.RemoveThrough(*first);
-    first->waits_for_lock = false;
+    first->state = Waiter::State::kQueued;
     return first;
   }
   static void End(Waiter& waiter, Status status) {
-    waiter.is_done = true;
+    waiter.state = Waiter::State::kDone;
     waiter.status = std::move(status);
   }
 

@@ -20,7 +20,7 @@
 #include "tests/crash/each_call.h"
 #include "version/version_builder.h"
 #include "wal/frame.h"
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::testing {
 namespace {

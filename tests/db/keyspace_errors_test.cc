@@ -90,7 +90,7 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfInvalidKeyspaceRecords) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {
       auto& database = dynamic_cast<db::DbImpl&>(*db_).transactions();
-      ASSERT_OK(database.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
+      ASSERT_OK(database.Commit({.what = write::Record{.key = key, .value = value}, .key_map = database.key_map()}));
       Open();
     };
     write(forged);

@@ -18,6 +18,7 @@
 #include "testing/time_limit.h"
 #include "tests/flips/judge.h"
 #include "wal/frame.h"
+#include "wal/replay.h"
 
 namespace mergedb::testing {
 namespace {

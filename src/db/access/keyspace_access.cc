@@ -127,26 +127,28 @@ format::Bounds KeyspaceAccess::BoundsOf(Keyspace keyspace, const std::string_vie
 
 // WHY a loop: the first keyspace may be created after the load of the key map and before the commit, which
 // then returns Aborted. This happens at most once, since the key map is set once.
-Status KeyspaceAccess::CommitMapped(Keyspace keyspace, write::Change change) {
-  if (change.kind == kv::Kind::kRangeDelete) {
+Status KeyspaceAccess::CommitMapped(Keyspace keyspace, const write::Change& change) {
+  const write::Record& record = *change.record();
+  if (record.kind == kv::Kind::kRangeDelete) {
     std::string rep;
     if (keyspace.is_default()) {
-      format::AppendRecord(&rep, change.kind, change.key, change.value);
+      format::AppendRecord(&rep, record.kind, record.key, record.value);
     } else {
-      format::AppendRecord(&rep, keyspace.id(), change.kind, change.key, change.value);
+      format::AppendRecord(&rep, keyspace.id(), record.kind, record.key, record.value);
     }
     return CommitBatch(change.durability, rep);
   }
   RETURN_IF_ERROR(catalog_.CheckMade(keyspace));
-  const std::string_view key = change.key;
+  write::Change mapped = change;
   const kv::KeyspaceId ids[] = {keyspace.id()};
-  if (!keyspace.is_default()) change.keyspaces = ids;
+  if (!keyspace.is_default()) mapped.keyspaces = ids;
   std::string scratch;
   for (;;) {
     const kv::KeyMap* const map = store_.key_map();
-    change.key_map = map;
-    change.key = map->ToTree(keyspace.id(), key, &scratch);
-    Status status = writers_.Commit(change);
+    mapped.key_map = map;
+    mapped.what = write::Record{
+        .kind = record.kind, .key = map->ToTree(keyspace.id(), record.key, &scratch), .value = record.value};
+    Status status = writers_.Commit(mapped);
     if (!status.IsAborted() || map == store_.key_map()) return status;
   }
 }
@@ -158,9 +160,7 @@ Status KeyspaceAccess::CommitBatch(Durability durability, std::string_view rep) 
     if (map == nullptr) return Status::InvalidArgument("the batch writes to keyspaces, and this database has none");
     RETURN_IF_ERROR(MapBatch(*map, rep, &mapped));
     for (const kv::KeyspaceId id : mapped.keyspaces) RETURN_IF_ERROR(catalog_.CheckMade(Keyspace(id)));
-    Status status = writers_.Commit({.batch = mapped.rep,
-                                     .is_batch = true,
-                                     .records = mapped.records,
+    Status status = writers_.Commit({.what = write::Batch{.bytes = mapped.rep, .records = mapped.records},
                                      .durability = durability,
                                      .key_map = map,
                                      .keyspaces = mapped.keyspaces});

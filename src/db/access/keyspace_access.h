@@ -69,9 +69,10 @@ class KeyspaceAccess {
       if (!status.IsAborted() || store_.key_map() == nullptr) [[likely]]
         return status;
     }
-    return change.is_batch ? CommitBatch(change.durability, change.batch) : CommitMapped(Keyspace(), change);
+    if (const write::Batch* const batch = change.batch()) return CommitBatch(change.durability, batch->bytes);
+    return CommitMapped(Keyspace(), change);
   }
-  Status CommitMapped(Keyspace keyspace, write::Change change);
+  Status CommitMapped(Keyspace keyspace, const write::Change& change);  // REQUIRES: a change of one record
 
   const Store& store_;
   const TreeReader& reader_;

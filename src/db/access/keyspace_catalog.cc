@@ -153,8 +153,7 @@ Result<kv::KeyspaceId> KeyspaceCatalog::AllocateId(const void* owner) {
   if (ids_.next() > UINT32_MAX - kIdsAtATime) return Status::NotSupported("all keyspace ids are used");
   const kv::KeyspaceId end = ids_.next() + kIdsAtATime;
   const std::string key = NextIdTreeKey(*map), value = format::EncodeNextId(end);
-  RETURN_IF_ERROR(
-      writers_.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .owner = owner, .key_map = map}));
+  RETURN_IF_ERROR(writers_.Commit({.what = write::Record{.key = key, .value = value}, .owner = owner, .key_map = map}));
   ids_.Reserve(end);
   return ids_.Allocate();
 }
@@ -210,9 +209,7 @@ Result<Keyspace> KeyspaceCatalog::Create(std::string_view name, const KeyspaceOp
   const kv::KeyMap* const map = store_.key_map();
   const std::string key = KeyspaceRecordTreeKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
-  RETURN_IF_ERROR(CommitRecords({.kind = kv::Kind::kPut,
-                                 .key = key,
-                                 .value = value,
+  RETURN_IF_ERROR(CommitRecords({.what = write::Record{.key = key, .value = value},
                                  .durability = options.write.durability,
                                  .owner = &lock,
                                  .key_map = map,
@@ -233,9 +230,7 @@ Status KeyspaceCatalog::Drop(const WriteOptions& options, Keyspace keyspace) {
   format::AppendRecord(&rep, kv::Kind::kDelete, KeyspaceRecordTreeKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
-  return CommitRecords({.batch = rep,
-                        .is_batch = true,
-                        .records = 2,
+  return CommitRecords({.what = write::Batch{.bytes = rep, .records = 2},
                         .durability = options.durability,
                         .owner = &lock,
                         .key_map = map,
@@ -251,9 +246,7 @@ Status KeyspaceCatalog::Clear(const WriteOptions& options, Keyspace keyspace) {
   std::string rep;
   AppendClear(*map, keyspace.id(), &rep);
   const kv::KeyspaceId ids[] = {keyspace.id()};
-  RETURN_IF_ERROR(writers_.Commit({.batch = rep,
-                                   .is_batch = true,
-                                   .records = 1,
+  RETURN_IF_ERROR(writers_.Commit({.what = write::Batch{.bytes = rep, .records = 1},
                                    .durability = options.durability,
                                    .key_map = map,
                                    .keyspaces = ids}));

@@ -40,7 +40,7 @@ Status TransactionHost::Commit(const write::Change& change) {
   }
   if (call.session != 0) [[unlikely]] {
     recorder().AddBatch(
-        call, {.code = status.code(), .records = change.batch, .map = change.key_map, .in_transaction = true});
+        call, {.code = status.code(), .records = change.batch()->bytes, .map = change.key_map, .in_transaction = true});
   }
   return status;
 }

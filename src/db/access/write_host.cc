@@ -37,21 +37,22 @@ constexpr uint64_t kClosedWalBytesMax = uint64_t{256} << 10;
 
 }  // namespace
 
-Status WriteHost::Start(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
-                        const std::function<void()>& before_log) {
+Status WriteHost::Start(const VersionSet::WalStart& start) {
   store_.memtables->Rest();  // what a replay used
-  active_ = store_.memtables->NewUntouchedMemtable(store_.order);
-  tree_.version_set.SwitchMemtable(active_, start);
-  return epochs_.Begin(start, std::move(reusable_segments), before_log);
+  active() = store_.memtables->NewUntouchedMemtable(store_.order);
+  tree_.version_set.SwitchMemtable(active(), start);
+  return epochs_.CommitEpoch(start);
 }
 
 // WHY a limit: the keys of a batch are found one after the other.
 [[gnu::noinline, gnu::cold]] void WriteHost::NoteWrite(const write::Change& change) noexcept {
   constexpr uint64_t kRecordsMax = 16;
-  if (!change.is_batch) return store_.heat.Note(read::Heat::Kind::kWrite, change.key, 1);
-  store_.heat.NoteOneOf(read::Heat::Kind::kWrite, std::min(change.records, kRecordsMax), change.records,
-                        [&change](uint64_t index) {
-                          format::BatchReader reader(change.batch);
+  if (const write::Record* const record = change.record())
+    return store_.heat.Note(read::Heat::Kind::kWrite, record->key, 1);
+  const write::Batch& batch = *change.batch();
+  store_.heat.NoteOneOf(read::Heat::Kind::kWrite, std::min(batch.records, kRecordsMax), batch.records,
+                        [&batch](uint64_t index) {
+                          format::BatchReader reader(batch.bytes);
                           for (uint64_t i = 0; i <= index && reader.Next(); ++i) {}
                           return reader.key();
                         });
@@ -79,7 +80,7 @@ Status WriteHost::BeforeGroup(size_t bytes) {
     background_->UpdateWriteDelay();
     // WHY not at the open and not after a rest: a database that stays small needs no second memtable.
     if (!needs_standby_.load(std::memory_order_relaxed) &&  // WHY relaxed: a later call asks again
-        active_->bytes_used() >= store_.memory.memtable_bytes / 4) {
+        active()->bytes_used() >= store_.memory.memtable_bytes / 4) {
       needs_standby_ = true;
       background_->WantStandby();
     }
@@ -90,17 +91,17 @@ Status WriteHost::BeforeGroup(size_t bytes) {
 
 // ---- Memtables ----------------------------------------------------------------------------------------------
 
-bool WriteHost::FitsOneMemtable(const write::Room& room) const {
-  return memtable::Memtable::MemoryHolds(store_.memory.memtable_bytes, room.records, room.bytes);
-}
-
-Status WriteHost::MakeMemtableRoom(const write::Room& room) {
-  const bool is_full = !active_->Reserve(room.records, room.bytes);
+Status WriteHost::MakeMemtableRoom(const write::Room& room, bool must) {
+  const bool is_full = !active()->Reserve(room.records, room.bytes);
   if (!is_full && !(background_->switch_is_wanted() && IsWorthSwitching())) [[likely]]
     return {};
-  RETURN_IF_ERROR(WaitForImmutableSlot());
-  ASSIGN_OR_RETURN(auto next, TakeMemtable(&room));
-  SwitchTo(std::move(next), room);
+  if (!must) RETURN_IF_ERROR(WaitForImmutableSlot());
+  auto next = TakeMemtable(&room);
+  if (!next && must) throw std::bad_alloc();  // the process stops
+  if (!next) return std::move(next).error();
+  SwitchMemtable(std::move(*next));
+  // If this fails, operands leave no folded values.
+  (void)active()->Reserve(room.records, room.bytes);
   return {};
 }
 
@@ -109,23 +110,10 @@ Status WriteHost::MakeMemtableRoom(const write::Room& room) {
 bool WriteHost::IsWorthSwitching() {
   background_->SwitchIsConsidered();
   if (tree_.version_set.immutable_count() + 2 >= store_.memory.memtables_max) return false;
-  const size_t bytes = active_->bytes_used();
+  const size_t bytes = active()->bytes_used();
   if (bytes >= std::min(kTombstoneScanMemtableBytes, store_.memory.memtable_bytes / 2)) return true;
-  return active_->entries() >= kTombstoneScanMemtableEntries &&
+  return active()->entries() >= kTombstoneScanMemtableEntries &&
          background_->entries_scanned() >= kEntriesScannedForFlush + bytes / kBytesPerEntryScanned;
-}
-
-// Without memory the process stops.
-void WriteHost::MakeMemtableRoomAnyway(const write::Room& room) {
-  auto next = TakeMemtable(&room);
-  if (!next) throw std::bad_alloc();
-  SwitchTo(std::move(*next), room);
-}
-
-void WriteHost::SwitchTo(std::shared_ptr<memtable::Memtable> next, const write::Room& room) {
-  SwitchMemtable(std::move(next));
-  // If this fails, operands leave no folded values.
-  (void)active_->Reserve(room.records, room.bytes);
 }
 
 // Waits until the active memtable may become immutable: the immutable memtables, the active one and the next
@@ -146,15 +134,15 @@ Status WriteHost::WaitForImmutableSlot() {
 }
 
 void WriteHost::SwitchMemtable(std::shared_ptr<memtable::Memtable> next) {
-  active_ = next;
+  active() = next;
   background_->ForgetEntriesScanned();
-  tree_.version_set.SwitchMemtable(std::move(next), epochs_.At(pieces_from_ ? *pieces_from_ : wal().end()));
+  tree_.version_set.SwitchMemtable(std::move(next), epochs_.At(queue_.target().pieces_from.value_or(wal().end())));
   background_->UpdateWriteDelay();
   background_->MemtableSwitched();
 }
 
 Status WriteHost::SwitchMemtableIfUsed() {
-  if (active_->empty()) return {};
+  if (active()->empty()) return {};
   RETURN_IF_ERROR(WaitForImmutableSlot());
   ASSIGN_OR_RETURN(auto next, TakeMemtable(nullptr));
   SwitchMemtable(std::move(next));
@@ -169,7 +157,7 @@ Status WriteHost::BeginFlush() {
 
 Status WriteHost::BeginFlushForRest() {
   const write::WriterQueue::ExclusiveSection section(queue_);
-  if (!IsUsable(section) || active_->bytes_used() <= kRestingMemtableBytesMax) return {};
+  if (!IsUsable(section) || active()->bytes_used() <= kRestingMemtableBytesMax) return {};
   return SwitchMemtableIfUsed();
 }
 
@@ -181,7 +169,7 @@ void WriteHost::BeginIdleFlush(bool is_worth_it) {
     if (background_->DiskIsFull()) (void)FreeSpace();  // all at once: writers wait for the space
     if (tree_.version_set.immutable_count() > 0) return;
     const bool frees_space = !store_.options.keep_space_at_rest && wal().bytes_on_disk() > kIdleWalBytesMax;
-    is_empty = active_->empty();
+    is_empty = active()->empty();
     if (!is_empty && (is_worth_it || frees_space)) {
       std::shared_ptr<memtable::Memtable> next;
       try {
@@ -206,7 +194,7 @@ void WriteHost::GiveBackMemory() {
   store_.memtables->Rest();
   for (bool has_more = true; has_more;) {
     const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
-    has_more = IsUsable(section) && active_->GiveBackUnused(kGiveBackBytes);
+    has_more = IsUsable(section) && active()->GiveBackUnused(kGiveBackBytes);
   }
 }
 
@@ -224,14 +212,9 @@ bool WriteHost::IsUsable(const write::WriterQueue::ExclusiveSection& section) co
   return section.is_taken() && store_.CheckOpen().ok() && epochs_.is_usable();
 }
 
-void WriteHost::EndPieces() {
-  pieces_from_ = std::nullopt;
-  tree_.version_set.CountLargeBatch();
-}
-
 // WHY a status: nothing is changed yet, so a process without memory need not stop here.
 Result<std::shared_ptr<memtable::Memtable>> WriteHost::TakeMemtable(const write::Room* room) {
-  const bool is_large = room != nullptr && !FitsOneMemtable(*room);
+  const bool is_large = room != nullptr && !queue_.target().FitsOneMemtable(*room);
   if (!is_large) {
     base::Lock lock(mutex_);
     if (standby_ != nullptr) return std::move(standby_);
@@ -294,16 +277,18 @@ void WriteHost::WalFailed(const Status& status) {
 }
 
 // WHY one event: a program that tries again at once would fill LOG.
-void WriteHost::Withdraw(const write::Change& change, const Status& why) {
+void WriteHost::FrameFailed(const write::Change& change, const Status& why) {
   checks_.Withdraw(change);
-  if (!why.IsNoSpace() || why.outcome_unknown()) return;
+  if (why.outcome_unknown()) return WalFailed(why);
+  if (!why.IsNoSpace()) return;
   counters_.errors.fetch_add(1, std::memory_order_relaxed);
   counters_.errors_no_space.fetch_add(1, std::memory_order_relaxed);
   if (is_out_of_space_.exchange(true)) return;
   store_.events.Emit(EventKind::kError, [&] { return EventFields{TextField("work", "wal"), StatusField(why)}; });
 }
 
-void WriteHost::Publish(kv::Sequence last) {
+void WriteHost::Publish(kv::Sequence last, bool in_pieces) {
+  if (in_pieces) tree_.version_set.CountLargeBatch();
   if (is_out_of_space_.load(std::memory_order_relaxed)) [[unlikely]]  // WHY relaxed: it was set in this section
     is_out_of_space_ = false;
   checks_.Publish(last);

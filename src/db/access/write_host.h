@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,11 +34,14 @@ class WriteHost final : private write::Host {
         tree_(tree),
         checks_(checks),
         epochs_(epochs),
-        write_delay_(store.options.env.clock, store.options.write_delay_us_max * 1000) {}
+        write_delay_(store.options.env.clock, store.options.write_delay_us_max * 1000),
+        queue_(*this, {.current_wal = tree.wal,
+                       .memtable_bytes = store.memory.memtable_bytes,
+                       .clock = store.options.env.clock}) {}
 
-  // The open: the first memtable, and the WAL (WalEpochs::Begin). Then SetBackground, before the first write.
-  Status Start(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
-               const std::function<void()>& before_log);
+  // The open: the first memtable, and the epoch of the WAL that it begins. Then WalEpochs::CreateWal and SetBackground,
+  // before the first write.
+  Status Start(const VersionSet::WalStart& start);
   void SetBackground(Background& background) { background_ = &background; }
 
   // ---- THREADS: any.
@@ -103,25 +105,21 @@ class WriteHost final : private write::Host {
   // For Close. If writes skipped the WAL: flushes them. Otherwise flushes if the WAL is so large that it should not
   // stay on the disk; if that fails, the WAL stays.
   Status FlushForClose();
-  // write::Host: gives back what the WAL and recycled files hold of the disk without need.
-  bool FreeSpace() override;
+  // Gives back what the WAL and recycled files hold of the disk without need; false if there is nothing.
+  bool FreeSpace();
 
  private:
-  uint64_t NowNanos() override { return store_.options.env.clock->NowNanos(); }
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override { return checks_.Check(change); }
-  void Withdraw(const write::Change& change, const Status& why) override;
-  Status MakeMemtableRoom(const write::Room& room) override;
-  void MakeMemtableRoomAnyway(const write::Room& room) override;
-  bool WaitForDescriptors() override { return background_->WaitForJobEnd(); }
-  bool FitsOneMemtable(const write::Room& room) const override;
-  wal::Wal& wal() override { return epochs_.wal(); }
-  memtable::Memtable& active() override { return *active_; }
-  void Publish(kv::Sequence last) override;
-  void WalFailed(const Status& status) override;
-  void BeginPieces(const wal::Mark& replay_from) override { pieces_from_ = replay_from; }
-  void EndPieces() override;
+  Status MakeMemtableRoom(const write::Room& room, bool must) override;
+  bool FreeFor(const Status& why) override { return why.IsBusy() ? background_->WaitForJobEnd() : FreeSpace(); }
+  void FrameFailed(const write::Change& change, const Status& why) override;
+  void GroupFailed(const Status& why) override { WalFailed(why); }
+  void Publish(kv::Sequence last, bool in_pieces) override;
 
+  wal::Wal& wal() { return tree_.wal.wal(); }
+  std::shared_ptr<memtable::Memtable>& active() { return queue_.target().active; }
+  void WalFailed(const Status& status);
   void NoteWrite(const write::Change& change) noexcept;  // for Store::heat
   bool IsUsable(const write::WriterQueue::ExclusiveSection& section) const;
   bool EnterAndFreeSpace();
@@ -141,7 +139,7 @@ class WriteHost final : private write::Host {
   WalEpochs& epochs_;
   Background* background_ = nullptr;
   write::WriteDelay write_delay_;
-  write::WriterQueue queue_{*this};
+  write::WriterQueue queue_;
   Counters counters_;
   std::atomic<bool> is_out_of_space_{false};
   std::atomic<bool> has_unlogged_{false};  // true once a write skipped the WAL
@@ -149,9 +147,7 @@ class WriteHost final : private write::Host {
   std::atomic<bool> needs_standby_{false};
 
   // (exclusive section)
-  std::shared_ptr<memtable::Memtable> active_;
-  std::optional<wal::Mark> pieces_from_;  // set while a large batch is applied piece by piece
-  size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
+  size_t bytes_since_delay_update_ = 0;  // written since BeforeGroup last updated the write delay
   const size_t delay_update_bytes_ = std::min(store_.memory.memtable_bytes, store_.memory.unwritten_bytes_max) / 16;
   uint64_t resume_not_before_nanos_ = 0;
 

@@ -13,7 +13,7 @@ Background::Background(Parts parts)
       requests_(parts_.options.env.clock),
       inputs_(parts_.options, parts_.memory.memtable_bytes, parts_.order, parts_.snapshots),
       controller_(parts_.options, parts_.memory,
-                  {.wal_backlog = parts_.wal_backlog,
+                  {.wal_backlog = [this] { return parts_.wal.Get()->backlog(); },
                    .uncommitted_wal_bytes = [this] { return parts_.version_set.UncommittedWalBytes(); },
                    .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); },
                    .unpurged_bytes = [this] { return parts_.obsolete.unpurged_bytes(); },

@@ -43,9 +43,7 @@ struct BackgroundParts {  // every referenced object must outlive Background::St
   RecycledFiles& recycled_files;
   write::WriteDelay& write_delay;
   const compaction::TableFactory& factory;
-  std::function<ManifestCommitter::WalFacts(const VersionSet::WalStart&)> wal_facts;
-  std::function<void(const VersionSet::WalStart&)> wal_released;
-  std::function<uint64_t()> wal_backlog;                // wal::Wal::backlog()
+  const wal::CurrentWal& wal;
   std::function<void()> make_standby;                   // allocates the standby memtable
   std::function<void(bool is_worth_it)> flush_if_idle;  // WriteHost::BeginIdleFlush
 };

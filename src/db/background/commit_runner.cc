@@ -42,7 +42,7 @@ BackgroundScheduler::Task CommitRunner::BeginLocked() {
 void CommitRunner::Commit() {
   Clock* const clock = parts_.options.env.clock;
   const uint64_t start = clock->NowNanos();
-  const Status status = parts_.committer.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released);
+  const Status status = parts_.committer.Commit();
   controller_.UpdateDelay(*parts_.version_set.Current());
   BackgroundLock lock(scheduler_.mutex());
   scheduler_.NoteOutcomeLocked(BackgroundScheduler::Work::kCommits, start, status);

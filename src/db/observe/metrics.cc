@@ -43,8 +43,8 @@ uint64_t WrittenFor(Sources s, picker::CompactionReason reason) {
 
 // Causes of writers' waits.
 const base::WaitCounter& WriteDelayWaits(Sources s) { return s.writers.write_delay().waits(); }
-const base::WaitCounter& WalBufferWaits(Sources s) { return s.log->counters().wal_buffer_waits; }
-const base::WaitCounter& SegmentWaits(Sources s) { return s.log->counters().segment_waits; }
+const base::WaitCounter& WalBufferWaits(Sources s) { return s.wal->counters().wal_buffer_waits; }
+const base::WaitCounter& SegmentWaits(Sources s) { return s.wal->counters().segment_waits; }
 const base::WaitCounter& QueueWaits(Sources s) { return s.writers.queue().counters().queue_waits; }
 const base::WaitCounter& MemoryWaits(Sources s) { return s.writers.counters().memory_waits; }
 
@@ -124,33 +124,33 @@ constexpr MetricRow kRows[] = {
     {"wal_buffer_is_mapped", kBool, kGauge, kOpenForWrites,
      "1 if the WAL buffer is the mapped file STAGING, so that writes survive the end of the process at once; 0 if it "
      "is plain memory.",
-     [](Sources s) -> uint64_t { return s.log->is_mapped(); }},
+     [](Sources s) -> uint64_t { return s.wal->is_mapped(); }},
     {"wal_bytes_on_disk", kBytes, kGauge, kOpenForWrites,
      "Disk space of the WAL: its segments and the allocated part of STAGING.",
-     [](Sources s) -> uint64_t { return s.log->bytes_on_disk(); }},
+     [](Sources s) -> uint64_t { return s.wal->bytes_on_disk(); }},
     {"wal_bytes_appended", kBytes, kCounter, kOpenForWrites,
      "Bytes of frames that writers appended to the WAL, frame heads included; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().bytes_appended; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().bytes_appended; }},
     {"wal_bytes_written", kBytes, kCounter, kOpenForWrites,
      "Bytes that the WAL wrote to segments; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().bytes_written; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().bytes_written; }},
     {"wal_writes", kCount, kCounter, kOpenForWrites,
      "Writes of the WAL buffer to segments; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().writes; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().writes; }},
     {"wal_write_nanos", kNanoseconds, kCounter, kOpenForWrites,
      "Total time of writes to WAL segments; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().write_nanos; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().write_nanos; }},
     {"wal_sync_nanos", kNanoseconds, kCounter, kOpenForWrites,
      "Total time of syncs of the WAL; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().sync_nanos; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().sync_nanos; }},
     {"wal_syncs", kCount, kCounter, kOpenForWrites, "Syncs of the WAL; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().syncs; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().syncs; }},
     {"wal_segments_created", kCount, kCounter, kOpenForWrites,
      "WAL segments that were created as new files; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().segments_created; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().segments_created; }},
     {"wal_segments_recycled", kCount, kCounter, kOpenForWrites,
      "WAL segments that overwrite a released one; it begins at 0 with each WAL epoch.",
-     [](Sources s) -> uint64_t { return s.log->counters().segments_reused; }},
+     [](Sources s) -> uint64_t { return s.wal->counters().segments_reused; }},
     {"wal_resumes", kCount, kCounter, kOpenForWrites,
      "Resumes of the WAL on new files after a failure; look at errors and at the property mergedb.errors.",
      [](Sources s) -> uint64_t { return s.writers.counters().resumes; }},

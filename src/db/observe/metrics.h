@@ -14,7 +14,6 @@
 
 #include "db/access/write_host.h"
 #include "db/background/background.h"
-#include "db/recovery/wal_epochs.h"
 #include "db/state/store.h"
 #include "db/state/tree.h"
 #include "env/latencies.h"
@@ -30,7 +29,7 @@ struct MetricSources {
   const WriteHost& writers;
   const Background* background;  // null if the database is open read-only
   read::SuperVersionPtr super_version;
-  std::shared_ptr<const wal::Wal> log;  // null if the database is open read-only
+  std::shared_ptr<const wal::Wal> wal;  // null if the database is open read-only
 };
 
 // Units of values.

@@ -31,7 +31,7 @@ MetricSources MetricsOf(const PropertySources& sources) {
           .writers = sources.writers,
           .background = sources.background,
           .super_version = sources.tree.version_set.Current(),
-          .log = sources.background == nullptr ? nullptr : sources.epochs.Current()};
+          .wal = sources.tree.wal.Get()};
 }
 
 std::string StatsText(const PropertySources& sources) {
@@ -51,14 +51,14 @@ std::string StatsText(const PropertySources& sources) {
           run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
   }
   if (sources.background != nullptr) {
-    const auto log = sources.epochs.Current();
+    const auto wal = sources.tree.wal.Get();
     const auto& work = sources.background->counters();
-    const uint64_t staged = log->counters().bytes_appended;
-    const uint64_t written = log->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written.Total();
+    const uint64_t appended = wal->counters().bytes_appended;
+    const uint64_t written = wal->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written.Total();
     Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
-          MiB(staged), MiB(log->counters().bytes_written), MiB(work.flush_bytes),
+          MiB(appended), MiB(wal->counters().bytes_written), MiB(work.flush_bytes),
           MiB(work.compaction_bytes_written.Total()),
-          staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
+          appended == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(appended));
     const std::string jobs = sources.background->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());
     if (Status status = sources.background->error(); !status.ok())

@@ -8,7 +8,6 @@
 
 #include "db/access/write_host.h"
 #include "db/background/background.h"
-#include "db/recovery/wal_epochs.h"
 #include "db/state/store.h"
 #include "db/state/tree.h"
 #include "format/live_state.h"
@@ -20,7 +19,6 @@ namespace mergedb::db {
 struct PropertySources {
   const Store& store;
   const Tree& tree;
-  const WalEpochs& epochs;
   const WriteHost& writers;
   const Background* background;  // null if the database is open read-only
   const std::string& recovery_report;

@@ -76,7 +76,7 @@ Result<std::unique_ptr<Tree>> TakeTree(Store& store, const manifest::Loaded& loa
 
 Result<kv::Sequence> PublishReplayed(Store& store, const manifest::Loaded& loaded, const Replayed& replayed) {
   Logger* const logger = store.options.env.logger;
-  const std::string report = loaded.report + replayed.log.report;
+  const std::string report = loaded.report + replayed.wal.report;
   if (logger != nullptr && !report.empty()) logger->Log("recovery: " + report);
   const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
   RETURN_IF_ERROR(CheckNoneNewer(store, *loaded.version, last));
@@ -115,12 +115,12 @@ Result<RecoveredTree> RecoverTree(Store& store, const manifest::Loaded& loaded, 
       return status;
     }
   }
-  std::string report = loaded.report + replay->log.report;
+  std::string report = loaded.report + replay->wal.report;
   // If the sequences are used up, writes fail, not the open.
   const kv::Sequence next = std::min(*last + 1, kv::kSequenceMax);
   return RecoveredTree{.tree = std::move(tree),
                        .start = FirstOfEpoch(loaded.wal_start.epoch + 1, env.entropy(), next),
-                       .log = std::move(replay->log),
+                       .wal = std::move(replay->wal),
                        .report = std::move(report)};
 }
 

@@ -19,7 +19,7 @@ namespace mergedb::db {
 struct RecoveredTree {
   std::unique_ptr<Tree> tree;
   VersionSet::WalStart start = {};  // of the epoch that begins next; unused by a read-only open
-  wal::Replayed log = {};           // the WAL that was replayed
+  wal::Replayed wal = {};           // the WAL that was replayed
   std::string report = {};          // of what was dropped
 };
 

@@ -164,7 +164,7 @@ Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
-  ASSIGN_OR_RETURN(replayed.log,
+  ASSIGN_OR_RETURN(replayed.wal,
                    wal::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.wal_start,
                                ExpectedOf(loaded), [&](kv::Sequence first, std::string_view payload) {
                                  return replayer.Apply(first, payload);
@@ -188,7 +188,7 @@ Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const ma
   };
   const wal::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : wal::Expected();
   SalvagedWal salvaged;
-  ASSIGN_OR_RETURN(salvaged.log,
+  ASSIGN_OR_RETURN(salvaged.wal,
                    wal::Salvage(store.options.env.file_system, store.directory, origin, expected, apply, on_loaded));
   salvaged.replayed.last_sequence = replayer.last_sequence();
   salvaged.replayed.memtables = replayer.Take();

@@ -12,7 +12,7 @@
 #include "format/version_edit.h"
 #include "manifest/loader.h"
 #include "memtable/memtable.h"
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::db {
 
@@ -55,7 +55,7 @@ Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv:
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
   kv::Sequence last_sequence = 0;                              // of the last record replayed; 0 if there is none
-  wal::Replayed log;
+  wal::Replayed wal;
 };
 // Replays the WAL into memtables. `on_full` may flush a full memtable and take it away by resetting the
 // pointer.
@@ -65,7 +65,7 @@ Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
 // ReplayWal for a WAL that may be damaged: replays all frames that the chain proves. `on_loaded`: wal::Salvage.
 struct SalvagedWal {
   Replayed replayed;
-  wal::Salvaged log;
+  wal::Salvaged wal;
 };
 Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full,

@@ -1,4 +1,4 @@
-// The WAL that takes the writes, and its epoch.
+// The epochs of the WAL: begins them, and ends the last one. Tree::wal is the WAL of the present one.
 //
 //   epoch 7   frames ... failed ─► all memtables are flushed ─► the MANIFEST names epoch 8 ─► WAL of epoch 8
 //
@@ -6,16 +6,13 @@
 // failed WAL are void. The first keyspace begins a new epoch too. The MANIFEST names an epoch before its WAL
 // has frames, and records that STAGING may hold frames before STAGING holds any.
 //
-// THREADS: in the exclusive section, if nothing else is said. Lock order: mutex_ is a leaf.
+// THREADS: in the exclusive section.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/sync.h"
 #include "db/state/store.h"
 #include "db/state/tree.h"
 #include "wal/wal.h"
@@ -26,10 +23,11 @@ class WalEpochs {
  public:
   WalEpochs(Store& store, Tree& tree) : store_(store), tree_(tree) {}
 
-  // The first epoch of an open. `before_log` runs after the MANIFEST names the epoch, while the files of the
-  // old WAL still exist.
-  Status Begin(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
-               const std::function<void()>& before_log);
+  // Begins an epoch: the MANIFEST durably names it. The files of the WAL before it still exist. For an open; otherwise
+  // BeginNext does it.
+  Status CommitEpoch(const VersionSet::WalStart& start);
+  // After CommitEpoch: makes the WAL of the epoch, which overwrites the files of the WAL before it.
+  Status CreateWal(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments);
   // Replaces the WAL by one of a new epoch. REQUIRES: memtables are empty. After an error there is no way back
   // to the old epoch: writers get failure() until a call succeeds.
   Status BeginNext();
@@ -42,24 +40,14 @@ class WalEpochs {
   Status Finish();
   void GiveBackSegments();  // Wal::GiveBackSegments, with the commit
 
-  wal::Wal& wal() { return *wal_; }
-  bool is_usable() const { return !wal_->is_in_trouble() && !next_is_owed_; }
+  wal::Wal& wal() { return tree_.wal.wal(); }
+  bool is_usable() const { return !tree_.wal.wal().is_in_trouble() && !next_is_owed_; }
   const Status& failure() const { return failure_; }  // for writers, while the WAL is not usable
   VersionSet::WalStart At(const wal::Mark& mark) const;
-
-  // ---- THREADS: any.
-  std::shared_ptr<wal::Wal> Current() const;
-  ManifestCommitter::WalFacts FactsOf(const VersionSet::WalStart& from) const;
-  // The WAL before `start` is not needed.
-  void Release(const VersionSet::WalStart& start);
 
  private:
   bool AllIsInTables(const wal::Mark& end) const;
   Status TryNext();
-  Status CommitEpoch(const VersionSet::WalStart& start);
-  Status Create(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments);
-  // Null if the current WAL is of another epoch: positions of `epoch` mean nothing in it.
-  std::shared_ptr<wal::Wal> Of(uint64_t epoch) const;
 
   Store& store_;
   Tree& tree_;
@@ -71,11 +59,6 @@ class WalEpochs {
   // to create the WAL.
   bool next_is_owed_ = false;
   std::optional<std::string> marker_to_come_;
-
-  mutable base::Mutex mutex_;
-  // Both are replaced together, in the exclusive section and under mutex_; read under either.
-  std::shared_ptr<wal::Wal> wal_;
-  uint64_t epoch_ = 0;
 };
 
 }  // namespace mergedb::db

@@ -7,9 +7,11 @@
 
 namespace mergedb::db {
 
-ManifestCommitter::ManifestCommitter(const Options& options, VersionSet& version_set, version::VersionPtr version)
+ManifestCommitter::ManifestCommitter(const Options& options, VersionSet& version_set, const wal::CurrentWal& wal,
+                                     version::VersionPtr version)
     : options_(options),
       version_set_(version_set),
+      wal_(wal),
       files_(options.files, *version),
       manifest_({.file_system = options.files.file_system,
                  .directory = options.files.directory,
@@ -19,22 +21,22 @@ ManifestCommitter::ManifestCommitter(const Options& options, VersionSet& version
       key_marker_(options.key_marker),
       key_marker_is_committed_(options.key_marker.has_value()) {}
 
-Status ManifestCommitter::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts,
-                                 std::optional<uint64_t> clean_wal_end, const WalReleased& wal_released) {
+Status ManifestCommitter::Commit(std::optional<uint64_t> clean_wal_end) {
   base::Lock lock(mutex_);
   const VersionSet::CommitState state = version_set_.BeginCommit();
-  const format::VersionEdit edit = Describe(state, wal_facts(state.wal_start), clean_wal_end);
+  const format::VersionEdit edit = Describe(state, clean_wal_end);
   const uint64_t start = options_.clock == nullptr ? 0 : options_.clock->NowNanos();
   Status status = CommitEdit(edit, state.version);
   if (options_.clock != nullptr) commit_nanos_.fetch_add(options_.clock->NowNanos() - start, std::memory_order_relaxed);
   if (status.ok()) NoteCommitted(edit, state.version);
   version_set_.EndCommit(state, status.ok());
-  if (status.ok() && wal_released) wal_released(state.wal_start);
+  if (status.ok() && !clean_wal_end) wal_.Release(state.wal_start);
   return status;
 }
 
-format::VersionEdit ManifestCommitter::Describe(const VersionSet::CommitState& state, const WalFacts& facts,
+format::VersionEdit ManifestCommitter::Describe(const VersionSet::CommitState& state,
                                                 std::optional<uint64_t> clean_wal_end) const {
+  wal::CurrentWal::Facts facts = wal_.FactsOf(state.wal_start, clean_wal_end);
   format::VersionEdit edit = manifest_.needs_snapshot()
                                  ? version::VersionEditFromEmpty(*state.version)
                                  : version::DiffVersions(options_.order, *committed_, *state.version);
@@ -47,7 +49,7 @@ format::VersionEdit ManifestCommitter::Describe(const VersionSet::CommitState& s
   edit.last_sequence = state.wal_start.sequence - 1;
   edit.wal_start = state.wal_start;
   edit.wal_durable = facts.durable;
-  edit.wal_segments = facts.segments;
+  edit.wal_segments = std::move(facts.segments);
   edit.staging_bytes = facts.staging_bytes;
   edit.clean_wal_end = clean_wal_end;
   auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();

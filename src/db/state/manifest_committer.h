@@ -25,12 +25,12 @@
 #include "db/state/file_syncer.h"
 #include "db/state/version_set.h"
 #include "manifest/manifest.h"
+#include "wal/current_wal.h"
 
 namespace mergedb::db {
 
 class ManifestCommitter {
  public:
-  using WalStart = VersionSet::WalStart;
   struct Options {
     const kv::Order& order;
     uint64_t database_id = 0;
@@ -40,23 +40,16 @@ class ManifestCommitter {
     std::optional<std::string> key_marker = {};  // keyspace marker (kv/key_map.h); empty while there are no keyspaces
     Clock* clock = nullptr;                      // to count the time of commits; may be null
   };
-  // State of the WAL that a commit records; asked for just before it.
-  struct WalFacts {
-    uint64_t durable = 0;
-    std::vector<kv::FileNumber> segments;
-    std::optional<uint64_t> staging_bytes = {};  // of the file STAGING, if frames may be in it
-  };
 
   // `version` is the first version of `version_set`; its files are durable. The first Commit writes a complete
-  // MANIFEST.
-  ManifestCommitter(const Options& options, VersionSet& version_set, version::VersionPtr version);
+  // MANIFEST. `wal` outlives the committer.
+  ManifestCommitter(const Options& options, VersionSet& version_set, const wal::CurrentWal& wal,
+                    version::VersionPtr version);
 
-  // Brings the MANIFEST up to date with the current version. After a success, before the next commit asks for
-  // `wal_facts`, calls `wal_released` with the point from which the WAL is still needed. `wal_released` may
-  // be null.
-  using WalReleased = std::function<void(const WalStart&)>;
-  Status Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
-                const WalReleased& wal_released);
+  // Brings the MANIFEST up to date with the current version and the WAL. After a success it releases the WAL that no
+  // replay needs, before the next commit. `clean_wal_end`: the database closes, the WAL ends there, and the caller
+  // removes the files that nobody needs.
+  Status Commit(std::optional<uint64_t> clean_wal_end = {});
   // From the next commit on, the MANIFEST names this keyspace marker (kv/key_map.h). It is never withdrawn.
   void SetKeyMarker(std::string marker);
 
@@ -72,13 +65,14 @@ class ManifestCommitter {
   uint64_t commit_nanos() const { return commit_nanos_.load(std::memory_order_relaxed); }
 
  private:
-  format::VersionEdit Describe(const VersionSet::CommitState& state, const WalFacts& facts,
-                               std::optional<uint64_t> clean_wal_end) const REQUIRES_LOCK(mutex_);
+  format::VersionEdit Describe(const VersionSet::CommitState& state, std::optional<uint64_t> clean_wal_end) const
+      REQUIRES_LOCK(mutex_);
   Status CommitEdit(const format::VersionEdit& edit, const version::VersionPtr& version) REQUIRES_LOCK(mutex_);
   void NoteCommitted(const format::VersionEdit& edit, version::VersionPtr version) REQUIRES_LOCK(mutex_);
 
   const Options options_;
   VersionSet& version_set_;
+  const wal::CurrentWal& wal_;
   FileSyncer files_;  // used under mutex_, except by SyncHasFailed
   std::atomic<uint64_t> commits_{0}, commit_nanos_{0};
   // As of the last commit. WHY a copy: a reader of this number must not wait for the sync of a commit.

@@ -77,7 +77,7 @@ compaction::TableFactory FactoryOf(Store& store, VersionSet& version_set, Recycl
 Tree::Tree(Store& store, Origin origin)
     : database_id(origin.database_id),
       version_set(store.order, origin.version, origin.next_file, origin.next_position, origin.wal_start),
-      committer(CommitterOptions(store, version_set, database_id), version_set, std::move(origin.version)),
+      committer(CommitterOptions(store, version_set, database_id), version_set, wal, std::move(origin.version)),
       recycled_files(store.options.env.file_system, store.directory, *store.obsolete, origin.next_file),
       factory(FactoryOf(store, version_set, recycled_files, write_times)) {}
 

@@ -1,5 +1,5 @@
-// The tree of an open database, and what makes its files: the VersionSet, its commits to the MANIFEST, the
-// factory of new tables and blob files, and the recycled files that new files overwrite.
+// The tree of an open database, and what makes its files: the VersionSet, the WAL, the commits of both to the MANIFEST,
+// the factory of new tables and blob files, and the recycled files that new files overwrite.
 #pragma once
 
 #include "compaction/outputs.h"
@@ -7,6 +7,7 @@
 #include "db/state/recycled_files.h"
 #include "db/state/store.h"
 #include "db/state/version_set.h"
+#include "wal/current_wal.h"
 
 namespace mergedb::db {
 
@@ -25,6 +26,7 @@ struct Tree {
 
   const uint64_t database_id;
   VersionSet version_set;
+  wal::CurrentWal wal;
   ManifestCommitter committer;
   RecycledFiles recycled_files;
   env::WriteTimes write_times;  // of tables and blob files

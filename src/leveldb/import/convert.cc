@@ -16,7 +16,7 @@
 #include "mergedb/db.h"
 #include "table/writer.h"
 #include "version/version_builder.h"
-#include "wal/wal.h"
+#include "wal/replay.h"
 
 namespace mergedb::leveldb_import {
 namespace {

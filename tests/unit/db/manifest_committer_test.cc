@@ -6,6 +6,7 @@
 
 #include "manifest/loader.h"
 #include "testing/fault_file_system.h"
+#include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::db {
@@ -51,13 +52,25 @@ class ManifestCommitterTest : public ::testing::Test {
   void Flush(uint64_t end) {
     if (version_set_.Current() == nullptr || version_set_.Current()->active == nullptr)
       version_set_.SwitchMemtable(NewMemtable(), {});
-    version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
+    version_set_.SwitchMemtable(NewMemtable(), {.epoch = kEpoch, .position = end, .sequence = end});
     const auto values = NewBlobFile();
     ASSERT_OK(version_set_.InstallFlush(NewTable(values), {values}));
   }
-  Status Commit() {
-    return committer_.Commit([](const VersionSet::WalStart&) { return ManifestCommitter::WalFacts{}; }, std::nullopt,
-                             [this](const VersionSet::WalStart& start) { released_ = start; });
+  // A WAL of kEpoch with one frame. Nothing syncs it, so its durable position tells what was released.
+  void BeginWal() {
+    ASSERT_OK_AND_ASSIGN(std::shared_ptr<wal::Wal> created,
+                         wal::Wal::Create({.file_system = &files_,
+                                           .executor = &executor_,
+                                           .directory = "/d",
+                                           .database_id = 7,
+                                           .epoch = kEpoch,
+                                           .buffer_bytes = 32 << 10,
+                                           .segment_bytes = 64 << 10,
+                                           .allocate_number = [this] { return version_set_.AllocateNumber(); },
+                                           .reusable_segments = {}}));
+    const std::string_view frame = "a frame";
+    ASSERT_OK(created->Append({&frame, 1}, 1, false));
+    wal_.Replace(std::move(created), kEpoch);
   }
   // Checks that after a power cut the tables of the durable MANIFEST are there and whole.
   void CheckPowerCut(size_t tables) {
@@ -75,12 +88,14 @@ class ManifestCommitterTest : public ::testing::Test {
     }
   }
 
+  static constexpr uint64_t kEpoch = 1;
   testing::FaultFileSystem files_;
+  testing::ManualExecutor executor_;
   const kv::Order order_{BytewiseComparator()};
-  VersionSet::WalStart released_;
   std::vector<kv::FileNumber> replaced_;
   const version::VersionPtr empty_ = std::make_shared<const version::Version>();
-  VersionSet version_set_{order_, empty_, kv::FileNumber{10}, kv::Position{1}, {.epoch = 1, .sequence = 1}};
+  VersionSet version_set_{order_, empty_, kv::FileNumber{10}, kv::Position{1}, {.epoch = kEpoch, .sequence = 1}};
+  wal::CurrentWal wal_;
   ManifestCommitter committer_{
       {.order = order_,
        .database_id = 7,
@@ -91,26 +106,45 @@ class ManifestCommitterTest : public ::testing::Test {
                  .check_blob_file = [](const std::string&, const format::BlobFileMeta&) { return Status(); },
                  .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }}},
       version_set_,
+      wal_,
       empty_};
 };
 
 TEST_F(ManifestCommitterTest, CommitsAFlushAndReleasesItsWal) {
-  Flush(100);
-  ASSERT_OK(Commit());
+  BeginWal();
+  const uint64_t end = wal_.wal().end().position;
+  Flush(end);
+  files_.AddFault({.op = FileOp::kSync, .path_contains = ".tbl"});
+  EXPECT_THAT(committer_.Commit(), testing::StatusIs(Code::kIOError));
+  EXPECT_EQ(wal_.wal().durable_position(), 0u);
+  ASSERT_OK(committer_.Commit());
   EXPECT_FALSE(version_set_.HasUncommitted());
-  EXPECT_EQ(released_.position, 100u);
+  EXPECT_EQ(wal_.wal().durable_position(), end);
   EXPECT_EQ(version_set_.UncommittedWalBytes(), 0u);
   EXPECT_EQ(committer_.commits(), 1u);
   CheckPowerCut(1);
 }
 
+// The commit of a new epoch comes while the WAL of the old one is still there.
+TEST_F(ManifestCommitterTest, LeavesTheWalOfAnotherEpochAlone) {
+  BeginWal();
+  version_set_.SwitchMemtable(NewMemtable(), {.epoch = kEpoch, .sequence = 1});
+  version_set_.StartEpoch({.epoch = kEpoch + 1, .salt = 5, .sequence = 2});
+  ASSERT_OK(committer_.Commit());
+  EXPECT_EQ(wal_.wal().durable_position(), 0u);
+  ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(&files_, "/d", order_));
+  EXPECT_EQ(loaded.wal_start.epoch, kEpoch + 1);
+  EXPECT_EQ(loaded.wal_segments.size(), 0u);
+  EXPECT_EQ(loaded.staging_bytes, std::nullopt);
+}
+
 TEST_F(ManifestCommitterTest, ReplacesATableWhoseSyncFailed) {
-  ASSERT_OK(Commit());
+  ASSERT_OK(committer_.Commit());
   Flush(100);
   files_.AddFault({.op = FileOp::kSync, .path_contains = ".tbl"});
-  EXPECT_THAT(Commit(), testing::StatusIs(Code::kIOError));
+  EXPECT_THAT(committer_.Commit(), testing::StatusIs(Code::kIOError));
   EXPECT_TRUE(version_set_.HasUncommitted());
-  ASSERT_OK(Commit());
+  ASSERT_OK(committer_.Commit());
   EXPECT_EQ(replaced_.size(), 1u);
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
   CheckPowerCut(1);
@@ -121,9 +155,9 @@ TEST_F(ManifestCommitterTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
     SCOPED_TRACE("n " + std::to_string(n));
     Flush(100 * n);
     files_.AddFault({.op = FileOp::kAnyChange, .nth = n % 6 + 1});
-    const bool failed = !Commit().ok();
+    const bool failed = !committer_.Commit().ok();
     files_.ClearFaults();
-    if (failed) { ASSERT_OK(Commit()); }
+    if (failed) { ASSERT_OK(committer_.Commit()); }
     CheckPowerCut(n);
   }
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);

@@ -38,8 +38,7 @@ class OrphansTest : public ::testing::Test {
     for (const char* name : kUnnamed) Write(name);
     for (const char* name : kOfWal) Write(name);
     Write("notes.txt");
-    ASSERT_OK(tree_->committer.Commit([](const VersionSet::WalStart&) { return ManifestCommitter::WalFacts{}; },
-                                      std::nullopt, nullptr));
+    ASSERT_OK(tree_->committer.Commit());
     ASSERT_OK_AND_ASSIGN(inventory_, TakeInventory(sim_.files.get(), kDirectory));
   }
   void Write(const std::string& name) {

@@ -9,6 +9,7 @@
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
+#include "wal/wal.h"
 
 namespace mergedb::db {
 namespace {

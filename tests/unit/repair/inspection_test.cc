@@ -71,7 +71,7 @@ TEST_F(InspectionTest, AWholeDatabaseHasNoDamageAndEveryFileIsRead) {
     EXPECT_THAT(Texts(found), IsEmpty());
     ASSERT_TRUE(found.loaded.has_value());
     EXPECT_TRUE(found.is_current_right);
-    EXPECT_TRUE(found.is_log_whole());
+    EXPECT_TRUE(found.is_wal_whole());
     EXPECT_FALSE(found.has_marker);
     EXPECT_EQ(found.tables.size(), found.loaded->version->files().size());
     EXPECT_EQ(found.report.tables, found.tables.size());
@@ -102,7 +102,7 @@ TEST_F(InspectionTest, WithoutCurrentTheManifestThatLeadsToTheNewestStateIsUsed)
     EXPECT_EQ(found.report.damages.front().file, "CURRENT");
     EXPECT_FALSE(found.report.damages.front().loses_entries);
     EXPECT_THAT(found.report.notes, Contains(name + ": used instead"));
-    EXPECT_TRUE(found.is_log_whole());
+    EXPECT_TRUE(found.is_wal_whole());
   }
 }
 
@@ -191,7 +191,7 @@ TEST_F(InspectionTest, AMissingPartOfTheWalIsDamage) {
   for (const std::string& path : segments) ASSERT_OK(files().Remove(path));
   if (files().ReadWhole(kPath + "/STAGING")) { ASSERT_OK(files().Remove(kPath + "/STAGING")); }
   ASSERT_OK_AND_ASSIGN(const Inspection found, Look());
-  EXPECT_FALSE(found.is_log_whole());
+  EXPECT_FALSE(found.is_wal_whole());
   bool loses = false;
   for (const Damage& damage : found.report.damages) loses |= damage.loses_entries;
   EXPECT_TRUE(loses);

@@ -45,7 +45,7 @@ class TransactionRefusals : public ::testing::Test {
     const kv::KeyMap* const map = host().key_map();
     std::string batch;
     format::AppendRecord(&batch, kv::Kind::kPut, db::KeyspaceRecordTreeKey(*map, name), value);
-    ASSERT_OK(host().Commit({.batch = batch, .is_batch = true, .records = 1, .key_map = map}));
+    ASSERT_OK(host().Commit({.what = write::Batch{.bytes = batch, .records = 1}, .key_map = map}));
   }
 
   SimulatedEnv sim_;

@@ -45,7 +45,7 @@ class SegmentsTest : public ::testing::Test {
   }
 
   testing::FaultFileSystem files_;
-  Wal::Counters counters_;
+  Counters counters_;
   uint64_t last_number_ = 0;
 };
 

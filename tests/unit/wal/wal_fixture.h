@@ -14,6 +14,7 @@
 #include "testing/fault_file_system.h"
 #include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
+#include "wal/replay.h"
 #include "wal/wal.h"
 
 namespace mergedb::wal {
@@ -34,7 +35,6 @@ inline std::string PayloadOf(uint64_t index, size_t bytes) {
 }
 
 inline Status Append(Wal& log, std::string_view payload, uint64_t records = 1) {
-  if (payload.size() > log.direct_bytes_max()) return log.AppendLarge(payload, records);
   const std::string_view pieces[] = {payload.substr(0, payload.size() / 3), payload.substr(payload.size() / 3)};
   RETURN_IF_ERROR(log.Append(pieces, records, false));
   return log.WriteThrough();

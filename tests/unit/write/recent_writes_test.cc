@@ -40,7 +40,7 @@ struct Asked final : ReadCheck {
 
 class RecentWritesTest : public ::testing::Test {
  protected:
-  void Add(const std::string& key) { window_.Add({.key = key, .value = "value"}); }
+  void Add(const std::string& key) { window_.Add({.what = Record{.key = key, .value = "value"}}); }
   void Commit(const std::string& key) {
     Add(key);
     window_.Publish(++published_);
@@ -112,7 +112,7 @@ TEST_F(RecentWritesTest, KeepKeysAndRangesOfBatchesAndNoValues) {
   RecentWrites wide(kv::Order(BytewiseComparator()), 100'000);
   EXPECT_TRUE(wide.Enter());
   wide.StartRecording(0);
-  wide.Add({.batch = batch, .is_batch = true, .records = 3});
+  wide.Add({.what = Batch{.bytes = batch, .records = 3}});
   wide.Publish(3);
   ASSERT_OK(wide.CheckAhead(&asked));
   EXPECT_EQ(asked.keys, "mpr");
@@ -147,7 +147,7 @@ TEST_F(RecentWritesTest, ABatchBeyondTheWindowEmptiesIt) {
   Begin(&early);
   std::string batch;
   for (int i = 0; i < 200; ++i) format::AppendRecord(&batch, kv::Kind::kPut, "key" + std::to_string(i), "");
-  window_.Add({.batch = batch, .is_batch = true, .records = 200});
+  window_.Add({.what = Batch{.bytes = batch, .records = 200}});
   window_.Publish(published_ += 200);
   EXPECT_EQ(window_.bytes(), 0u);
   Begin(&late);
@@ -163,7 +163,7 @@ TEST_F(RecentWritesTest, AGroupRemembersThatABatchOfItIsBeyondTheWindow) {
   Begin(&in_group);
   std::string batch;
   for (int i = 0; i < 400; ++i) format::AppendRecord(&batch, kv::Kind::kPut, "key" + std::to_string(i), "value");
-  window_.Add({.batch = batch, .is_batch = true, .records = 400});
+  window_.Add({.what = Batch{.bytes = batch, .records = 400}});
   EXPECT_THAT(window_.Check(&in_group), StatusIs(Code::kConflict, HasSubstr("begin a new transaction")));
   Add("a");
   EXPECT_THAT(window_.Check(&in_group), StatusIs(Code::kConflict));

@@ -39,46 +39,56 @@ class FakeHost final : public Host {
                                   .allocate_number = [this] { return kv::FileNumber{next_file++}; },
                                   .reusable_segments = {}});
     EXPECT_OK(made.status());
-    wal_ = std::move(*made);
+    current_wal.Replace(std::move(*made), 1);
+  }
+  void Seal() {
+    memtables.push_back(pool->NewMemtable(order));
+    target->active = memtables.back();
+  }
+  // The queue whose host this is.
+  void Serve(WriterQueue& queue) {
+    target = &queue.target();
     Seal();
   }
-  void Seal() { memtables.push_back(pool->NewMemtable(order)); }
 
   Status CheckConflicts(const Change& change) override {
-    return change.key == conflict_key ? Status::Conflict("somebody wrote it") : Status();
+    return KeyOf(change) == conflict_key ? Status::Conflict("somebody wrote it") : Status();
   }
   Status BeforeGroup(size_t) override {
     ++groups;
     if (const auto act = std::exchange(before_next_group, nullptr)) act();
     return before_group;
   }
-  Status MakeMemtableRoom(const Room& room) override {
+  Status MakeMemtableRoom(const Room& room, bool must) override {
     if (active().HasRoomFor(room.records, room.bytes)) return {};
-    RETURN_IF_ERROR(make_room);
+    if (!must) RETURN_IF_ERROR(make_room);
+    if (target->pieces_from) sealed_pieces_from = target->pieces_from->position;
     Seal();
     return {};
   }
-  void MakeMemtableRoomAnyway(const Room&) override { Seal(); }
-  bool WaitForDescriptors() override {
-    ++waits_for_descriptors;
-    return free_descriptors && (free_descriptors(), true);
+  bool FreeFor(const Status& why) override {
+    const auto& free = why.IsBusy() ? free_descriptors : free_space;
+    waits_for_descriptors += why.IsBusy();
+    return free && (free(), true);
   }
-  bool FitsOneMemtable(const Room& room) const override {
-    return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
+  void FrameFailed(const Change& change, const Status& why) override {
+    withdrawn.emplace_back(KeyOf(change));
+    if (why.outcome_unknown()) wal_failure = why;
   }
-  wal::Wal& wal() override { return *wal_; }
-  memtable::Memtable& active() override { return *memtables.back(); }
-  void Publish(kv::Sequence last) override {
+  void GroupFailed(const Status& why) override { wal_failure = why; }
+  void Publish(kv::Sequence last, bool in_pieces) override {
     EXPECT_GT(last, published);
-    EXPECT_FALSE(in_pieces) << "readers that see a large batch see all of it";
+    EXPECT_EQ(target->pieces_from, std::nullopt) << "readers that see a large batch see all of it";
     published = last;
+    published_in_pieces = in_pieces;
     entries_when_published = entries();
   }
-  void WalFailed(const Status& status) override { log_failure = status; }
-  void Withdraw(const Change& change, const Status&) override { withdrawn.emplace_back(change.key); }
-  bool FreeSpace() override { return free_space && (free_space(), true); }
-  void BeginPieces(const wal::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
-  void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
+
+  static std::string_view KeyOf(const Change& change) {
+    return change.record() == nullptr ? std::string_view() : change.record()->key;
+  }
+  wal::Wal& wal() { return current_wal.wal(); }
+  memtable::Memtable& active() { return *memtables.back(); }
 
   uint64_t entries() const {
     uint64_t sum = 0;
@@ -95,29 +105,35 @@ class FakeHost final : public Host {
   kv::Sequence published = 0;
   uint64_t entries_when_published = 0;
   uint64_t groups = 0;
-  bool in_pieces = false;
+  bool published_in_pieces = false;
+  std::optional<uint64_t>
+      sealed_pieces_from;  // the last memtable that became immutable amid a batch needs the WAL here
   std::string conflict_key = "none";
   std::vector<std::string> withdrawn;
-  Status before_group, make_room, log_failure;
+  Status before_group, make_room, wal_failure;
   std::function<void()> before_next_group;  // called once
   std::function<void()> free_descriptors;   // null: no compaction runs
   std::function<void()> free_space;         // null: there is nothing to give back
   int waits_for_descriptors = 0;
-
- private:
-  std::unique_ptr<wal::Wal> wal_;
+  wal::CurrentWal current_wal;
+  WriteTarget* target = nullptr;
 };
+
+WriteTarget TargetOf(const FakeHost& host) {
+  return {.current_wal = host.current_wal, .memtable_bytes = kMemtableBytes, .clock = nullptr};
+}
 
 class WriterQueueTest : public ::testing::Test {
  protected:
   Status Put(const std::string& key, Durability durability = Durability::kProcessCrash) {
-    return queue_.Commit({.key = key, .value = "value", .durability = durability});
+    return queue_.Commit({.what = Record{.key = key, .value = "value"}, .durability = durability});
   }
   Status Write(const WriteBatch& batch) {
-    return queue_.Commit({.batch = batch.rep(), .is_batch = true, .records = batch.count()});
+    return queue_.Commit({.what = Batch{.bytes = batch.rep(), .records = batch.count()}});
   }
+  void SetUp() override { host_.Serve(queue_); }
   FakeHost host_;
-  WriterQueue queue_{host_};
+  WriterQueue queue_{host_, TargetOf(host_)};
 };
 
 TEST_F(WriterQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
@@ -153,7 +169,7 @@ TEST_F(WriterQueueTest, SyncsOnlyWhenAsked) {
   EXPECT_EQ(queue_.counters().syncs, 1u);
 }
 
-TEST_F(WriterQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
+TEST_F(WriterQueueTest, SkipsSequencesInTheWalForWritesWithoutIt) {
   ASSERT_OK(Put("a", Durability::kNoWal));
   EXPECT_EQ(host_.wal().end().position, 0u);
   EXPECT_EQ(host_.published, 1u);
@@ -175,7 +191,7 @@ TEST_F(WriterQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
   const Status status = Put("b", Durability::kSynced);
   EXPECT_THAT(status, StatusIs(Code::kIOError));
   EXPECT_TRUE(status.outcome_unknown());
-  EXPECT_FALSE(host_.log_failure.ok());
+  EXPECT_FALSE(host_.wal_failure.ok());
   EXPECT_EQ(host_.published, 1u);  // not visible
   EXPECT_EQ(host_.entries(), 1u);
   EXPECT_FALSE(Put("c").ok());  // the WAL has failed
@@ -187,7 +203,7 @@ WriteBatch LargeBatch() {
   return batch;
 }
 
-TEST_F(WriterQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
+TEST_F(WriterQueueTest, AConflictLeavesNoTraceInWalOrMemory) {
   ASSERT_OK(Put("a"));
   host_.conflict_key = "b";
   const wal::Mark before = host_.wal().end();
@@ -201,14 +217,14 @@ TEST_F(WriterQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
 
 // ---- the writers' lock
 
-TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
+TEST_F(WriterQueueTest, AMemberThatFoundNoPlaceInTheWalIsWithdrawn) {
   host_.files.AddFault(
       {.op = FileOp::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   Status status;
   kv::Sequence published = 0;
   for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until the WAL buffer, which cannot be written out, is full
     published = host_.published;
-    status = queue_.Commit({.key = "key" + std::to_string(i), .value = std::string(1000, 'v')});
+    status = queue_.Commit({.what = Record{.key = "key" + std::to_string(i), .value = std::string(1000, 'v')}});
   }
   EXPECT_THAT(status, StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.withdrawn.size(), 1u);
@@ -225,7 +241,7 @@ TEST_F(WriterQueueTest, AWriteThatFoundNoDiskSpaceIsTriedOnceMoreIfThereIsSome) 
     fill();
     host_.free_space = [&] { ++freed, host_.files.ClearFaults(); };
     const auto write = [&] {
-      if (!is_large) return queue_.Commit({.key = "key", .value = std::string(1000, 'v')});
+      if (!is_large) return queue_.Commit({.what = Record{.key = "key", .value = std::string(1000, 'v')}});
       WriteBatch batch;
       for (int k = 0; k < 25; ++k) batch.Put("key" + std::to_string(k), std::string(4000, 'v'));
       return Write(batch);
@@ -273,7 +289,7 @@ TEST_F(WriterQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   std::list<WaitingThread> others;
   for (const char* key : {"a", "b", "c"}) others.emplace_back([this, key] { EXPECT_OK(Put(key)); });
   EXPECT_EQ(host_.published, 0u);
-  ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
+  ASSERT_OK(queue_.Commit({.what = Record{.key = "mine", .value = "value"}, .owner = &owner}));
   EXPECT_EQ(host_.published, 1u);
   { WriterQueue::ExclusiveSection section(queue_); }  // an exclusive section ignores the writers' lock
   queue_.UnlockWriters(&owner);
@@ -338,7 +354,7 @@ TEST_F(WriterQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
   WaitingThread locker([&] {
     EXPECT_OK(queue_.LockWriters(&second, UINT64_MAX));
     EXPECT_EQ(host_.published, 0u);
-    EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &second}));
+    EXPECT_OK(queue_.Commit({.what = Record{.key = "locked", .value = "value"}, .owner = &second}));
     queue_.UnlockWriters(&second);
   });
   WaitingThread writer([&] {
@@ -381,7 +397,7 @@ TEST_F(WriterQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
 // closes.
 TEST_F(WriterQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
   for (int i = 0; i < 3'000; ++i) {
-    WriterQueue queue(host_);
+    WriterQueue queue(host_, TargetOf(host_));
     const int owner = 0, other = 0;
     ASSERT_OK(queue.LockWriters(&owner, 0));
     std::atomic<bool> has_begun = false;
@@ -418,7 +434,8 @@ TEST_F(WriterQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   EXPECT_EQ(host_.published, 100u);
   EXPECT_EQ(host_.entries(), 100u);
   EXPECT_GT(host_.memtables.size(), 2u);
-  EXPECT_FALSE(host_.in_pieces);
+  EXPECT_TRUE(host_.published_in_pieces);
+  EXPECT_EQ(host_.sealed_pieces_from, 0u);
   EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);  // before a piece can reach a table
 }
 
@@ -479,7 +496,7 @@ TEST_F(WriterQueueTest, AWriterThatDoesNotBackOffPassesThoseThatDo) {
       { WriterQueue::ExclusiveSection section(queue_); }
       EXPECT_OK(Put("synced", Durability::kSynced));
       EXPECT_OK(queue_.LockWriters(&is_over, UINT64_MAX));
-      EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &is_over}));
+      EXPECT_OK(queue_.Commit({.what = Record{.key = "locked", .value = "value"}, .owner = &is_over}));
       queue_.UnlockWriters(&is_over);
     }
     is_over = true;
