@@ -179,25 +179,9 @@ void DbImpl::TellOpen() {
 
 void DbImpl::StartBackground() noexcept {
   background_ = std::make_shared<Background>(
-      Background::Parts{.options = store_->options,
-                        .memory = store_->memory,
-                        .order = store_->order,
-                        .directory = store_->directory,
-                        .version_set = tree_->version_set,
-                        .committer = tree_->committer,
-                        .snapshots = *store_->snapshots,
-                        .tables = *store_->tables,
-                        .values = store_->values,
-                        .latencies = store_->latencies,
-                        .events = store_->events,
-                        .stalls = store_->stalls,
-                        .obsolete = *store_->obsolete,
-                        .recycled_files = tree_->recycled_files,
-                        .write_delay = writers_.write_delay(),
-                        .factory = tree_->factory,
-                        .wal = tree_->wal,
-                        .make_standby = [this] { writers_.MakeStandby(); },
-                        .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
+      *store_, *tree_, writers_.write_delay(),
+      WriterCallbacks{.make_standby = [this] { writers_.MakeStandby(); },
+                      .flush_if_idle = [this](bool is_worth_it) { writers_.BeginIdleFlush(is_worth_it); }});
   writers_.SetBackground(*background_);
   auto reads = std::make_unique<ReadsToBackground>(*background_);
   reads_ = reads.get();

@@ -7,32 +7,25 @@
 
 namespace mergedb::db {
 
-Background::Background(Parts parts)
-    : parts_(std::move(parts)),
-      scheduler_(std::make_shared<BackgroundScheduler>(parts_.options.env, static_cast<Host&>(*this))),
-      requests_(parts_.options.env.clock),
-      inputs_(parts_.options, parts_.memory.memtable_bytes, parts_.order, parts_.snapshots),
-      controller_(parts_.options, parts_.memory,
-                  {.wal_backlog = [this] { return parts_.wal.Get()->backlog(); },
-                   .uncommitted_wal_bytes = [this] { return parts_.version_set.UncommittedWalBytes(); },
-                   .unreleased_bytes = [this] { return parts_.version_set.unreleased_bytes(); },
-                   .unpurged_bytes = [this] { return parts_.obsolete.unpurged_bytes(); },
-                   .on_delay = [this](uint64_t rate, std::string_view cause) { parts_.stalls.NoteDelay(rate, cause); }},
-                  parts_.write_delay),
-      commits_(parts_, *scheduler_, controller_),
-      compactions_(parts_, *scheduler_, requests_, inputs_, controller_, counters_),
-      purger_(parts_, *scheduler_, requests_, compactions_, controller_, counters_),
-      flushes_(parts_, *scheduler_, requests_, compactions_, inputs_, controller_, counters_),
-      warmer_(parts_, *scheduler_, requests_, compactions_, counters_) {}
+Background::Background(Store& store, Tree& tree, write::WriteDelay& write_delay, WriterCallbacks writers)
+    : store_(store),
+      tree_(tree),
+      scheduler_(std::make_shared<BackgroundScheduler>(store.options.env, static_cast<Host&>(*this))),
+      state_(store, tree, write_delay, *scheduler_),
+      commits_(state_),
+      compactions_(state_),
+      purger_(state_, compactions_),
+      flushes_(state_, compactions_, std::move(writers)),
+      warmer_(state_, compactions_) {}
 
 BackgroundScheduler::Task Background::ChooseLocked() {
-  if (controller_.NeedsCommit()) commits_.WantUrgentCommitLocked();
+  if (state_.controller.NeedsCommit()) commits_.WantUrgentCommitLocked();
   if (auto commit = commits_.NextUrgentLocked()) return commit;
   if (auto purge = purger_.NextLocked()) return purge;
   if (auto pick = compactions_.NextPickLocked()) return pick;
   // WHY compactions wait for the commit and the purge: their outputs would come on top of the files that these remove.
-  const bool must_wait = (commits_.IsCommittingLocked() && controller_.NeedsCommit()) ||
-                         (purger_.IsPurgingLocked() && controller_.NeedsPurge());
+  const bool must_wait = (commits_.IsCommittingLocked() && state_.controller.NeedsCommit()) ||
+                         (purger_.IsPurgingLocked() && state_.controller.NeedsPurge());
   if (auto probe = compactions_.NextProbeLocked()) return probe;
   if (auto step = must_wait ? nullptr : compactions_.NextStepLocked()) return step;
   if (auto commit = commits_.NextLocked()) return commit;
@@ -45,17 +38,17 @@ BackgroundScheduler::Task Background::ChooseLocked() {
 bool Background::TickLocked() {
   // WHY three ticks: an idle flush, its commit, and then the WAL's disk space is given back.
   constexpr uint64_t kOverAfterNanos = CompactionRequests::kIdleAfterNanos + 3'000'000'000;
-  requests_.TickLocked();
+  state_.requests.TickLocked();
   flushes_.TickLocked();
-  return requests_.NanosSinceWriteLocked() <= kOverAfterNanos || compactions_.HasJobsLocked() ||
-         parts_.snapshots.oldest().count > 0 || !inputs_.unreadable().empty() ||
-         parts_.obsolete.bytes_on_disk() > parts_.version_set.Current()->version->bytes_on_disk() ||
+  return state_.requests.NanosSinceWriteLocked() <= kOverAfterNanos || compactions_.HasJobsLocked() ||
+         store_.snapshots->oldest().count > 0 || !state_.inputs.unreadable().empty() ||
+         store_.obsolete->bytes_on_disk() > state_.CurrentVersion()->bytes_on_disk() ||
          !NeedsNoCompactionLocked(picker::Urgency::kIdle);
 }
 
 void Background::NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) {
   constexpr std::string_view kWorks[] = {"flush", "commit", "compaction", "recycling", "removal"};
-  parts_.events.Emit(EventKind::kError, [&] {
+  store_.events.Emit(EventKind::kError, [&] {
     return EventFields{TextField("work", kWorks[static_cast<size_t>(work)]), StatusField(status)};
   });
 }
@@ -70,44 +63,45 @@ void Background::WantStandby() {
 
 void Background::NoteWrite() {
   BackgroundLock lock(scheduler_->mutex());
-  requests_.NoteWriteLocked();
+  state_.requests.NoteWriteLocked();
   scheduler_->ArmTimerLocked();
 }
 
 void Background::RequestScanCompaction(format::Bounds bounds, uint64_t entries) {
-  counters_.tombstone_scans.fetch_add(1, std::memory_order_relaxed);
-  counters_.tombstone_scan_entries.fetch_add(entries, std::memory_order_relaxed);
-  if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
+  state_.counters.tombstone_scans.fetch_add(1, std::memory_order_relaxed);
+  state_.counters.tombstone_scan_entries.fetch_add(entries, std::memory_order_relaxed);
+  if (store_.snapshots->oldest().count > 0) return;  // the snapshot needs the deleted keys
   entries_scanned_.fetch_add(entries, std::memory_order_relaxed);
   switch_is_wanted_.store(true, std::memory_order_relaxed);
   BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
-  if (!requests_.TryAddScanLocked(std::move(bounds), counters_.flushes.load(std::memory_order_relaxed))) return;
-  inputs_.NoteChange();
+  if (!state_.requests.TryAddScanLocked(std::move(bounds), state_.counters.flushes.load(std::memory_order_relaxed)))
+    return;
+  state_.inputs.NoteChange();
   scheduler_->ScheduleLocked();
 }
 
 void Background::NoteScatteredValues(uint64_t bytes) {
-  counters_.scattered_value_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  inputs_.AddScattered(bytes);
-  const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  if (!picker::NeedsBlobOrder(inputs_.For(*super_version->version, {}, picker::Urgency::kWriting))) return;
+  state_.counters.scattered_value_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  state_.inputs.AddScattered(bytes);
+  const read::SuperVersionPtr super_version = tree_.version_set.Current();
+  if (!picker::NeedsBlobOrder(state_.inputs.For(*super_version->version, {}, picker::Urgency::kWriting))) return;
   BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
-  inputs_.NoteChange();
+  state_.inputs.NoteChange();
   scheduler_->ScheduleLocked();
 }
 
 void Background::NoteRunVisits(uint64_t visits) {
-  const uint64_t before = counters_.extra_run_visits.fetch_add(visits, std::memory_order_relaxed);
-  inputs_.AddRunVisits(visits);
+  const uint64_t before = state_.counters.extra_run_visits.fetch_add(visits, std::memory_order_relaxed);
+  state_.inputs.AddRunVisits(visits);
   // WHY now and then: a pick costs more than a few visits, and every short iterator comes here.
   if (before / picker::kRunVisitsMin == (before + visits) / picker::kRunVisitsMin) return;
-  const uint64_t price_of_all = picker::RunVisitsFor(parts_.version_set.Current()->version->bytes());
-  inputs_.CapRunVisits(price_of_all);
+  const uint64_t price_of_all = picker::RunVisitsFor(state_.CurrentVersion()->bytes());
+  state_.inputs.CapRunVisits(price_of_all);
   BackgroundLock lock(scheduler_->mutex());
   if (scheduler_->IsStoppingLocked()) return;
-  inputs_.NoteChange();
+  state_.inputs.NoteChange();
   scheduler_->ScheduleLocked();
 }
 
@@ -118,24 +112,24 @@ void Background::Stop(bool finish_jobs) {
 }
 
 bool Background::NeedsNoCompactionLocked(picker::Urgency urgency) const {
-  if (parts_.version_set.immutable_count() > 0 || scheduler_->IsFlushingLocked() || commits_.IsCommittingLocked() ||
+  if (tree_.version_set.immutable_count() > 0 || scheduler_->IsFlushingLocked() || commits_.IsCommittingLocked() ||
       compactions_.IsRunningLocked())
     return false;
-  if (parts_.version_set.HasUncommitted() || !purger_.IsDoneLocked(urgency)) return false;
-  const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  return picker::NeedsNoCompaction(inputs_.For(*super_version->version, {}, urgency));
+  if (tree_.version_set.HasUncommitted() || !purger_.IsDoneLocked(urgency)) return false;
+  const read::SuperVersionPtr super_version = tree_.version_set.Current();
+  return picker::NeedsNoCompaction(state_.inputs.For(*super_version->version, {}, urgency));
 }
 
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
-  return read::OfWrite(scheduler_->WaitUntil(needs, is_done), parts_.directory);
+  return read::OfWrite(scheduler_->WaitUntil(needs, is_done), store_.directory);
 }
 
 Status Background::WaitForFlush() {
-  const kv::Sequence end = parts_.version_set.immutable_end();
-  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.version_set.flushed_end() >= end; }));
-  const uint64_t changes = parts_.version_set.changes();
+  const kv::Sequence end = tree_.version_set.immutable_end();
+  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return tree_.version_set.flushed_end() >= end; }));
+  const uint64_t changes = tree_.version_set.changes();
   return WaitUntil(Needs::kCommits, [&]() REQUIRES_LOCK(background_mutex) {
-    if (parts_.version_set.committed_changes() >= changes) return true;
+    if (tree_.version_set.committed_changes() >= changes) return true;
     commits_.WantUrgentCommitLocked();
     return false;
   });
@@ -144,7 +138,7 @@ Status Background::WaitForFlush() {
 Status Background::WaitForCompactions(picker::Urgency urgency, const std::function<void()>& when_flushed) {
   {
     BackgroundLock lock(scheduler_->mutex());
-    requests_.AddWaiterLocked(urgency);
+    state_.requests.AddWaiterLocked(urgency);
   }
   const auto is_done = [&]() REQUIRES_LOCK(background_mutex) {
     if (NeedsNoCompactionLocked(urgency)) return true;
@@ -152,9 +146,9 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
     return false;
   };
   compactions_.ProbeAll();
-  const kv::Sequence end = parts_.version_set.immutable_end();
+  const kv::Sequence end = tree_.version_set.immutable_end();
   Status status = WaitUntil(Needs::kRemovals, [&]() REQUIRES_LOCK(background_mutex) {
-    return is_done() || (parts_.version_set.flushed_end() >= end && parts_.version_set.UncommittedWalBytes() == 0);
+    return is_done() || (tree_.version_set.flushed_end() >= end && tree_.version_set.UncommittedWalBytes() == 0);
   });
   if (status.ok()) {
     when_flushed();
@@ -162,7 +156,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
   }
   if (status.ok()) status = compactions_.UnreadableStatus();
   BackgroundLock lock(scheduler_->mutex());
-  requests_.RemoveWaiterLocked(urgency);
+  state_.requests.RemoveWaiterLocked(urgency);
   scheduler_->ScheduleLocked();  // work that waited for the end of this wait
   return status;
 }
@@ -173,21 +167,21 @@ Status Background::CompactRange(const format::Bounds& bounds) {
   bool has_turn = false;
   RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&]() REQUIRES_LOCK(background_mutex) {
     if (has_turn) return true;
-    const read::SuperVersionPtr super_version = parts_.version_set.Current();
+    const read::SuperVersionPtr super_version = tree_.version_set.Current();
     const auto& runs = super_version->version->runs();
-    has_turn = requests_.TryBeginManualLocked(bounds, runs.empty() ? kv::Position{} : runs.front()->position());
+    has_turn = state_.requests.TryBeginManualLocked(bounds, runs.empty() ? kv::Position{} : runs.front()->position());
     return has_turn;
   }));
-  inputs_.NoteChange();
+  state_.inputs.NoteChange();
   Status status = WaitUntil(Needs::kCompactions, [this]() REQUIRES_LOCK(background_mutex) {
-    if (requests_.ManualIsDoneLocked()) return true;
-    if (!compactions_.IsRunningLocked()) inputs_.NoteChange();  // pick again
+    if (state_.requests.ManualIsDoneLocked()) return true;
+    if (!compactions_.IsRunningLocked()) state_.inputs.NoteChange();  // pick again
     return false;
   });
   {
     BackgroundLock lock(scheduler_->mutex());
-    if (status.ok()) status = requests_.ManualStatusLocked();
-    requests_.EndManualLocked();
+    if (status.ok()) status = state_.requests.ManualStatusLocked();
+    state_.requests.EndManualLocked();
     scheduler_->NotifyLocked();  // the next call may have its turn
   }
   return status.ok() ? WaitForFlush() : status;

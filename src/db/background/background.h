@@ -12,8 +12,9 @@
 //   6        idle flush  after 5 s without writes: the active memtable                    flush_runner.h
 //   7        warming     tables that were written past the page cache are read into it    table_warmer.h
 //
-// background_scheduler.h runs the tasks and owns the mutex of all these classes (background_mutex.h);
-// compaction_requests.h holds what callers ask for, write_controller.h the backlog and the write delay.
+// background_scheduler.h runs the tasks and owns the mutex of all these classes (background_mutex.h).
+// background_state.h holds what they share: what callers ask for (compaction_requests.h), the backlog and the write
+// delay (write_controller.h), the counters.
 //
 // THREADS: any. Lock order: the background mutex before the mutexes of ManifestCommitter and VersionSet.
 #pragma once
@@ -23,24 +24,22 @@
 #include <memory>
 #include <string>
 
-#include "db/background/background_parts.h"
+#include "db/background/background_counters.h"
 #include "db/background/background_scheduler.h"
+#include "db/background/background_state.h"
 #include "db/background/commit_runner.h"
-#include "db/background/compaction_requests.h"
 #include "db/background/compaction_runner.h"
 #include "db/background/flush_runner.h"
 #include "db/background/obsolete_file_purger.h"
-#include "db/background/pick_inputs.h"
 #include "db/background/table_warmer.h"
-#include "db/background/write_controller.h"
 
 namespace mergedb::db {
 
 class Background : private BackgroundScheduler::Host {
  public:
-  using Parts = BackgroundParts;
   using Needs = BackgroundScheduler::Work;
-  explicit Background(Parts parts);
+  // All of them outlive Stop.
+  Background(Store& store, Tree& tree, write::WriteDelay& write_delay, WriterCallbacks writers);
   ~Background() override { Stop(false); }
 
   // There may be new work.
@@ -52,7 +51,7 @@ class Background : private BackgroundScheduler::Host {
   void MemtableSwitched() { scheduler_->NudgeUrgently(); }
   // Notes a write: the urgency becomes kWriting. Costs one load, except for the first write after each tick (1 s).
   void WriteHappened() {
-    if (!requests_.wrote()) [[unlikely]]
+    if (!state_.requests.wrote()) [[unlikely]]
       NoteWrite();
   }
   // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys: `entries` of them. At most
@@ -69,8 +68,8 @@ class Background : private BackgroundScheduler::Host {
   uint64_t entries_scanned() const { return entries_scanned_.load(std::memory_order_relaxed); }
   void ForgetEntriesScanned() { entries_scanned_.store(0, std::memory_order_relaxed); }
   // Sets the rate of delayed writes from the memory in use now.
-  void UpdateWriteDelay() { controller_.UpdateDelay(*parts_.version_set.Current()); }
-  const WriteController& controller() const { return controller_; }
+  void UpdateWriteDelay() { state_.controller.UpdateDelay(*tree_.version_set.Current()); }
+  const WriteController& controller() const { return state_.controller; }
   // Jobs stop at their next step or, with `finish_jobs`, run to their end. Returns when no work runs; none starts
   // afterwards.
   void Stop(bool finish_jobs);
@@ -95,12 +94,12 @@ class Background : private BackgroundScheduler::Host {
   }
   Status work_error() const { return scheduler_->error(); }
   Status unreadable() const { return compactions_.UnreadableStatus(); }
-  size_t unreadable_files() const { return inputs_.unreadable().count(); }
+  size_t unreadable_files() const { return state_.inputs.unreadable().count(); }
   bool DiskIsFull() const {
     BackgroundLock lock(scheduler_->mutex());
     return scheduler_->DiskIsFullLocked();
   }
-  const BackgroundCounters& counters() const { return counters_; }
+  const BackgroundCounters& counters() const { return state_.counters; }
   const HotKey& hot_key() const { return flushes_.hot_key(); }
   std::string DescribeJobs() const { return compactions_.Describe(); }  // one line each
   std::vector<format::LiveCompaction> ListJobs() const { return compactions_.List(); }
@@ -112,18 +111,16 @@ class Background : private BackgroundScheduler::Host {
   bool HasJobsLocked() const override REQUIRES_LOCK(background_mutex) { return compactions_.HasJobsLocked(); }
   bool TickLocked() override REQUIRES_LOCK(background_mutex);
   void NoteErrorLocked(BackgroundScheduler::Work work, const Status& status) override REQUIRES_LOCK(background_mutex);
-  void AfterWork() override { parts_.events.WriteLog(); }
+  void AfterWork() override { store_.events.WriteLog(); }
   void NoteWrite();
   bool NeedsNoCompactionLocked(picker::Urgency urgency) const REQUIRES_LOCK(background_mutex);
 
-  const Parts parts_;
-  BackgroundCounters counters_;
   std::atomic<bool> switch_is_wanted_{false};
   std::atomic<uint64_t> entries_scanned_{0};
+  Store& store_;
+  Tree& tree_;
   const std::shared_ptr<BackgroundScheduler> scheduler_;
-  CompactionRequests requests_;
-  PickInputs inputs_;
-  WriteController controller_;
+  BackgroundState state_;
   CommitRunner commits_;
   CompactionRunner compactions_;
   ObsoleteFilePurger purger_;

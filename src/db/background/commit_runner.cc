@@ -11,27 +11,27 @@ constexpr uint64_t kIntervalNanos = 100'000'000;  // while nothing urgent waits 
 
 BackgroundScheduler::Task CommitRunner::NextUrgentLocked() {
   if (!MayBeginLocked()) return nullptr;
-  const bool is_due = IsOverdueLocked() || (is_urgent_ && parts_.version_set.HasUncommitted());
+  const bool is_due = IsOverdueLocked() || (is_urgent_ && tree_.version_set.HasUncommitted());
   return is_due ? BeginLocked() : nullptr;
 }
 
 BackgroundScheduler::Task CommitRunner::NextLocked() {
-  if (!MayBeginLocked() || !parts_.version_set.HasUncommitted()) return nullptr;
-  const bool is_due = is_wanted_ || parts_.options.env.clock->NowNanos() - last_commit_nanos_ >= kIntervalNanos;
+  if (!MayBeginLocked() || !tree_.version_set.HasUncommitted()) return nullptr;
+  const bool is_due = is_wanted_ || state_.clock()->NowNanos() - last_commit_nanos_ >= kIntervalNanos;
   return is_due ? BeginLocked() : nullptr;
 }
 
 bool CommitRunner::MayBeginLocked() const {
-  return !is_committing_ && scheduler_.MayTryLocked(BackgroundScheduler::Work::kCommits);
+  return !is_committing_ && state_.scheduler.MayTryLocked(BackgroundScheduler::Work::kCommits);
 }
 
 bool CommitRunner::IsOverdueLocked() const {
-  if (!parts_.version_set.HasUncommitted()) return false;
-  const uint64_t obsolete_bytes = parts_.version_set.uncommitted_obsolete_bytes();
+  if (!tree_.version_set.HasUncommitted()) return false;
+  const uint64_t obsolete_bytes = tree_.version_set.uncommitted_obsolete_bytes();
   // WHY an eighth of the WAL buffer: until the commit the buffer keeps these bytes, beside those of the memtables.
-  const size_t wal_bytes_max = std::min(parts_.memory.wal_quota_bytes / 2, parts_.memory.wal_buffer_bytes / 8);
-  return parts_.version_set.UncommittedWalBytes() > wal_bytes_max ||
-         obsolete_bytes > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
+  const size_t wal_bytes_max = std::min(store_.memory.wal_quota_bytes / 2, store_.memory.wal_buffer_bytes / 8);
+  return tree_.version_set.UncommittedWalBytes() > wal_bytes_max ||
+         obsolete_bytes > std::max<uint64_t>(store_.memory.wal_quota_bytes, store_.obsolete->bytes_on_disk() / 32);
 }
 
 BackgroundScheduler::Task CommitRunner::BeginLocked() {
@@ -40,12 +40,12 @@ BackgroundScheduler::Task CommitRunner::BeginLocked() {
 }
 
 void CommitRunner::Commit() {
-  Clock* const clock = parts_.options.env.clock;
+  Clock* const clock = state_.clock();
   const uint64_t start = clock->NowNanos();
-  const Status status = parts_.committer.Commit();
-  controller_.UpdateDelay(*parts_.version_set.Current());
-  BackgroundLock lock(scheduler_.mutex());
-  scheduler_.NoteOutcomeLocked(BackgroundScheduler::Work::kCommits, start, status);
+  const Status status = tree_.committer.Commit();
+  state_.controller.UpdateDelay(*tree_.version_set.Current());
+  BackgroundLock lock(state_.scheduler.mutex());
+  state_.scheduler.NoteOutcomeLocked(BackgroundScheduler::Work::kCommits, start, status);
   last_commit_nanos_ = clock->NowNanos();
   is_wanted_ = false;
   is_urgent_ = false;

@@ -6,16 +6,13 @@
 
 #include <cstdint>
 
-#include "db/background/background_parts.h"
-#include "db/background/background_scheduler.h"
-#include "db/background/write_controller.h"
+#include "db/background/background_state.h"
 
 namespace mergedb::db {
 
 class CommitRunner {
  public:
-  CommitRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, WriteController& controller)
-      : parts_(parts), scheduler_(scheduler), controller_(controller) {}
+  explicit CommitRunner(BackgroundState& state) : state_(state), store_(state.store), tree_(state.tree) {}
 
   BackgroundScheduler::Task NextUrgentLocked() REQUIRES_LOCK(background_mutex);
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
@@ -29,9 +26,9 @@ class CommitRunner {
   BackgroundScheduler::Task BeginLocked() REQUIRES_LOCK(background_mutex);
   void Commit();
 
-  const BackgroundParts& parts_;
-  BackgroundScheduler& scheduler_;
-  WriteController& controller_;
+  BackgroundState& state_;
+  Store& store_;
+  Tree& tree_;
 
   bool is_committing_ GUARDED_BY(background_mutex) = false;
   bool is_wanted_ GUARDED_BY(background_mutex) = false;  // as soon as there is nothing else to do

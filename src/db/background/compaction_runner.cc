@@ -23,30 +23,19 @@ void RaiseTo(uint64_t value, std::atomic<uint64_t>* counter) {
 
 }  // namespace
 
-CompactionRunner::CompactionRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler,
-                                   CompactionRequests& requests, PickInputs& inputs, WriteController& controller,
-                                   BackgroundCounters& counters)
-    : parts_(parts),
-      clock_(parts.options.env.clock),
-      scheduler_(scheduler),
-      requests_(requests),
-      inputs_(inputs),
-      controller_(controller),
-      counters_(counters),
-      running_compactions_(parts.order) {}
-
 BackgroundScheduler::Task CompactionRunner::NextPickLocked() {
-  if (!picks_jobs_ || is_picking_ || jobs_.size() >= kJobsMax || !scheduler_.MayTryLocked(Work::kCompactions))
+  if (!picks_jobs_ || is_picking_ || jobs_.size() >= kJobsMax || !state_.scheduler.MayTryLocked(Work::kCompactions))
     return nullptr;
-  if (idle_key_ == PickKey{inputs_.generation(), requests_.UrgencyLocked(), inputs_.OldestSnapshot()}) return nullptr;
+  if (idle_key_ == PickKey{state_.inputs.generation(), state_.requests.UrgencyLocked(), state_.inputs.OldestSnapshot()})
+    return nullptr;
   is_picking_ = true;
   return [this] { Pick(); };
 }
 
 BackgroundScheduler::Task CompactionRunner::NextProbeLocked() {
-  const std::optional<uint64_t> wait = inputs_.unreadable().empty() || is_probing_ || !picks_jobs_
+  const std::optional<uint64_t> wait = state_.inputs.unreadable().empty() || is_probing_ || !picks_jobs_
                                            ? std::nullopt
-                                           : inputs_.unreadable().NanosToNextDue(clock_->NowNanos());
+                                           : state_.inputs.unreadable().NanosToNextDue(clock_->NowNanos());
   if (!wait || *wait > 0) return nullptr;
   is_probing_ = true;
   return [this] { ProbeNext(); };
@@ -64,27 +53,27 @@ BackgroundScheduler::Task CompactionRunner::NextStepLocked() {
 }
 
 bool CompactionRunner::IsIdleLocked() const {
-  const picker::Urgency urgency = requests_.UrgencyLocked();
-  return urgency != picker::Urgency::kWriting && !IsRunningLocked() && !scheduler_.IsFlushingLocked() &&
-         idle_key_.generation == inputs_.generation() && idle_key_.urgency == urgency &&
-         !parts_.version_set.HasUncommitted();
+  const picker::Urgency urgency = state_.requests.UrgencyLocked();
+  return urgency != picker::Urgency::kWriting && !IsRunningLocked() && !state_.scheduler.IsFlushingLocked() &&
+         idle_key_.generation == state_.inputs.generation() && idle_key_.urgency == urgency &&
+         !tree_.version_set.HasUncommitted();
 }
 
 void CompactionRunner::Pick() {
-  BackgroundLock lock(scheduler_.mutex());
-  const picker::Urgency urgency = requests_.UrgencyLocked();
-  const std::optional<CompactionRequests::Manual> manual = requests_.ManualLocked();
-  const std::optional<format::Bounds> scan_bounds = requests_.ScanLocked();
+  BackgroundLock lock(state_.scheduler.mutex());
+  const picker::Urgency urgency = state_.requests.UrgencyLocked();
+  const std::optional<CompactionRequests::Manual> manual = state_.requests.ManualLocked();
+  const std::optional<format::Bounds> scan_bounds = state_.requests.ScanLocked();
   lock.Unlock();
 
   // WHY the running compactions are read before the SuperVersion: a job that installs its result and is unclaimed in
   // between is then seen as running. In the other order the pick would see neither, and could drop tombstones above
   // the keys that the job has just moved down.
-  const uint64_t generation = inputs_.generation();
+  const uint64_t generation = state_.inputs.generation();
   const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
   SCHEDULE_POINT("pick between two checks");
-  const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  const picker::PickInput input = inputs_.For(*super_version->version, running_compactions, urgency);
+  const read::SuperVersionPtr super_version = tree_.version_set.Current();
+  const picker::PickInput input = state_.inputs.For(*super_version->version, running_compactions, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
   std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
@@ -93,8 +82,8 @@ void CompactionRunner::Pick() {
   // The job starts from the version against which it is claimed: another job that ends in between may take the last
   // keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush that the version
   // lacks.
-  const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
-  const version::VersionPtr version = parts_.version_set.Current()->version;
+  const kv::Sequence flushed_sequence = tree_.version_set.flushed_sequence();
+  const version::VersionPtr version = state_.CurrentVersion();
   const bool is_added = pick && running_compactions_.Add(*pick, *version);
   std::shared_ptr<Running> running;
   if (is_added) {
@@ -104,46 +93,40 @@ void CompactionRunner::Pick() {
     running->output_bytes_max = OutputBytesMax(*pick);
     running->job = NewJob(std::move(*pick), version, flushed_sequence);
     running->id = 1 + jobs_begun_.fetch_add(1, std::memory_order_relaxed);
+    state_.counters.compactions_begun.Add(running->job->pick().reason, 1);
     TellBegin(*running, input);
   }
 
-  if (is_added && running->job->pick().reason == picker::CompactionReason::kReads) {
-    inputs_.SpendRunVisits(picker::RunVisitsFor(running->job->pick().input_bytes));
-    counters_.read_compactions.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (is_added && running->job->pick().reason == picker::CompactionReason::kReads)
+    state_.inputs.SpendRunVisits(picker::RunVisitsFor(running->job->pick().input_bytes));
   const bool orders_blobs = is_added && running->job->pick().reason == picker::CompactionReason::kBlobOrder;
-  if (picker::NeedsBlobOrder(input) && (!pick || orders_blobs)) inputs_.ResetScattered();
-  if (orders_blobs) counters_.blob_order_compactions.fetch_add(1, std::memory_order_relaxed);
+  if (picker::NeedsBlobOrder(input) && (!pick || orders_blobs)) state_.inputs.ResetScattered();
 
   lock.Relock();
   is_picking_ = false;
   // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.
-  if (scan_bounds) {
-    requests_.RemoveScanLocked();
-    if (is_added && running->job->pick().reason == picker::CompactionReason::kTombstoneScan)
-      counters_.tombstone_scan_compactions.fetch_add(1, std::memory_order_relaxed);
-  }
+  if (scan_bounds) state_.requests.RemoveScanLocked();
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
-    RaiseTo(jobs_.size(), &counters_.compactions_at_once_max);
+    RaiseTo(jobs_.size(), &state_.counters.compactions_at_once_max);
   } else if (!pick) {
     idle_key_ = {.generation = generation, .urgency = urgency, .oldest_snapshot = input.oldest_snapshot};
   }
   // WHY only now: between the end of a job and the next pick, writers must not take the room of its outputs.
   uint64_t output_bytes_max = 0;
   for (const auto& each : jobs_) output_bytes_max += each->output_bytes_max;
-  controller_.NoteRunning(output_bytes_max);
-  RaiseTo(super_version->version->runs().size(), &counters_.runs_max);
+  state_.controller.NoteRunning(output_bytes_max);
+  RaiseTo(super_version->version->runs().size(), &state_.counters.runs_max);
   if (!manual) return;
   const bool is_stuck = !manual_pick.pick && !manual_pick.is_done && running_compactions.empty();
-  if (manual_pick.is_done) requests_.NoteManualDoneLocked(manual->id);
-  if (is_stuck && input.unreadable != nullptr) requests_.NoteManualDoneLocked(manual->id, UnreadableStatus());
+  if (manual_pick.is_done) state_.requests.NoteManualDoneLocked(manual->id);
+  if (is_stuck && input.unreadable != nullptr) state_.requests.NoteManualDoneLocked(manual->id, UnreadableStatus());
 }
 
 // A blob collection keeps all files that it collects to its end; another compaction keeps inputs until it publishes.
 uint64_t CompactionRunner::OutputBytesMax(const picker::CompactionPick& pick) const {
   if (pick.is_move) return 0;
-  return pick.blob_files_to_collect.empty() ? std::min(pick.input_bytes, controller_.publication_bytes())
+  return pick.blob_files_to_collect.empty() ? std::min(pick.input_bytes, state_.controller.publication_bytes())
                                             : pick.input_bytes;
 }
 
@@ -151,27 +134,26 @@ std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::Comp
                                                                     const version::VersionPtr& version,
                                                                     kv::Sequence flushed_sequence) {
   const compaction::CompactionJobContext context{
-      .factory = parts_.factory,
-      .tables = parts_.tables,
-      .values = &parts_.values,
+      .factory = tree_.factory,
+      .tables = *store_.tables,
+      .values = &store_.values,
       .clock = clock_,
-      .compression = parts_.options.compression,
-      .snapshots = [this] { return parts_.snapshots.Live(); },
+      .compression = store_.options.compression,
+      .snapshots = [this] { return store_.snapshots->Live(); },
       .install =
           [this](const format::VersionEdit& edit) {
-            Status status = parts_.version_set.Install(edit);
-            inputs_.NoteChange();
-            UpdateTree();
+            Status status = tree_.version_set.Install(edit);
+            state_.inputs.NoteChange();
+            state_.UpdateController();
             return status;
           },
       .masked_bytes =
           [this](kv::Position target, const kv::RangeTombstones& ranges) {
-            return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *parts_.version_set.Current()->version,
-                                                   target, ranges);
+            return compaction::EstimateMaskedBytes(store_.order, *store_.tables, *state_.CurrentVersion(), target,
+                                                   ranges);
           },
-      .find_blob_file =
-          [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
-      .publication_bytes = controller_.publication_bytes(),
+      .find_blob_file = [this](kv::FileNumber number) { return state_.CurrentVersion()->FindBlobFile(number); },
+      .publication_bytes = state_.controller.publication_bytes(),
       .flushed_sequence = flushed_sequence};
   return std::make_unique<compaction::CompactionJob>(context, std::move(pick), version);
 }
@@ -179,11 +161,11 @@ std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::Comp
 void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   const uint64_t start = clock_->NowNanos();
   const Result<bool> done = running->job->Step(kStepNanos);
-  counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
+  state_.counters.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   if (!done || *done) return EndJob(running, start, done ? Status() : done.error());
   const uint64_t output_bytes = running->job->unpublished_bytes();
   const auto& counts = running->job->counts();
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   running->written_bytes = counts.bytes_written + output_bytes;
   running->entries = running->job->entries_expected();
   running->entries_read = counts.input.entries_in + counts.input.masked;
@@ -196,84 +178,84 @@ void CompactionRunner::EndJob(const std::shared_ptr<Running>& running, uint64_t 
   Count(*running->job, status.ok());
   TellEnd(*running, status);
   if (status.ok() && !running->job->pick().is_move)
-    parts_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
+    store_.latencies.Record(env::Operation::kCompaction, clock_->NowNanos() - running->start_nanos);
   const Status outcome = NoteEnd(*running->job, status);
   running_compactions_.Unclaim(running->job->pick());
   std::unique_ptr<compaction::CompactionJob> ended;
   {
-    BackgroundLock lock(scheduler_.mutex());
+    BackgroundLock lock(state_.scheduler.mutex());
     ended = std::exchange(running->job, nullptr);
   }
   ended = nullptr;  // releases its inputs
   {
-    BackgroundLock lock(scheduler_.mutex());
+    BackgroundLock lock(state_.scheduler.mutex());
     std::erase(jobs_, running);
     NoteOutputBytesLocked();
-    scheduler_.NoteJobEndLocked(began_nanos, outcome);
+    state_.scheduler.NoteJobEndLocked(began_nanos, outcome);
   }
-  inputs_.NoteChange();
-  UpdateTree();
+  state_.inputs.NoteChange();
+  state_.UpdateController();
 }
 
 Status CompactionRunner::NoteEnd(const compaction::CompactionJob& job, const Status& status) {
-  inputs_.unreadable().Prune([this] { return parts_.version_set.Current()->version; });
+  state_.inputs.unreadable().Prune([this] { return state_.CurrentVersion(); });
   if (status.ok()) {
-    inputs_.NoteCompacted();
+    state_.inputs.NoteCompacted();
     unreadable_in_row_.store(0, std::memory_order_relaxed);
     return status;
   }
-  if (status.IsBusy()) return inputs_.HalveSources(job.pick().sources.size()) ? Status() : status;
+  if (status.IsBusy()) return state_.inputs.HalveSources(job.pick().sources.size()) ? Status() : status;
   const bool lies_in_inputs = job.failed_input() || status.IsCorruption();
   return lies_in_inputs && !status.IsNoSpace() ? NoteUnreadable(job, status) : status;
 }
 
 Status CompactionRunner::NoteUnreadable(const compaction::CompactionJob& job, const Status& status) {
-  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  compaction::UnreadableInputs& unreadable = state_.inputs.unreadable();
   const uint64_t now = clock_->NowNanos();
   const bool is_new = job.failed_input() ? unreadable.Note(*job.failed_input(), status, now)
                                          : unreadable.NotePick(job.pick(), status, now);
   if (is_new) {
-    if (parts_.options.env.logger != nullptr) parts_.options.env.logger->Log("background: " + status.ToString());
-    parts_.events.Emit(EventKind::kError, [&] {
-      return EventFields{TextField("work", "compaction"), StatusField(read::OfWrite(status, parts_.directory))};
+    if (store_.options.env.logger != nullptr) store_.options.env.logger->Log("background: " + status.ToString());
+    store_.events.Emit(EventKind::kError, [&] {
+      return EventFields{TextField("work", "compaction"), StatusField(read::OfWrite(status, store_.directory))};
     });
   }
   return unreadable_in_row_.fetch_add(1, std::memory_order_relaxed) < kUnreadableInRowMax ? Status() : status;
 }
 
 void CompactionRunner::ProbeNext() {
-  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  compaction::UnreadableInputs& unreadable = state_.inputs.unreadable();
   if (const auto probe = unreadable.NextDue(clock_->NowNanos())) {
     unreadable.NoteProbe(probe->file, IsReadable(*probe), clock_->NowNanos());
   }
-  inputs_.NoteChange();
-  BackgroundLock lock(scheduler_.mutex());
+  state_.inputs.NoteChange();
+  BackgroundLock lock(state_.scheduler.mutex());
   is_probing_ = false;
 }
 
 void CompactionRunner::ProbeAll() {
-  compaction::UnreadableInputs& unreadable = inputs_.unreadable();
+  compaction::UnreadableInputs& unreadable = state_.inputs.unreadable();
   if (unreadable.empty()) return;
   unreadable.MakeDue();
   const uint64_t start = clock_->NowNanos();
   while (const auto probe = unreadable.NextDue(start)) {
     unreadable.NoteProbe(probe->file, IsReadable(*probe), clock_->NowNanos());
   }
-  inputs_.NoteChange();
+  state_.inputs.NoteChange();
 }
 
 // A table that is gone counts as readable: it is forgotten.
 bool CompactionRunner::IsReadable(const compaction::UnreadableInputs::Probe& probe) const {
-  const version::VersionPtr version = parts_.version_set.Current()->version;
+  const version::VersionPtr version = state_.CurrentVersion();
   const std::vector<format::FileMetaPtr> files = version->file_metas();
   const auto file = std::ranges::lower_bound(files, probe.file, {}, [](const auto& each) { return each->number; });
   if (file == files.end() || (*file)->number != probe.file) return true;
-  const auto reader = parts_.tables.Open(*file);
+  const auto reader = store_.tables->Open(*file);
   if (!reader) return false;
   const auto reads = [&](const format::Bounds& keys) {
     const auto entries = (*reader)->NewScanIterator(keys.lower, {.upper = keys.upper});
     entries->SeekToFirst();
-    while (entries->Valid() && (!keys.upper || parts_.order.CompareKeys(entries->entry().key, *keys.upper) < 0)) {
+    while (entries->Valid() && (!keys.upper || store_.order.CompareKeys(entries->entry().key, *keys.upper) < 0)) {
       entries->Next();
     }
     return entries->status().ok();
@@ -282,16 +264,11 @@ bool CompactionRunner::IsReadable(const compaction::UnreadableInputs::Probe& pro
 }
 
 Status CompactionRunner::UnreadableStatus() const {
-  return read::OfWrite(inputs_.unreadable().status(), parts_.directory);
-}
-
-void CompactionRunner::UpdateTree() {
-  const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  controller_.UpdateTree(*super_version, inputs_.For(*super_version->version, {}, picker::Urgency::kWriting));
+  return read::OfWrite(state_.inputs.unreadable().status(), store_.directory);
 }
 
 void CompactionRunner::TellBegin(const Running& running, const picker::PickInput& input) const {
-  parts_.events.Emit(EventKind::kCompactionBegin, [&] {
+  store_.events.Emit(EventKind::kCompactionBegin, [&] {
     constexpr std::string_view kUrgencies[] = {"writing", "quiet", "idle"};
     const picker::CompactionPick& pick = running.job->pick();
     std::string runs;
@@ -318,7 +295,7 @@ void CompactionRunner::TellBegin(const Running& running, const picker::PickInput
 }
 
 void CompactionRunner::TellEnd(const Running& running, const Status& status) const {
-  parts_.events.Emit(EventKind::kCompactionEnd, [&] {
+  store_.events.Emit(EventKind::kCompactionEnd, [&] {
     const compaction::CompactionJob::Counts& counts = running.job->counts();
     return EventFields{NumberField("job", running.id),
                        TextField("reason", picker::CompactionReasonName(running.job->pick().reason)),
@@ -337,35 +314,35 @@ void CompactionRunner::Count(const compaction::CompactionJob& job, bool is_done)
     counter->fetch_add(value, std::memory_order_relaxed);
   };
   const auto& counts = job.counts();
-  add(1, !is_done ? &counters_.jobs_failed : job.pick().is_move ? &counters_.moves : &counters_.jobs);
-  add(counts.bytes_read, &counters_.compaction_bytes_read);
-  counters_.compaction_bytes_written.Add(job.pick().reason, counts.bytes_written);
-  if (is_done && job.pick().is_move) add(job.pick().input_bytes, &counters_.table_bytes_moved);
-  add(counts.bytes_unread, &counters_.compaction_bytes_unread);
-  add(counts.blob_bytes_moved, &counters_.blob_bytes_moved);
-  add(counts.input.entries_in, &counters_.compaction_entries_in);
-  add(counts.input.entries_out, &counters_.compaction_entries_out);
+  add(1, !is_done ? &state_.counters.jobs_failed : job.pick().is_move ? &state_.counters.moves : &state_.counters.jobs);
+  add(counts.bytes_read, &state_.counters.compaction_bytes_read);
+  state_.counters.compaction_bytes_written.Add(job.pick().reason, counts.bytes_written);
+  if (is_done && job.pick().is_move) add(job.pick().input_bytes, &state_.counters.table_bytes_moved);
+  add(counts.bytes_unread, &state_.counters.compaction_bytes_unread);
+  add(counts.blob_bytes_moved, &state_.counters.blob_bytes_moved);
+  add(counts.input.entries_in, &state_.counters.compaction_entries_in);
+  add(counts.input.entries_out, &state_.counters.compaction_entries_out);
 }
 
 void CompactionRunner::NoteOutputBytesLocked() {
   uint64_t bytes = 0;
   for (const auto& running : jobs_) bytes += running->output_bytes;
-  controller_.NoteUnpublished(bytes);
+  state_.controller.NoteUnpublished(bytes);
 }
 
 void CompactionRunner::StopPicking() {
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   picks_jobs_ = false;
 }
 
 void CompactionRunner::DropJobs() {
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   auto jobs = std::exchange(jobs_, {});
   lock.Unlock();
 }
 
 std::string CompactionRunner::Describe() const {
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   std::string text;
   for (const auto& running : jobs_) {
     if (running->job == nullptr) continue;  // it is ending
@@ -379,7 +356,7 @@ std::string CompactionRunner::Describe() const {
 
 std::vector<format::LiveCompaction> CompactionRunner::List() const {
   const uint64_t now = clock_->NowNanos();
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   std::vector<format::LiveCompaction> list;
   for (const auto& running : jobs_) {
     if (running->job == nullptr) continue;  // it is ending

@@ -20,19 +20,19 @@
 
 #include "compaction/compaction_job.h"
 #include "compaction/running_compactions.h"
-#include "db/background/background_parts.h"
-#include "db/background/background_scheduler.h"
-#include "db/background/compaction_requests.h"
-#include "db/background/pick_inputs.h"
-#include "db/background/write_controller.h"
+#include "db/background/background_state.h"
 #include "format/live_state.h"
 
 namespace mergedb::db {
 
 class CompactionRunner {
  public:
-  CompactionRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, CompactionRequests& requests,
-                   PickInputs& inputs, WriteController& controller, BackgroundCounters& counters);
+  explicit CompactionRunner(BackgroundState& state)
+      : state_(state),
+        store_(state.store),
+        tree_(state.tree),
+        clock_(state.clock()),
+        running_compactions_(state.store.order) {}
 
   BackgroundScheduler::Task NextPickLocked() REQUIRES_LOCK(background_mutex);
   BackgroundScheduler::Task NextStepLocked() REQUIRES_LOCK(background_mutex);
@@ -84,18 +84,14 @@ class CompactionRunner {
   Status NoteUnreadable(const compaction::CompactionJob& job, const Status& status);
   void ProbeNext();
   bool IsReadable(const compaction::UnreadableInputs::Probe& probe) const;
-  void UpdateTree();
   void Count(const compaction::CompactionJob& job, bool is_done);
   void TellBegin(const Running& running, const picker::PickInput& input) const;
   void TellEnd(const Running& running, const Status& status) const;
 
-  const BackgroundParts& parts_;
+  BackgroundState& state_;
+  Store& store_;
+  Tree& tree_;
   Clock* const clock_;
-  BackgroundScheduler& scheduler_;
-  CompactionRequests& requests_;
-  PickInputs& inputs_;
-  WriteController& controller_;
-  BackgroundCounters& counters_;
   compaction::RunningCompactions running_compactions_;
   std::atomic<uint64_t> jobs_begun_{0};
   std::atomic<size_t> unreadable_in_row_{0};  // jobs that failed to read an input since the last one that ended well

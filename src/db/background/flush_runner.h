@@ -8,20 +8,47 @@
 // THREADS: any; a method named ...Locked needs the background mutex. One thread at a time calls Run.
 #pragma once
 
-#include "db/background/background_parts.h"
-#include "db/background/background_scheduler.h"
-#include "db/background/compaction_requests.h"
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/sync.h"
+#include "db/background/background_state.h"
 #include "db/background/compaction_runner.h"
-#include "db/background/pick_inputs.h"
-#include "db/background/write_controller.h"
 
 namespace mergedb::db {
 
+// What the writing side does for background work. WHY functions: WriteHost (db/access) is on a higher floor.
+struct WriterCallbacks {
+  std::function<void()> make_standby;                   // WriteHost::MakeStandby
+  std::function<void(bool is_worth_it)> flush_if_idle;  // WriteHost::BeginIdleFlush
+};
+
+// The key with the most versions in the memtable that was flushed last. THREADS: any.
+class HotKey {
+ public:
+  void Set(std::string key) {
+    base::Lock lock(mutex_);
+    key_ = std::move(key);
+  }
+  std::string Get() const {
+    base::Lock lock(mutex_);
+    return key_;
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  std::string key_ GUARDED_BY(mutex_);
+};
+
 class FlushRunner {
  public:
-  FlushRunner(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
-              const CompactionRunner& compactions, PickInputs& inputs, WriteController& controller,
-              BackgroundCounters& counters);
+  FlushRunner(BackgroundState& state, const CompactionRunner& compactions, WriterCallbacks writers)
+      : state_(state),
+        store_(state.store),
+        tree_(state.tree),
+        compactions_(compactions),
+        writers_(std::move(writers)) {}
 
   bool IsWantedLocked() const REQUIRES_LOCK(background_mutex);
   void Run();
@@ -37,13 +64,11 @@ class FlushRunner {
   Status Flush();
   bool IsWorthSwitchingLocked() const REQUIRES_LOCK(background_mutex);
 
-  const BackgroundParts& parts_;
-  BackgroundScheduler& scheduler_;
-  const CompactionRequests& requests_;
+  BackgroundState& state_;
+  Store& store_;
+  Tree& tree_;
   const CompactionRunner& compactions_;
-  PickInputs& inputs_;
-  WriteController& controller_;
-  BackgroundCounters& counters_;
+  const WriterCallbacks writers_;
   HotKey hot_key_;
 
   bool standby_is_wanted_ GUARDED_BY(background_mutex) = false;

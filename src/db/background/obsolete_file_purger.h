@@ -10,19 +10,15 @@
 
 #include <cstdint>
 
-#include "db/background/background_parts.h"
-#include "db/background/background_scheduler.h"
-#include "db/background/compaction_requests.h"
+#include "db/background/background_state.h"
 #include "db/background/compaction_runner.h"
-#include "db/background/write_controller.h"
 
 namespace mergedb::db {
 
 class ObsoleteFilePurger {
  public:
-  ObsoleteFilePurger(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
-                     const CompactionRunner& compactions, const WriteController& controller,
-                     BackgroundCounters& counters);
+  ObsoleteFilePurger(BackgroundState& state, const CompactionRunner& compactions)
+      : state_(state), store_(state.store), tree_(state.tree), clock_(state.clock()), compactions_(compactions) {}
 
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
   // Recycles or removes files now.
@@ -38,13 +34,11 @@ class ObsoleteFilePurger {
   uint64_t ExcessBytesLocked() const REQUIRES_LOCK(background_mutex);
   uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const REQUIRES_LOCK(background_mutex);
 
-  const BackgroundParts& parts_;
+  BackgroundState& state_;
+  Store& store_;
+  Tree& tree_;
   Clock* const clock_;
-  BackgroundScheduler& scheduler_;
-  const CompactionRequests& requests_;
   const CompactionRunner& compactions_;
-  const WriteController& controller_;
-  BackgroundCounters& counters_;
 
   bool is_running_ GUARDED_BY(background_mutex) = false;
   uint64_t removal_not_before_nanos_ GUARDED_BY(background_mutex) = 0;

@@ -31,19 +31,16 @@ uint64_t Rest(uint64_t limit, uint64_t used) { return limit - std::min(limit, us
 
 }  // namespace
 
-TableWarmer::TableWarmer(const BackgroundParts& parts, BackgroundScheduler& scheduler,
-                         const CompactionRequests& requests, const CompactionRunner& compactions,
-                         BackgroundCounters& counters)
-    : parts_(parts),
-      scheduler_(scheduler),
-      requests_(requests),
+TableWarmer::TableWarmer(BackgroundState& state, const CompactionRunner& compactions)
+    : state_(state),
+      store_(state.store),
+      tree_(state.tree),
       compactions_(compactions),
-      counters_(counters),
-      first_new_(FirstNewNumber(*parts.version_set.Current()->version)) {}
+      first_new_(FirstNewNumber(*state.CurrentVersion())) {}
 
 BackgroundScheduler::Task TableWarmer::NextLocked() {
   const uint64_t generation = compactions_.IdleGenerationLocked();
-  if (is_warming_ || compactions_.IsRunningLocked() || !requests_.IsAtRestLocked() ||
+  if (is_warming_ || compactions_.IsRunningLocked() || !state_.requests.IsAtRestLocked() ||
       (generation_ == generation && !has_more_))
     return nullptr;
   generation_ = generation;
@@ -52,10 +49,10 @@ BackgroundScheduler::Task TableWarmer::NextLocked() {
 }
 
 TableWarmer::Room TableWarmer::FindRoom(const version::Version& version) {
-  const uint64_t free = parts_.options.env.file_system->FreeMemoryBytes();
+  const uint64_t free = store_.options.env.file_system->FreeMemoryBytes();
   if (!reads_old_) reads_old_ = BytesOf(version, [&](uint64_t number) { return number < first_new_; }) <= free / 2;
   const uint64_t read = BytesOf(version, [&](uint64_t number) { return read_.contains(number); });
-  const uint64_t bytes_max = BytesMax(parts_.options);
+  const uint64_t bytes_max = BytesMax(store_.options);
   return {.of_old = *reads_old_ ? Rest(bytes_max, read) : 0,
           .of_new = Rest(std::max(bytes_max, free / 2 + read / 2), read),
           .of_step = kStepBytes};
@@ -65,12 +62,12 @@ bool TableWarmer::Takes(uint64_t number, uint64_t bytes, Room* room) {
   if (bytes > (number < first_new_ ? room->of_old : room->of_new)) return false;
   for (uint64_t* const each : {&room->of_old, &room->of_new, &room->of_step}) *each = Rest(*each, bytes);
   read_.insert(number);
-  counters_.warmed_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  state_.counters.warmed_bytes.fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }
 
 void TableWarmer::Warm() {
-  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const read::SuperVersionPtr super_version = tree_.version_set.Current();
   Room room = FindRoom(*super_version->version);
   Numbers existing;
   bool has_more = false;
@@ -88,18 +85,18 @@ void TableWarmer::Warm() {
   for (const auto& run : super_version->version->runs()) {
     for (const auto& virtual_table : run->virtual_tables()) {
       if (!wants(*virtual_table.file)) continue;
-      if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
+      if (auto reader = store_.tables->Open(virtual_table.file)) (*reader)->Warm();
     }
   }
   const auto& blob_files = super_version->version->blob_files();
   for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
     if (!wants(*each->file)) continue;
-    if (auto reader = parts_.values.Open(*each->file)) (*reader)->Warm();
+    if (auto reader = store_.values.Open(*each->file)) (*reader)->Warm();
   }
   const auto is_gone = [&](uint64_t number) { return !existing.contains(number); };
   std::erase_if(considered_, is_gone);
   std::erase_if(read_, is_gone);
-  BackgroundLock lock(scheduler_.mutex());
+  BackgroundLock lock(state_.scheduler.mutex());
   is_warming_ = false;
   has_more_ = has_more;
 }

@@ -15,17 +15,14 @@
 #include <optional>
 #include <unordered_set>
 
-#include "db/background/background_parts.h"
-#include "db/background/background_scheduler.h"
-#include "db/background/compaction_requests.h"
+#include "db/background/background_state.h"
 #include "db/background/compaction_runner.h"
 
 namespace mergedb::db {
 
 class TableWarmer {
  public:
-  TableWarmer(const BackgroundParts& parts, BackgroundScheduler& scheduler, const CompactionRequests& requests,
-              const CompactionRunner& compactions, BackgroundCounters& counters);
+  TableWarmer(BackgroundState& state, const CompactionRunner& compactions);
 
   // Of the page cache, which is shared with other programs.
   static uint64_t BytesMax(const Options& options) { return 4 * options.memory_bytes; }
@@ -46,11 +43,10 @@ class TableWarmer {
   // True if the file, which was not considered before, should be read now.
   bool Takes(uint64_t number, uint64_t bytes, Room* room);
 
-  const BackgroundParts& parts_;
-  BackgroundScheduler& scheduler_;
-  const CompactionRequests& requests_;
+  BackgroundState& state_;
+  Store& store_;
+  Tree& tree_;
   const CompactionRunner& compactions_;
-  BackgroundCounters& counters_;
   const uint64_t first_new_;  // number of the first file that is written after the open
 
   // Only Warm uses these, one at a time. Of files that still exist:

@@ -1,7 +1,6 @@
 #include "db/background/write_controller.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "picker/write_delay.h"
 
@@ -15,11 +14,11 @@ constexpr uint64_t kRunsMax = 128;
 
 }  // namespace
 
-WriteController::WriteController(const Options& options, const MemoryPlan& memory, Gauges gauges,
+WriteController::WriteController(const Options& options, const MemoryPlan& memory, const Gauges& gauges,
                                  write::WriteDelay& write_delay)
     : options_(options),
       memory_(memory),
-      gauges_(std::move(gauges)),
+      gauges_(gauges),
       write_delay_(write_delay),
       publication_bytes_(std::min<uint64_t>(kPublicationBytesMax, kFlushesPerPublication * memory.memtable_bytes)) {}
 
@@ -38,9 +37,9 @@ void WriteController::UpdateTree(const read::SuperVersion& super_version, picker
 void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
   const uint64_t unflushed =
       super_version.immutable.size() * memory_.memtable_bytes + super_version.active->bytes_used();
-  const picker::Backlog backlog{.wal_bytes = gauges_.wal_backlog(),
+  const picker::Backlog backlog{.wal_bytes = gauges_.wal.Get()->backlog(),
                                 .wal_bytes_max = memory_.unwritten_bytes_max,
-                                .uncommitted_wal_bytes = gauges_.uncommitted_wal_bytes(),
+                                .uncommitted_wal_bytes = gauges_.version_set.UncommittedWalBytes(),
                                 .uncommitted_wal_bytes_max = memory_.uncommitted_wal_bytes_max,
                                 .unflushed_bytes = unflushed,
                                 .unflushed_bytes_max = UnflushedBytesMax(),
@@ -50,13 +49,15 @@ void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
                                 .upper_bytes_max = upper_bytes_max_.load(std::memory_order_relaxed)};
   const uint64_t rate = picker::DelayNanos(backlog, 1024, options_.write_delay_us_max);
   write_delay_.SetRate(rate);
-  if (gauges_.on_delay) gauges_.on_delay(rate, picker::WorstBacklog(backlog));
+  gauges_.stalls.NoteDelay(rate, picker::WorstBacklog(backlog));
 }
 
 // The delay reaches its maximum where the memtables that are full still have room below the limit.
 uint64_t WriteController::UpperBytes() const {
+  const uint64_t unreleased = gauges_.version_set.unreleased_bytes();
+  const uint64_t unpurged = gauges_.obsolete.unpurged_bytes();
   const uint64_t bytes =
-      bytes_.load(std::memory_order_relaxed) + gauges_.unreleased_bytes() + gauges_.unpurged_bytes() +
+      bytes_.load(std::memory_order_relaxed) + unreleased + unpurged +
       std::max(output_bytes_max_.load(std::memory_order_relaxed), collected_bytes_max_.load(std::memory_order_relaxed));
   const uint64_t above = upper_bytes_max_.load(std::memory_order_relaxed) + UnflushedBytesMax();
   const uint64_t limit = limit_bytes();

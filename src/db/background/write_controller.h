@@ -9,27 +9,29 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 
+#include "db/state/events.h"
+#include "db/state/obsolete_files.h"
 #include "db/state/options_check.h"
+#include "db/state/version_set.h"
 #include "picker/picker.h"
 #include "read/super_version.h"
+#include "wal/current_wal.h"
 #include "write/write_delay.h"
 
 namespace mergedb::db {
 
 class WriteController {
  public:
-  // Bytes at the time of the call. THREADS: any.
+  // Where the backlog is read, and who is told of each rate.
   struct Gauges {
-    std::function<uint64_t()> wal_backlog;            // wal::Wal::backlog()
-    std::function<uint64_t()> uncommitted_wal_bytes;  // of the WAL, in tables that the MANIFEST does not name yet
-    std::function<uint64_t()> unreleased_bytes;       // of files that no version shows, until a commit releases them
-    std::function<uint64_t()> unpurged_bytes;         // of released files that are not yet recycled or removed
-    // Told of each rate and of the backlog behind it (picker::WorstBacklog); may be null.
-    std::function<void(uint64_t nanos_per_kib, std::string_view backlog)> on_delay = {};
+    const VersionSet& version_set;  // what waits for a commit
+    const ObsoleteFiles& obsolete;  // what waits to be recycled or removed
+    Stalls& stalls;
+    const wal::CurrentWal& wal;
   };
-  WriteController(const Options& options, const MemoryPlan& memory, Gauges gauges, write::WriteDelay& write_delay);
+  WriteController(const Options& options, const MemoryPlan& memory, const Gauges& gauges,
+                  write::WriteDelay& write_delay);
 
   // `input` describes the version of `super_version`, the current one; its urgency does not count.
   void UpdateTree(const read::SuperVersion& super_version, picker::PickInput input);
@@ -45,9 +47,9 @@ class WriteController {
   // The running compactions have written so many bytes that are not published yet.
   void NoteUnpublished(uint64_t output_bytes) { output_bytes_.store(output_bytes, std::memory_order_relaxed); }
   // Near the space bound while files wait for a commit that would release them.
-  bool NeedsCommit() const { return gauges_.unreleased_bytes() > 0 && UpperBytes() > 0; }
+  bool NeedsCommit() const { return gauges_.version_set.unreleased_bytes() > 0 && UpperBytes() > 0; }
   // Near the space bound while released files wait to be recycled or removed.
-  bool NeedsPurge() const { return gauges_.unpurged_bytes() > 0 && UpperBytes() > 0; }
+  bool NeedsPurge() const { return gauges_.obsolete.unpurged_bytes() > 0 && UpperBytes() > 0; }
   // Writes are delayed by the maximum because of the space bound.
   bool IsFull() const;
   // What the space bound allows for tables, blob files and recycled files while writes come.

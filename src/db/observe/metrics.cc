@@ -41,6 +41,10 @@ uint64_t WrittenFor(Sources s, picker::CompactionReason reason) {
   return s.background->counters().compaction_bytes_written.Of(reason);
 }
 
+uint64_t BegunFor(Sources s, picker::CompactionReason reason) {
+  return s.background->counters().compactions_begun.Of(reason);
+}
+
 // Causes of writers' waits.
 const base::WaitCounter& WriteDelayWaits(Sources s) { return s.writers.write_delay().waits(); }
 const base::WaitCounter& WalBufferWaits(Sources s) { return s.wal->counters().wal_buffer_waits; }
@@ -323,13 +327,13 @@ constexpr MetricRow kRows[] = {
      [](Sources s) -> uint64_t { return s.background->counters().extra_run_visits; }},
     {"read_compactions", kCount, kCounter, kOpenForWrites,
      "Compactions that began because seeks had visited many sorted runs.",
-     [](Sources s) -> uint64_t { return s.background->counters().read_compactions; }},
+     [](Sources s) -> uint64_t { return BegunFor(s, picker::CompactionReason::kReads); }},
     {"blob_order_compactions", kCount, kCounter, kOpenForWrites,
      "Compactions that wrote blob values in key order, because scans had read many scattered ones.",
-     [](Sources s) -> uint64_t { return s.background->counters().blob_order_compactions; }},
+     [](Sources s) -> uint64_t { return BegunFor(s, picker::CompactionReason::kBlobOrder); }},
     {"tombstone_scan_compactions", kCount, kCounter, kOpenForWrites,
      "Compactions that began because a scan passed over many tombstones.",
-     [](Sources s) -> uint64_t { return s.background->counters().tombstone_scan_compactions; }},
+     [](Sources s) -> uint64_t { return BegunFor(s, picker::CompactionReason::kTombstoneScan); }},
     {"tombstone_scans", kCount, kCounter, kOpenForWrites,
      "Moves of iterators that passed over 2048 or more deleted or hidden entries.",
      [](Sources s) -> uint64_t { return s.background->counters().tombstone_scans; }},

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/fault_file_system.h"
 #include "testing/manual_clock.h"
+#include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
 
@@ -26,28 +28,67 @@ class WriteControllerTest : public ::testing::Test {
     controller_.UpdateTree(super_version_,
                            {.version = **version, .running = {}, .flush_bytes = kMebi, .order = order_});
   }
+  // A WAL whose buffer is in memory, so that its bytes wait until WriteThrough.
+  void SetUp() override {
+    ASSERT_OK(files_.CreateDirectory("/d"));
+    ASSERT_OK_AND_ASSIGN(std::shared_ptr<wal::Wal> made,
+                         wal::Wal::Create({.file_system = &files_,
+                                           .executor = &executor_,
+                                           .directory = "/d",
+                                           .buffer_bytes = 4 * kMebi,
+                                           .unwritten_bytes_max = memory_.unwritten_bytes_max,
+                                           .use_mapping = false,
+                                           .allocate_number = [this] { return version_set_.AllocateNumber(); },
+                                           .reusable_segments = {}}));
+    wal_.Replace(std::move(made), 1);
+  }
   uint64_t OtherBytes() const { return super_version_.version->bytes_on_disk(); }
+  // A table of `bytes` becomes part of no version; the commit that releases it has not begun.
+  void DropTable(uint64_t bytes) {
+    const format::FileMeta meta{
+        .number = version_set_.AllocateNumber(), .bytes = bytes, .entries = 1, .smallest = "a", .largest = "z"};
+    format::VersionEdit edit;
+    edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<format::FileMeta>(meta), .bounds = {}});
+    ASSERT_OK(version_set_.Install(edit));
+    format::VersionEdit cut;
+    cut.cuts.push_back({.position = kv::Position{1}, .bounds = {}});
+    ASSERT_OK(version_set_.Install(cut));
+  }
+  void Commit() { version_set_.EndCommit(version_set_.BeginCommit(), true); }
+  // A table of `bytes` is released.
+  void ReleaseTable(uint64_t bytes) {
+    format::FileMeta meta;
+    meta.bytes = bytes;
+    (void)obsolete_->Track(std::make_shared<const format::FileMeta>(meta));
+  }
+  void Purge() {
+    for (const auto& file : obsolete_->Take()) obsolete_->NotePurged(file);
+  }
+  // A memtable that holds the changes of the WAL before `position` is flushed.
+  void FlushUpTo(uint64_t position) {
+    version_set_.SwitchMemtable(std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10)),
+                                {.position = position});
+    ASSERT_OK(version_set_.InstallFlush(nullptr));
+  }
 
   const kv::Order order_{BytewiseComparator()};
-  Options options_;
+  const Options options_{.log_bytes_max = 0};
   MemoryPlan memory_{.unwritten_bytes_max = 1 * kMebi,
                      .memtable_bytes = 1 * kMebi,
                      .memtables_max = 3,
                      .uncommitted_wal_bytes_max = 20 * kMebi};
   testing::ManualClock clock_;
   write::WriteDelay delay_{&clock_, kMebi};
-  uint64_t wal_backlog_ = 0;
-  uint64_t uncommitted_wal_bytes_ = 0;
-  uint64_t unreleased_bytes_ = 0;
-  uint64_t unpurged_bytes_ = 0;
+  testing::FaultFileSystem files_;
+  testing::ManualExecutor executor_;
+  wal::CurrentWal wal_;
+  VersionSet version_set_{order_, std::make_shared<const version::Version>(), kv::FileNumber{1}, kv::Position{1}, {}};
+  const std::shared_ptr<ObsoleteFiles> obsolete_ = std::make_shared<ObsoleteFiles>();
+  Events events_{options_, "dir"};
+  Stalls stalls_{events_};
   read::SuperVersion super_version_;
-  WriteController controller_{options_,
-                              memory_,
-                              {.wal_backlog = [this] { return wal_backlog_; },
-                               .uncommitted_wal_bytes = [this] { return uncommitted_wal_bytes_; },
-                               .unreleased_bytes = [this] { return unreleased_bytes_; },
-                               .unpurged_bytes = [this] { return unpurged_bytes_; }},
-                              delay_};
+  const WriteController::Gauges gauges_{version_set_, *obsolete_, stalls_, wal_};
+  WriteController controller_{options_, memory_, gauges_, delay_};
 };
 
 constexpr std::string_view kOneRun = "position 3 level bottom: 000007[a..zz]64MB";
@@ -59,11 +100,13 @@ TEST_F(WriteControllerTest, NoBacklogNoDelay) {
 
 TEST_F(WriteControllerTest, ABacklogOfTheWalDelaysWrites) {
   SetTree(kOneRun);
-  wal_backlog_ = memory_.unwritten_bytes_max * 9 / 10;
+  const std::string frame(memory_.unwritten_bytes_max * 9 / 10, 'v');
+  const std::string_view payload = frame;
+  ASSERT_OK(wal_.wal().Append({&payload, 1}, 1, false));
   EXPECT_EQ(delay_.rate(), 0u) << "it counts from the next update on";
   controller_.UpdateDelay(super_version_);
   EXPECT_GT(delay_.rate(), 0u);
-  wal_backlog_ = 0;
+  ASSERT_OK(wal_.wal().WriteThrough());
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
 }
@@ -104,7 +147,7 @@ TEST_F(WriteControllerTest, BytesAboveTheSpaceBoundDelayWrites) {
 TEST_F(WriteControllerTest, TheBytesOfAReleaseFollowTheMemtable) {
   EXPECT_EQ(controller_.publication_bytes(), 8 * kMebi);
   memory_.memtable_bytes = 100 * kMebi;
-  const WriteController large(options_, memory_, {}, delay_);
+  const WriteController large(options_, memory_, gauges_, delay_);
   EXPECT_EQ(large.publication_bytes(), 64 * kMebi);
 }
 
@@ -132,11 +175,11 @@ TEST_F(WriteControllerTest, RecycledFilesLeaveRoomForUnreleasedOutputsAndMemtabl
 TEST_F(WriteControllerTest, FilesThatWaitForACommitDelayWritesUntilItEnds) {
   SetTree(kOneRun);
   EXPECT_FALSE(controller_.NeedsCommit());
-  unreleased_bytes_ = controller_.limit_bytes() - OtherBytes();
+  DropTable(controller_.limit_bytes() - OtherBytes());
   EXPECT_TRUE(controller_.NeedsCommit());
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
-  unreleased_bytes_ = 0;
+  Commit();
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
 }
@@ -145,21 +188,21 @@ TEST_F(WriteControllerTest, ReleasedFilesDelayWritesUntilTheyArePurged) {
   SetTree(kOneRun);
   EXPECT_FALSE(controller_.NeedsPurge());
   EXPECT_FALSE(controller_.IsFull());
-  unpurged_bytes_ = controller_.limit_bytes() - OtherBytes();
+  ReleaseTable(controller_.limit_bytes() - OtherBytes());
   EXPECT_TRUE(controller_.NeedsPurge());
   EXPECT_TRUE(controller_.IsFull());
   EXPECT_FALSE(controller_.NeedsCommit()) << "a commit would release nothing";
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
-  unpurged_bytes_ = 0;
+  Purge();
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
-  unpurged_bytes_ = 1;
+  ReleaseTable(1);
   EXPECT_FALSE(controller_.NeedsPurge()) << "the space bound is far away";
 }
 
 TEST_F(WriteControllerTest, NothingIsNearABoundThatIsNotKnownYet) {
-  unreleased_bytes_ = 1;
+  DropTable(1);
   EXPECT_FALSE(controller_.NeedsCommit());
   controller_.NoteRunning(kMebi);
   super_version_.active = std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10));
@@ -180,10 +223,12 @@ TEST_F(WriteControllerTest, OutputsThatRunningCompactionsMayWriteDelayWrites) {
 
 TEST_F(WriteControllerTest, AWalThatWaitsForACommitDelaysWrites) {
   SetTree(kOneRun);
-  uncommitted_wal_bytes_ = memory_.uncommitted_wal_bytes_max;
+  version_set_.SwitchMemtable(std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10)), {});
+  FlushUpTo(memory_.uncommitted_wal_bytes_max);
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), options_.write_delay_us_max * 1000);
-  uncommitted_wal_bytes_ /= 2;
+  Commit();
+  FlushUpTo(memory_.uncommitted_wal_bytes_max * 3 / 2);
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
 }
