@@ -60,67 +60,89 @@ bool CompactionRunner::IsIdleLocked() const {
 }
 
 void CompactionRunner::Pick() {
-  BackgroundLock lock(state_.scheduler.mutex());
-  const picker::Urgency urgency = state_.requests.UrgencyLocked();
-  const std::optional<CompactionRequests::Manual> manual = state_.requests.ManualLocked();
-  const std::optional<format::Bounds> scan_bounds = state_.requests.ScanLocked();
-  lock.Unlock();
-
+  const Requests requests = TakeRequests();
   // WHY the running compactions are read before the SuperVersion: a job that installs its result and is unclaimed in
   // between is then seen as running. In the other order the pick would see neither, and could drop tombstones above
   // the keys that the job has just moved down.
-  const uint64_t generation = state_.inputs.generation();
-  const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
+  const std::vector<picker::RunningCompaction> running = running_compactions_.running();
   SCHEDULE_POINT("pick between two checks");
   const read::SuperVersionPtr super_version = tree_.version_set.Current();
-  const picker::PickInput input = state_.inputs.For(*super_version->version, running_compactions, urgency);
-  picker::ManualPick manual_pick;
-  if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
-  std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
-  if (!pick && scan_bounds) pick = picker::PickTombstoneScan(input, *scan_bounds);
-  if (!pick) pick = picker::Pick(input);
-  // The job starts from the version against which it is claimed: another job that ends in between may take the last
-  // keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush that the version
-  // lacks.
+  const picker::PickInput input = state_.inputs.For(*super_version->version, running, requests.urgency);
+  const Choice choice = Choose(requests, input);
+  Account(requests, input, choice, Claim(choice, input));
+}
+
+CompactionRunner::Requests CompactionRunner::TakeRequests() const {
+  BackgroundLock lock(state_.scheduler.mutex());
+  return {.generation = state_.inputs.generation(),
+          .urgency = state_.requests.UrgencyLocked(),
+          .manual = state_.requests.ManualLocked(),
+          .scan = state_.requests.ScanLocked()};
+}
+
+CompactionRunner::Choice CompactionRunner::Choose(const Requests& requests, const picker::PickInput& input) {
+  Choice choice;
+  if (requests.manual) {
+    picker::ManualPick manual = picker::PickManual(input, requests.manual->bounds, requests.manual->newest);
+    choice.manual_is_done = manual.is_done;
+    choice.manual_is_blocked = !manual.pick && !manual.is_done;
+    choice.pick = std::move(manual.pick);
+  }
+  if (!choice.pick && requests.scan) choice.pick = picker::PickTombstoneScan(input, *requests.scan);
+  if (!choice.pick) choice.pick = picker::Pick(input);
+  return choice;
+}
+
+// The job starts from the version against which it is claimed: another job that ends in between may take the last keys
+// of a source. WHY flushed_sequence is read before the version: it must not come from a flush that the version lacks.
+std::shared_ptr<CompactionRunner::Running> CompactionRunner::Claim(const Choice& choice,
+                                                                   const picker::PickInput& input) {
   const kv::Sequence flushed_sequence = tree_.version_set.flushed_sequence();
   const version::VersionPtr version = state_.CurrentVersion();
-  const bool is_added = pick && running_compactions_.Add(*pick, *version);
-  std::shared_ptr<Running> running;
-  if (is_added) {
-    SCHEDULE_POINT("start a claimed job");
-    running = std::make_shared<Running>();
-    running->start_nanos = clock_->NowNanos();
-    running->output_bytes_max = OutputBytesMax(*pick);
-    running->job = NewJob(std::move(*pick), version, flushed_sequence);
-    running->id = 1 + jobs_begun_.fetch_add(1, std::memory_order_relaxed);
-    state_.counters.compactions_begun.Add(running->job->pick().reason, 1);
-    TellBegin(*running, input);
-  }
+  if (!choice.pick || !running_compactions_.Add(*choice.pick, *version)) return nullptr;
+  SCHEDULE_POINT("start a claimed job");
+  const picker::CompactionPick& pick = *choice.pick;
+  auto running = std::make_shared<Running>();
+  running->start_nanos = clock_->NowNanos();
+  running->output_bytes_max = OutputBytesMax(pick);
+  running->job = NewJob(pick, version, flushed_sequence);
+  running->id = 1 + jobs_begun_.fetch_add(1, std::memory_order_relaxed);
+  running->facts = {.reason = std::string(picker::CompactionReasonName(pick.reason)),
+                    .runs = pick.sources.size(),
+                    .level = pick.target_level,
+                    .input_bytes = pick.input_bytes};
+  TellBegin(*running, input);
+  return running;
+}
 
-  if (is_added && running->job->pick().reason == picker::CompactionReason::kReads)
-    state_.inputs.SpendRunVisits(picker::RunVisitsFor(running->job->pick().input_bytes));
-  const bool orders_blobs = is_added && running->job->pick().reason == picker::CompactionReason::kBlobOrder;
-  if (picker::NeedsBlobOrder(input) && (!pick || orders_blobs)) state_.inputs.ResetScattered();
+void CompactionRunner::Account(const Requests& requests, const picker::PickInput& input, const Choice& choice,
+                               std::shared_ptr<Running> job) {
+  const auto begins = [&](picker::CompactionReason reason) { return job != nullptr && choice.pick->reason == reason; };
+  if (job != nullptr) state_.counters.compactions_begun.Add(choice.pick->reason, 1);
+  if (begins(picker::CompactionReason::kReads))
+    state_.inputs.SpendRunVisits(picker::RunVisitsFor(choice.pick->input_bytes));
+  if (picker::NeedsBlobOrder(input) && (!choice.pick || begins(picker::CompactionReason::kBlobOrder)))
+    state_.inputs.ResetScattered();
 
-  lock.Relock();
+  BackgroundLock lock(state_.scheduler.mutex());
   is_picking_ = false;
   // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.
-  if (scan_bounds) state_.requests.RemoveScanLocked();
-  if (running != nullptr) {
-    jobs_.push_back(std::move(running));
+  if (requests.scan) state_.requests.RemoveScanLocked();
+  if (!choice.pick)
+    idle_key_ = {
+        .generation = requests.generation, .urgency = requests.urgency, .oldest_snapshot = input.oldest_snapshot};
+  if (job != nullptr) {
+    jobs_.push_back(std::move(job));
     RaiseTo(jobs_.size(), &state_.counters.compactions_at_once_max);
-  } else if (!pick) {
-    idle_key_ = {.generation = generation, .urgency = urgency, .oldest_snapshot = input.oldest_snapshot};
   }
   // WHY only now: between the end of a job and the next pick, writers must not take the room of its outputs.
   uint64_t output_bytes_max = 0;
   for (const auto& each : jobs_) output_bytes_max += each->output_bytes_max;
   state_.controller.NoteRunning(output_bytes_max);
-  RaiseTo(super_version->version->runs().size(), &state_.counters.runs_max);
-  if (!manual) return;
-  const bool is_stuck = !manual_pick.pick && !manual_pick.is_done && running_compactions.empty();
-  if (manual_pick.is_done) state_.requests.NoteManualDoneLocked(manual->id);
-  if (is_stuck && input.unreadable != nullptr) state_.requests.NoteManualDoneLocked(manual->id, UnreadableStatus());
+  RaiseTo(input.version.runs().size(), &state_.counters.runs_max);
+  if (choice.manual_is_done) state_.requests.NoteManualDoneLocked(requests.manual->id);
+  if (choice.manual_is_blocked && input.running.empty() && input.unreadable != nullptr)
+    state_.requests.NoteManualDoneLocked(requests.manual->id, UnreadableStatus());
 }
 
 // A blob collection keeps all files that it collects to its end; another compaction keeps inputs until it publishes.
@@ -166,9 +188,9 @@ void CompactionRunner::Step(const std::shared_ptr<Running>& running) {
   const uint64_t output_bytes = running->job->unpublished_bytes();
   const auto& counts = running->job->counts();
   BackgroundLock lock(state_.scheduler.mutex());
-  running->written_bytes = counts.bytes_written + output_bytes;
-  running->entries = running->job->entries_expected();
-  running->entries_read = counts.input.entries_in + counts.input.masked;
+  running->facts.written_bytes = counts.bytes_written + output_bytes;
+  running->facts.entries = running->job->entries_expected();
+  running->facts.entries_read = counts.input.entries_in + counts.input.masked;
   running->output_bytes = output_bytes;
   running->is_stepping = false;
   NoteOutputBytesLocked();
@@ -278,7 +300,7 @@ void CompactionRunner::TellBegin(const Running& running, const picker::PickInput
               std::to_string(run->virtual_tables().size()) + ":" + std::to_string(run->bytes());
     }
     EventFields fields = {NumberField("job", running.id),
-                          TextField("reason", picker::CompactionReasonName(pick.reason)),
+                          TextField("reason", running.facts.reason),
                           NumberField("is_move", pick.is_move),
                           NumberField("is_bottom", pick.is_bottom),
                           NumberField("sources", pick.sources.size()),
@@ -298,7 +320,7 @@ void CompactionRunner::TellEnd(const Running& running, const Status& status) con
   store_.events.Emit(EventKind::kCompactionEnd, [&] {
     const compaction::CompactionJob::Counts& counts = running.job->counts();
     return EventFields{NumberField("job", running.id),
-                       TextField("reason", picker::CompactionReasonName(running.job->pick().reason)),
+                       TextField("reason", running.facts.reason),
                        NumberField("bytes_read", counts.bytes_read),
                        NumberField("bytes_written", counts.bytes_written),
                        NumberField("bytes_unread", counts.bytes_unread),
@@ -342,14 +364,10 @@ void CompactionRunner::DropJobs() {
 }
 
 std::string CompactionRunner::Describe() const {
-  BackgroundLock lock(state_.scheduler.mutex());
   std::string text;
-  for (const auto& running : jobs_) {
-    if (running->job == nullptr) continue;  // it is ending
-    const picker::CompactionPick& pick = running->job->pick();
-    text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) +
-            " runs, " + std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) +
-            "\n";
+  for (const format::LiveCompaction& each : List()) {
+    text += each.reason + ": " + std::to_string(each.runs) + " runs, " + std::to_string(each.input_bytes) +
+            " bytes, to level " + std::to_string(each.level) + "\n";
   }
   return text;
 }
@@ -360,15 +378,8 @@ std::vector<format::LiveCompaction> CompactionRunner::List() const {
   std::vector<format::LiveCompaction> list;
   for (const auto& running : jobs_) {
     if (running->job == nullptr) continue;  // it is ending
-    const picker::CompactionPick& pick = running->job->pick();
-    list.push_back({.reason = std::string(picker::CompactionReasonName(pick.reason)),
-                    .runs = pick.sources.size(),
-                    .level = pick.target_level,
-                    .input_bytes = pick.input_bytes,
-                    .written_bytes = running->written_bytes,
-                    .age_nanos = now - std::min(now, running->start_nanos),
-                    .entries = running->entries,
-                    .entries_read = running->entries_read});
+    list.push_back(running->facts);
+    list.back().age_nanos = now - std::min(now, running->start_nanos);
   }
   return list;
 }

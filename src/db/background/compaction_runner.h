@@ -1,7 +1,9 @@
 // Runs compactions: picks jobs and runs their steps of 0.5 ms, the job with the smallest input first. So small
 // compactions overtake large ones.
 //
-//   pick ──> running compactions: Add ──> CompactionJob ── step ── step ── ... ──> Publish, obsolete inputs
+//   Pick: TakeRequests ──> Choose ──> Claim ──> Account
+//                          picker     running compactions: Add
+//                                       └──> CompactionJob ── step ── step ── ... ──> Publish, obsolete inputs
 //
 // A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large
 // one. If a pick finds nothing, the next one waits for a change of its inputs.
@@ -15,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,11 +62,24 @@ class CompactionRunner {
   struct Running {                                   // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;  // null once it has ended
     uint64_t start_nanos = 0;
-    uint64_t id = 0;                                            // of the job, for events
-    uint64_t output_bytes = 0;                                  // not published at the end of the last step
-    uint64_t output_bytes_max = 0;                              // that it may write until its inputs are released
-    uint64_t written_bytes = 0, entries = 0, entries_read = 0;  // at the end of the last step
+    uint64_t id = 0;                // of the job, for events
+    uint64_t output_bytes = 0;      // not published at the end of the last step
+    uint64_t output_bytes_max = 0;  // that it may write until its inputs are released
+    format::LiveCompaction facts;   // what the job does and, at the end of the last step, has done
     bool is_stepping = false;
+  };
+  // What one pick is asked for.
+  struct Requests {
+    uint64_t generation = 0;
+    picker::Urgency urgency = picker::Urgency::kWriting;
+    std::optional<CompactionRequests::Manual> manual;
+    std::optional<format::Bounds> scan;
+  };
+  // What the picker answers.
+  struct Choice {
+    std::optional<picker::CompactionPick> pick;  // nothing: no compaction is needed, or what is needed is blocked
+    bool manual_is_done = false;
+    bool manual_is_blocked = false;  // by running compactions or by unreadable inputs
   };
   struct PickKey {  // the picker finds nothing again if this is the same
     uint64_t generation = 0;
@@ -73,6 +89,13 @@ class CompactionRunner {
   };
 
   void Pick();
+  Requests TakeRequests() const;
+  static Choice Choose(const Requests& requests, const picker::PickInput& input);
+  // The job; null if nothing is picked or if the pick is out of date.
+  std::shared_ptr<Running> Claim(const Choice& choice, const picker::PickInput& input);
+  // Records what the choice means for requests, counters, the controller and the next pick, and lets the job run.
+  void Account(const Requests& requests, const picker::PickInput& input, const Choice& choice,
+               std::shared_ptr<Running> job);
   uint64_t OutputBytesMax(const picker::CompactionPick& pick) const;
   void NoteOutputBytesLocked() REQUIRES_LOCK(background_mutex);
   std::unique_ptr<compaction::CompactionJob> NewJob(picker::CompactionPick pick, const version::VersionPtr& version,
