@@ -15,14 +15,13 @@ constexpr uint64_t kBufferedBytesMax = 256 << 10;
 constexpr uint64_t kValuesMin = 256;
 constexpr uint64_t kShareOfEntries = 4;
 
-// A writer for file `number`: over a recycled file if one is available, else in a new file. `create(path,
-// is_reuse)` makes it.
+// A writer for `file`, which will have about file.bytes: over a recycled file if one is available, else in a new file.
+// `create(path, is_reuse)` makes it.
 template <class Create>
-auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected,
-                  Create create) -> decltype(create(std::string(), false)) {
-  const std::string path = format::FilePath(factory.directory, kind, number);
-  bool is_reuse = false;
-  if (factory.reuse) { ASSIGN_OR_RETURN(is_reuse, factory.reuse(kind, number, bytes_expected)); }
+auto CreateWriter(const TableFactory& factory, const format::DataFile& file, Create create)
+    -> decltype(create(std::string(), false)) {
+  const std::string path = file.PathIn(factory.directory);
+  ASSIGN_OR_RETURN(const bool is_reuse, factory.owner.Reuse(file));
   auto writer = create(path, is_reuse);
   if (writer || !is_reuse) return writer;
   RETURN_IF_ERROR(factory.file_system->Remove(path));  // for example, a hard link to the file exists
@@ -79,8 +78,8 @@ uint64_t Outputs::unpublished_bytes() const {
 }
 
 Status Outputs::BeginTable(uint64_t bytes_expected) {
-  number_ = factory_.allocate_number();
-  is_direct_ = !factory_.has_readers || !factory_.has_readers();
+  number_ = factory_.owner.AllocateNumber();
+  is_direct_ = !factory_.owner.HasReaders();
   references_.clear();
   table_value_bytes_ = 0;
   const auto create = [&](const std::string& path, bool is_reuse) {
@@ -95,12 +94,12 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
                                        .times = factory_.write_times};
     return table::Writer::Create(factory_.file_system, path, number_, factory_.entropy(), factory_.order, options);
   };
-  ASSIGN_OR_RETURN(writer_, CreateWriter(factory_, format::FileKind::kTable, number_, bytes_expected, create));
+  ASSIGN_OR_RETURN(writer_, CreateWriter(factory_, {format::FileKind::kTable, number_, bytes_expected}, create));
   return {};
 }
 
 Status Outputs::BeginValues() {
-  values_number_ = factory_.allocate_number();
+  values_number_ = factory_.owner.AllocateNumber();
   const auto create = [&](const std::string& path, bool is_reuse) {
     const blob::WriterOptions options{.compression = options_.compression,
                                       .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
@@ -108,8 +107,9 @@ Status Outputs::BeginValues() {
                                       .times = factory_.write_times};
     return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
-  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kBlobFile, values_number_,
-                                         options_.value_bytes_expected, create));
+  ASSIGN_OR_RETURN(
+      values_,
+      CreateWriter(factory_, {format::FileKind::kBlobFile, values_number_, options_.value_bytes_expected}, create));
   return {};
 }
 
@@ -161,7 +161,7 @@ Status Outputs::FinishTable(const std::string_view* upper) {
     std::ranges::sort(meta.values, {}, &format::BlobShare::file);
     if (!ranges.empty() && options_.masked_bytes) meta.masked_bytes = options_.masked_bytes(ranges);
     bytes_ += meta.bytes;
-    finished_.push_back(factory_.track(std::make_shared<const format::FileMeta>(std::move(meta))));
+    finished_.push_back(factory_.owner.Track(std::make_shared<const format::FileMeta>(std::move(meta))));
   }
   if (upper != nullptr) lower_ = std::string(*upper);
   return {};
@@ -172,7 +172,7 @@ Status Outputs::FinishValues() {
   ASSIGN_OR_RETURN(const format::BlobFilePtr written, values_->Finish());
   values_ = nullptr;
   bytes_ += written->bytes;
-  finished_values_.push_back(factory_.track_values(written));
+  finished_values_.push_back(factory_.owner.Track(written));
   return {};
 }
 

@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "blob/writer.h"
-#include "format/file_name.h"
+#include "format/data_file.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
@@ -36,6 +36,22 @@
 
 namespace mergedb::compaction {
 
+// Where new tables and blob files come from, and who owns the finished ones. WHY an interface: Tree (db/state) is on a
+// higher floor, and a checkpoint or a repair has no Tree. THREADS: any.
+class FileOwner {
+ public:
+  virtual ~FileOwner() = default;
+  virtual kv::FileNumber AllocateNumber() = 0;
+  // Renames a recycled file of about file.bytes to the name of `file`; the writer then overwrites it. False: there is
+  // none.
+  virtual Result<bool> Reuse(const format::DataFile& /*file*/) { return false; }
+  // Registers a finished table or blob file: the file is removed when no version and no reader holds it.
+  virtual format::FileMetaPtr Track(const format::FileMetaPtr& table) { return table; }
+  virtual format::BlobFilePtr Track(const format::BlobFilePtr& blob_file) { return blob_file; }
+  // True while readers are active: a new table is then written through the page cache, where they find its blocks.
+  virtual bool HasReaders() { return false; }
+};
+
 // The settings for new tables; flushes and compactions share them.
 struct TableFactory {
   FileSystem* file_system = nullptr;
@@ -45,19 +61,10 @@ struct TableFactory {
   const format::FilterPolicy* filter_policy = nullptr;  // see table::WriterOptions
   size_t block_bytes = 4096;
   bool keeps_keys_whole = false;  // see table::WriterOptions
-  std::function<kv::FileNumber()> allocate_number;
-  std::function<uint64_t()> entropy;
-  // Renames a recycled file of about `bytes_expected` to the name of the table or blob file `number`; the
-  // writer then overwrites it. False, or a null function: no recycled file is available.
-  std::function<Result<bool>(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
-  // Registers a finished table or blob file: the file is removed when no version and no reader holds it.
-  std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
-  std::function<format::BlobFilePtr(const format::BlobFilePtr&)> track_values = {};
+  FileOwner& owner;
+  std::function<uint64_t()> entropy;  // Env::entropy
   // Values of at least this size go to blob files; 0: no value does.
   size_t blob_value_bytes_min = 0;
-  // True while readers are active: the table is then written through the page cache, where they find its
-  // blocks. Null: never.
-  std::function<bool()> has_readers = {};
   // Operators that fold merge operands; null: none.
   const kv::ProgramOperators* operators = nullptr;
   // Counts the time of writes; null: it is not counted.
@@ -80,7 +87,7 @@ class Outputs {
     // Range tombstones to write to the tables.
     kv::RangeTombstones range_tombstones = {};
     kv::Stripes stripes = {};
-    // Estimates FileMeta::masked_bytes. Null: 0.
+    // Estimates FileMeta::masked_bytes. Null: 0. WHY a function: it depends on the tree when a table ends.
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
     // The ranges that the tables record (format::CompactedRange); each table records its own part of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};

@@ -4,16 +4,17 @@
 #include <set>
 #include <utility>
 
-#include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/db_impl.h"
 #include "db/recovery/recovery.h"
+#include "db/state/integrity.h"
 #include "db/state/options_check.h"
+#include "db/state/tree.h"
 #include "env/copy_file.h"
 #include "env/held_files.h"
 #include "format/file_name.h"
 #include "manifest/manifest.h"
-#include "table/reader.h"
+#include "version/data_files.h"
 #include "version/version_builder.h"
 
 namespace mergedb::db {
@@ -22,26 +23,9 @@ namespace {
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr int kLockAttemptsMax = 10;
 
-// A table or a blob file of the copy. Exactly one member is not null.
-struct Piece {
-  format::FileMetaPtr table = nullptr;
-  format::BlobFilePtr values = nullptr;
+using format::DescribedFile;
 
-  kv::FileNumber number() const { return table != nullptr ? table->number : values->number; }
-  uint64_t bytes() const { return table != nullptr ? table->bytes : values->bytes; }
-  std::string PathIn(const std::string& directory) const {
-    return table != nullptr ? format::TablePath(directory, number()) : format::BlobFilePath(directory, number());
-  }
-};
-
-std::vector<Piece> PiecesOf(const version::Version& version) {
-  std::vector<Piece> pieces;
-  for (const auto& meta : version.file_metas()) pieces.push_back({.table = meta});
-  for (const auto& each : version.blob_files()) pieces.push_back({.values = each.file});
-  return pieces;
-}
-
-class Checkpointer {
+class Checkpointer : private compaction::FileOwner {
  public:
   Checkpointer(const CheckpointSource& source, std::string target, const CheckpointOptions& options)
       : source_(source),
@@ -50,29 +34,18 @@ class Checkpointer {
         options_(options),
         target_(Trimmed(std::move(target))),
         partial_(target_ + std::string(kPartialSuffix)),
-        factory_{.file_system = files_,
-                 .directory = partial_,
-                 .order = store_.order,
-                 .bloom_bits_per_key = store_.order.is_bytewise() ? store_.options.bloom_bits_per_key : 0,
-                 .block_bytes = store_.options.block_bytes,
-                 .keeps_keys_whole = store_.supplies.keeps_keys_whole,
-                 .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
-                 .entropy = store_.options.env.entropy,
-                 .track = [](const format::FileMetaPtr& meta) { return meta; },
-                 .track_values = [](const format::BlobFilePtr& meta) { return meta; },
-                 .blob_value_bytes_min = store_.options.blob_value_bytes_min,
-                 .operators = &store_.operators},
-        pieces_(PiecesOf(*source_.super_version->version)) {
-    for (const Piece& piece : pieces_) {
-      next_file_ = std::max(next_file_, kv::ToInt(piece.number()) + 1);
-      report_.bytes += piece.bytes();
+        factory_(FactoryFor(store_, partial_, *this)),
+        pieces_(version::DataFilesOf(*source_.super_version->version)) {
+    for (const DescribedFile& piece : pieces_) {
+      next_file_ = std::max(next_file_, kv::ToInt(piece.number) + 1);
+      report_.bytes += piece.bytes;
     }
   }
 
   Result<CheckpointReport> Run() {
     RETURN_IF_ERROR(Begin());
     if (options_.may_link && source_.sync_files) RETURN_IF_ERROR(source_.sync_files());
-    for (const Piece& piece : pieces_) RETURN_IF_ERROR(Take(piece));
+    for (const DescribedFile& piece : pieces_) RETURN_IF_ERROR(Take(piece));
     RETURN_IF_ERROR(FlushMemtables());
     RETURN_IF_ERROR(VerifyAll());
     RETURN_IF_ERROR(Describe());
@@ -87,16 +60,17 @@ class Checkpointer {
     return path;
   }
 
+  kv::FileNumber AllocateNumber() override { return kv::FileNumber{next_file_++}; }
   Status Begin();
   Status LockPartial();
   Result<std::vector<std::string>> ListPartial();
   Status CheckTarget();
-  Status Take(const Piece& piece);
-  Status Check(const Piece& piece);
-  Status CopyFile(const std::string& from, const Piece& piece);
+  Status Take(const DescribedFile& piece);
+  Status Check(const DescribedFile& piece);
+  Status CopyFile(const std::string& from, const DescribedFile& piece);
   Status CheckWasNotReplaced(const std::string& from);
   Status FlushMemtables();
-  Status SyncFlushed(const Piece& piece);
+  Status SyncFlushed(const DescribedFile& piece);
   Status VerifyAll();
   Status Describe();
   Status TakeName();
@@ -110,7 +84,7 @@ class Checkpointer {
   std::unique_ptr<FileLock> lock_;  // of `partial_`
   uint64_t next_file_ = 1;
   const compaction::TableFactory factory_;
-  std::vector<Piece> pieces_;
+  std::vector<DescribedFile> pieces_;
   std::vector<format::FileMetaPtr> flushed_tables_;  // of memtables, oldest first
   std::vector<format::BlobFilePtr> flushed_values_;
   uint64_t done_bytes_ = 0;
@@ -186,7 +160,7 @@ Status Checkpointer::Begin() {
     return status;
   }
   std::set<std::string> wanted = {format::FilePath(partial_, format::FileKind::kLock)};
-  for (const Piece& piece : pieces_) wanted.insert(piece.PathIn(partial_));
+  for (const DescribedFile& piece : pieces_) wanted.insert(piece.PathIn(partial_));
   for (const std::string& name : names) {
     const std::string path = format::JoinPath(partial_, name);
     if (!wanted.contains(path)) RETURN_IF_ERROR(files_->Remove(path));
@@ -194,30 +168,24 @@ Status Checkpointer::Begin() {
   return {};
 }
 
-Status Checkpointer::Check(const Piece& piece) {
-  const std::string path = piece.PathIn(partial_);
-  if (piece.table != nullptr) {
-    ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, piece.table, store_.order, nullptr));
-    return reader->CheckIntegrity();
-  }
-  ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files_, path, *piece.values, store_.order, nullptr));
-  return reader->CheckIntegrity();
+Status Checkpointer::Check(const DescribedFile& piece) {
+  return CheckFile(files_, piece.PathIn(partial_), piece, store_.order);
 }
 
-Status Checkpointer::Take(const Piece& piece) {
+Status Checkpointer::Take(const DescribedFile& piece) {
   const std::string from = piece.PathIn(store_.directory);
   const std::string to = piece.PathIn(partial_);
   ++report_.files;
   if (files_->SizeOf(to).has_value()) {
     if (Check(piece).ok()) {
       ++report_.kept;
-      return Advance(piece.bytes());
+      return Advance(piece.bytes);
     }
     RETURN_IF_ERROR(files_->Remove(to));
   }
   if (options_.may_link && files_->Link(from, to).ok()) {
     ++report_.linked;
-    return Advance(piece.bytes());
+    return Advance(piece.bytes);
   }
   RETURN_IF_ERROR(CopyFile(from, piece));
   ++report_.copied;
@@ -225,8 +193,8 @@ Status Checkpointer::Take(const Piece& piece) {
 }
 
 // Until the copy is durable, it has a name that the next call removes.
-Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
-  const std::string unsynced = format::RecycledPath(partial_, piece.number());
+Status Checkpointer::CopyFile(const std::string& from, const DescribedFile& piece) {
+  const std::string unsynced = format::RecycledPath(partial_, piece.number);
   Status status = env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); });
   if (status.ok() || status.IsNotFound()) RETURN_IF_ERROR(CheckWasNotReplaced(from));
   RETURN_IF_ERROR(status);
@@ -253,12 +221,12 @@ Status Checkpointer::FlushMemtables() {
                      compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
     if (flushed.table == nullptr) continue;
     flushed_tables_.push_back(flushed.table);
-    std::vector<Piece> pieces = {{.table = flushed.table}};
+    std::vector<DescribedFile> pieces = {DescribedFile(flushed.table)};
     for (const auto& values : flushed.blob_files) {
       flushed_values_.push_back(values);
-      pieces.push_back({.values = values});
+      pieces.emplace_back(values);
     }
-    for (const Piece& piece : pieces) RETURN_IF_ERROR(SyncFlushed(piece));
+    for (const DescribedFile& piece : pieces) RETURN_IF_ERROR(SyncFlushed(piece));
     pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
     const uint64_t files = 1 + flushed.blob_files.size();
     report_.files += files;
@@ -270,7 +238,7 @@ Status Checkpointer::FlushMemtables() {
 }
 
 // A file that cannot be synced is removed: the next call could take it for a durable one.
-Status Checkpointer::SyncFlushed(const Piece& piece) {
+Status Checkpointer::SyncFlushed(const DescribedFile& piece) {
   if (files_->is_append_only()) return {};  // synced when it was written
   const std::string path = piece.PathIn(partial_);
   ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
@@ -281,10 +249,10 @@ Status Checkpointer::SyncFlushed(const Piece& piece) {
 }
 
 Status Checkpointer::VerifyAll() {
-  for (const Piece& piece : pieces_) {
+  for (const DescribedFile& piece : pieces_) {
     if (!options_.verify) break;
     RETURN_IF_ERROR(Check(piece));
-    RETURN_IF_ERROR(Advance(piece.bytes()));
+    RETURN_IF_ERROR(Advance(piece.bytes));
   }
   return files_->SyncDirectory(partial_);
 }
@@ -314,10 +282,10 @@ Status Checkpointer::Describe() {
   edit.wal_segments.emplace();
   edit.clean_wal_end = 0;
   if (auto operators = store_.operator_names.List(); !operators.empty()) edit.merge_operators = std::move(operators);
-  manifest::Manifest manifest({.file_system = files_,
-                               .directory = partial_,
-                               .database_id = database_id,
-                               .allocate_number = factory_.allocate_number});
+  manifest::Manifest manifest(
+      {.file_system = files_, .directory = partial_, .database_id = database_id, .allocate_number = [this] {
+         return AllocateNumber();
+       }});
   return manifest.Commit(edit);
 }
 

@@ -15,11 +15,12 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/recovery/import.h"
+#include "db/state/integrity.h"
 #include "db/state/lost_directory.h"
 #include "db/state/store.h"
+#include "db/state/tree.h"
 #include "env/copy_file.h"
 #include "env/file_reads.h"
 #include "format/keyspace_record.h"
@@ -28,6 +29,7 @@
 #include "repair/rebuild.h"
 #include "repair/table_copies.h"
 #include "table/reader.h"
+#include "version/data_files.h"
 #include "version/version_builder.h"
 
 namespace mergedb::repair {
@@ -48,7 +50,7 @@ LooseTable LooseTableOf(const TableFinding& finding) {
   return table;
 }
 
-class Repairer {
+class Repairer : private compaction::FileOwner {
  public:
   Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost,
            const RepairOptions& repair);
@@ -57,6 +59,7 @@ class Repairer {
   RepairReport TakeReport() { return std::move(report_); }
 
  private:
+  kv::FileNumber AllocateNumber() override { return kv::FileNumber{next_file_++}; }
   Status Begin();
   Status SaveTables();
   std::vector<format::VersionEdit::AddBlobFile> WholeBlobFiles() const;
@@ -68,7 +71,7 @@ class Repairer {
   Status KeepOldCurrent();
   Status FindKeyMarker();
   Status SyncNewFiles();
-  Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
+  Status SyncFile(const format::DescribedFile& file);
   format::VersionEdit Describe() const;
   Status MakeMarker();
   Status MoveToLost();
@@ -123,15 +126,8 @@ Repairer::Repairer(const Options& checked, const std::string& path, Inspection i
       found_(std::move(inspection)),
       lost_(std::move(lost)),
       repair_(repair),
-      factory_{.file_system = files_,
-               .directory = store_->directory,
-               .order = store_->order,
-               .bloom_bits_per_key = store_->order.is_bytewise() ? checked.bloom_bits_per_key : 0,
-               .block_bytes = checked.block_bytes,
-               .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
-               .entropy = checked.env.entropy,
-               .track = [](const format::FileMetaPtr& meta) { return meta; },
-               .operators = &store_->operators} {
+      factory_(db::FactoryFor(*store_, store_->directory, *this)) {
+  factory_.blob_value_bytes_min = 0;  // values stay in the tables
   next_file_ = std::max(kv::ToInt(found_.inventory.largest), kv::ToInt(lost_.largest())) + 1;
   if (has_manifest()) {
     next_file_ = std::max(next_file_, kv::ToInt(found_.loaded->next_file));
@@ -341,7 +337,7 @@ Status Repairer::Commit() {
   manifest::Manifest manifest({.file_system = files_,
                                .directory = store_->directory,
                                .database_id = *edit.database_id,
-                               .allocate_number = factory_.allocate_number});
+                               .allocate_number = [this] { return AllocateNumber(); }});
   RETURN_IF_ERROR(manifest.Commit(edit));
   manifest_ = manifest.number();
   return {};
@@ -388,35 +384,24 @@ Status Repairer::FindKeyMarker() {
 Status Repairer::SyncNewFiles() {
   // files are synced when they are written
   if (files_->is_append_only()) return files_->SyncDirectory(store_->directory);
-  for (const auto& meta : version_->file_metas()) {
-    if (has_manifest() && meta->number < first_new_) continue;
-    RETURN_IF_ERROR(SyncFile(FileKind::kTable, meta->number, [&](const std::string& path) -> Status {
-      ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, meta, store_->order, nullptr));
-      return reader->CheckIntegrity();
-    }));
-  }
-  for (const auto& each : version_->blob_files()) {
-    if (has_manifest()) continue;
-    RETURN_IF_ERROR(SyncFile(FileKind::kBlobFile, each.file->number, [&](const std::string& path) -> Status {
-      ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files_, path, *each.file, store_->order, nullptr));
-      return reader->CheckIntegrity();
-    }));
+  for (const format::DescribedFile& file : version::DataFilesOf(*version_)) {
+    if (has_manifest() && (file.kind == FileKind::kBlobFile || file.number < first_new_)) continue;
+    RETURN_IF_ERROR(SyncFile(file));
   }
   return files_->SyncDirectory(store_->directory);
 }
 
 // After a failed sync, a copy replaces the file. WHY: it is unknown which of its pages are on disk, and a
 // second sync, also of the next repair, could return OK.
-Status Repairer::SyncFile(FileKind kind, kv::FileNumber number,
-                          const std::function<Status(const std::string& path)>& check) {
-  const std::string path = PathOf(NameOf(kind, number));
-  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
-  Status status = file->Sync();
-  if (status.ok()) return file->Close();
-  Act(NameOf(kind, number) + ": a sync failed; the file was replaced by a copy");
-  const std::string copy = PathOf(NameOf(FileKind::kRecycled, factory_.allocate_number()));
+Status Repairer::SyncFile(const format::DescribedFile& file) {
+  const std::string path = file.PathIn(store_->directory);
+  ASSIGN_OR_RETURN(auto opened, files_->Open(path, {.access = Access::kReadWrite}));
+  Status status = opened->Sync();
+  if (status.ok()) return opened->Close();
+  Act(NameOf(file.kind, file.number) + ": a sync failed; the file was replaced by a copy");
+  const std::string copy = PathOf(NameOf(FileKind::kRecycled, AllocateNumber()));
   status = env::CopyFile(files_, path, copy);
-  if (status.ok()) status = check(copy);
+  if (status.ok()) status = db::CheckFile(files_, copy, file, store_->order);
   if (status.ok()) status = files_->Rename(copy, path);
   if (!status.ok()) (void)files_->Remove(copy);
   return status;

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "format/file_name.h"
-
 namespace mergedb::db {
 namespace {
 
 using Work = BackgroundScheduler::Work;
 
-void TellRemoved(Events& events, const ObsoleteFiles::ObsoleteFile& file, bool is_recycled) {
+void TellRemoved(Events& events, const format::DataFile& file, bool is_recycled) {
   events.Emit(EventKind::kFileRemoved, [&] {
-    return EventFields{TextField("kind", file.kind == format::FileKind::kTable ? "table" : "blob"),
-                       NumberField("number", kv::ToInt(file.number)), NumberField("bytes", file.bytes),
-                       NumberField("recycled", is_recycled)};
+    EventFields fields = FileFields(file);
+    fields.push_back(NumberField("recycled", is_recycled));
+    return fields;
   });
 }
 
@@ -45,13 +43,13 @@ void ObsoleteFilePurger::Recycle() {
   const uint64_t start = clock_->NowNanos();
   Status failure;
   for (const auto& file : store_.obsolete->Take()) {
-    file.kind == format::FileKind::kTable ? store_.tables->Evict(file.number) : store_.values.Evict(file.number);
+    store_.Evict(file.number);
     if (!state_.controller.IsFull() && !tree_.committer.SyncHasFailed(file.number) && tree_.recycled_files.Keep(file)) {
       store_.obsolete->NotePurged(file);
       TellRemoved(store_.events, file, true);
       continue;
     }
-    Status status = store_.options.env.file_system->Remove(format::FilePath(store_.directory, file.kind, file.number));
+    Status status = store_.options.env.file_system->Remove(file.PathIn(store_.directory));
     if (status.ok() || status.IsNotFound()) {
       store_.obsolete->NotePurged(file);
       store_.obsolete->Removed(file);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "version/data_files.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -12,18 +14,15 @@ constexpr uint64_t kStepBytes = uint64_t{32} << 20;
 template <class Condition>
 uint64_t BytesOf(const version::Version& version, const Condition& is_counted) {
   uint64_t sum = 0;
-  const auto add = [&](const auto& file) {
+  for (const format::DataFile& file : version::DataFilesOf(version)) {
     if (is_counted(kv::ToInt(file.number))) sum += file.bytes;
-  };
-  for (const auto& table : version.file_metas()) add(*table);
-  for (const auto& each : version.blob_files()) add(*each.file);
+  }
   return sum;
 }
 
 uint64_t FirstNewNumber(const version::Version& version) {
   uint64_t next = 0;
-  for (const auto& table : version.file_metas()) next = std::max(next, kv::ToInt(table->number) + 1);
-  for (const auto& each : version.blob_files()) next = std::max(next, kv::ToInt(each.file->number) + 1);
+  for (const format::DataFile& file : version::DataFilesOf(version)) next = std::max(next, kv::ToInt(file.number) + 1);
   return next;
 }
 

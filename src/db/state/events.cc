@@ -90,6 +90,11 @@ constexpr uint64_t kStallPauseNanos = 1'000'000'000;
 
 EventField StatusField(const Status& status) { return TextField("status", status.ok() ? "OK" : status.ToString()); }
 
+EventFields FileFields(const format::DataFile& file) {
+  return {TextField("kind", file.kind_name()), NumberField("number", kv::ToInt(file.number)),
+          NumberField("bytes", file.bytes)};
+}
+
 // Shared with the listener's thread, which may outlive the database: the listener may close it.
 struct Events::Delivery {
   explicit Delivery(const Options& options) : listener(options.listener), logger(options.env.logger) {}

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "db/state/event_log.h"
+#include "format/data_file.h"
 #include "mergedb/event_listener.h"
 #include "mergedb/options.h"
 
@@ -34,6 +35,7 @@ inline EventField TextField(std::string_view name, std::string_view text) {
 }
 // "status": "OK", or the error.
 EventField StatusField(const Status& status);
+EventFields FileFields(const format::DataFile& file);  // "kind", "number" and "bytes"
 
 // THREADS: any.
 class Events {

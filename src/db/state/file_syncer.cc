@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "env/copy_file.h"
+#include "version/data_files.h"
 
 namespace mergedb::db {
 namespace {
 
 // The numbers of all tables and blob files.
 std::set<kv::FileNumber> FilesOf(const version::Version& version) {
-  std::set<kv::FileNumber> files = version.files();
-  for (const version::BlobFile& each : version.blob_files()) files.insert(each.file->number);
+  std::set<kv::FileNumber> files;
+  for (const format::DataFile& file : version::DataFilesOf(version)) files.insert(file.number);
   return files;
 }
 
@@ -21,14 +22,8 @@ FileSyncer::FileSyncer(Options options, const version::Version& committed)
 
 Status FileSyncer::Sync(const format::VersionEdit& edit) {
   std::set<kv::FileNumber> fresh;
-  for (const auto& add : edit.adds) {
-    const auto check = [&](const std::string& path) { return options_.check_table(path, add.file); };
-    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kTable, add.file->number, check, &fresh));
-  }
-  for (const auto& add : edit.blob_files) {
-    const auto check = [&](const std::string& path) { return options_.check_blob_file(path, *add.file); };
-    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kBlobFile, add.file->number, check, &fresh));
-  }
+  for (const auto& add : edit.adds) RETURN_IF_ERROR(SyncNewFile(format::DescribedFile(add.file), &fresh));
+  for (const auto& add : edit.blob_files) RETURN_IF_ERROR(SyncNewFile(format::DescribedFile(add.file), &fresh));
   if (fresh.empty()) return {};
   RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   synced_.merge(fresh);
@@ -40,23 +35,22 @@ void FileSyncer::Trim(const version::Version& committed) {
   if (synced_.size() > 2 * files_committed + 1000) synced_ = FilesOf(committed);
 }
 
-Status FileSyncer::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
-                               std::set<kv::FileNumber>* fresh) {
-  if (synced_.contains(number)) return {};
-  RETURN_IF_ERROR(HasFailed(number) ? ReplaceFile(kind, number, check) : SyncFile(kind, number));
-  fresh->insert(number);
+Status FileSyncer::SyncNewFile(const format::DescribedFile& file, std::set<kv::FileNumber>* fresh) {
+  if (synced_.contains(file.number)) return {};
+  RETURN_IF_ERROR(HasFailed(file.number) ? ReplaceFile(file) : SyncFile(file));
+  fresh->insert(file.number);
   return {};
 }
 
-Status FileSyncer::SyncFile(format::FileKind kind, kv::FileNumber number) {
+Status FileSyncer::SyncFile(const format::DataFile& file) {
   if (options_.file_system->is_append_only()) return {};  // synced when it was finished
-  const std::string path = format::FilePath(options_.directory, kind, number);
-  ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
-  Status status = file->Sync();
-  if (status.ok()) status = file->Close();
+  const std::string path = file.PathIn(options_.directory);
+  ASSIGN_OR_RETURN(auto opened, options_.file_system->Open(path, {.access = Access::kReadWrite}));
+  Status status = opened->Sync();
+  if (status.ok()) status = opened->Close();
   if (!status.ok()) {
     base::Lock lock(mutex_);
-    sync_failed_.insert(number);
+    sync_failed_.insert(file.number);
   }
   return status;
 }
@@ -66,12 +60,12 @@ bool FileSyncer::HasFailed(kv::FileNumber number) const {
   return sync_failed_.contains(number);
 }
 
-Status FileSyncer::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
-  const std::string path = format::FilePath(options_.directory, kind, number);
+Status FileSyncer::ReplaceFile(const format::DescribedFile& file) {
+  const std::string path = file.PathIn(options_.directory);
   // After a crash, the copy is an orphan.
-  const std::string copy = format::FilePath(options_.directory, kind, options_.allocate_number());
+  const std::string copy = format::FilePath(options_.directory, file.kind, options_.allocate_number());
   Status status = env::CopyFile(options_.file_system, path, copy);
-  if (status.ok()) status = check(copy);
+  if (status.ok()) status = options_.check(copy, file);
   if (status.ok()) status = options_.file_system->Rename(copy, path);
   if (!status.ok()) {
     (void)options_.file_system->Remove(copy);
@@ -79,9 +73,9 @@ Status FileSyncer::ReplaceFile(format::FileKind kind, kv::FileNumber number, con
   }
   {
     base::Lock lock(mutex_);
-    sync_failed_.erase(number);
+    sync_failed_.erase(file.number);
   }
-  options_.file_replaced(number);
+  options_.file_replaced(file.number);
   return {};
 }
 

@@ -12,8 +12,7 @@
 #include <string>
 
 #include "base/sync.h"
-#include "format/file_name.h"
-#include "format/version_edit.h"
+#include "format/data_file.h"
 #include "mergedb/env.h"
 #include "version/version.h"
 
@@ -25,9 +24,8 @@ class FileSyncer {
     FileSystem* file_system = nullptr;
     std::string directory;
     std::function<kv::FileNumber()> allocate_number;
-    // OK if every byte of the file at `path` is as table `meta` describes it.
-    std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
-    std::function<Status(const std::string& path, const format::BlobFileMeta& meta)> check_blob_file;
+    // CheckFile (db/state/integrity.h), or that of a test.
+    std::function<Status(const std::string& path, const format::DescribedFile& file)> check;
     // Called after the file of this table or blob file was replaced by an equal copy.
     std::function<void(kv::FileNumber)> file_replaced;
   };
@@ -43,11 +41,9 @@ class FileSyncer {
   bool HasFailed(kv::FileNumber number) const;
 
  private:
-  using CheckCopy = std::function<Status(const std::string& path)>;
-  Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
-                     std::set<kv::FileNumber>* fresh);
-  Status SyncFile(format::FileKind kind, kv::FileNumber number);
-  Status ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check);
+  Status SyncNewFile(const format::DescribedFile& file, std::set<kv::FileNumber>* fresh);
+  Status SyncFile(const format::DataFile& file);
+  Status ReplaceFile(const format::DescribedFile& file);
 
   const Options options_;
   std::set<kv::FileNumber> synced_;

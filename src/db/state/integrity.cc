@@ -1,10 +1,13 @@
 #include "db/state/integrity.h"
 
 #include <map>
+#include <variant>
 
+#include "blob/reader.h"
 #include "format/blob_file.h"
 #include "format/file_name.h"
 #include "read/blob_values.h"
+#include "table/reader.h"
 
 namespace mergedb::db {
 namespace {
@@ -33,6 +36,17 @@ Status CheckReferences(Store& store, const version::Version& version, const form
 }
 
 }  // namespace
+
+Status CheckFile(FileSystem* files, const std::string& path, const format::DescribedFile& file,
+                 const kv::Order& order) {
+  if (const auto* const table = std::get_if<format::FileMetaPtr>(&file.meta)) {
+    ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files, path, *table, order, nullptr));
+    return reader->CheckIntegrity();
+  }
+  const auto& blob_file = std::get<format::BlobFilePtr>(file.meta);
+  ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files, path, *blob_file, order, nullptr));
+  return reader->CheckIntegrity();
+}
 
 Status CheckIntegrity(Store& store, const version::Version& version) {
   for (const auto& meta : version.file_metas()) {

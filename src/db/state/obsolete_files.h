@@ -15,43 +15,43 @@
 #include <vector>
 
 #include "base/sync.h"
-#include "format/file_name.h"
-#include "format/version_edit.h"
+#include "format/data_file.h"
 
 namespace mergedb::db {
 
 class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
  public:
   // Returns a description whose last release makes the file obsolete. REQUIRES: the file is not tracked yet.
-  format::FileMetaPtr Track(const format::FileMetaPtr& meta) {
-    return TrackAs(format::FileKind::kTable, meta, &table_bytes_);
-  }
-  format::BlobFilePtr Track(const format::BlobFilePtr& meta) {
-    return TrackAs(format::FileKind::kBlobFile, meta, &blob_file_bytes_);
+  template <class Meta>
+  std::shared_ptr<const Meta> Track(const std::shared_ptr<const Meta>& meta) {
+    const format::DataFile file = format::DataFileOf(*meta);
+    Found(file);
+    // WHY the element exists from the start: the last holder may be a reader that ends, which must not run out of
+    // memory.
+    std::list<format::DataFile> element = {file};
+    return {new Meta(*meta), [home = shared_from_this(), element = std::move(element)](const Meta* last) mutable {
+              home->Add(&element);
+              delete last;
+            }};
   }
 
   // The files that became obsolete since the last Take. The caller calls NotePurged when a file is removed or recycled,
   // and Removed when it is removed or reused.
-  struct ObsoleteFile {
-    format::FileKind kind;
-    kv::FileNumber number;
-    uint64_t bytes;
-  };
-  std::vector<ObsoleteFile> Take() {
+  std::vector<format::DataFile> Take() {
     base::Lock lock(mutex_);
-    std::vector<ObsoleteFile> files(files_.begin(), files_.end());
+    std::vector<format::DataFile> files(files_.begin(), files_.end());
     files_.clear();
     return files;
   }
   // For a file that could not be removed: the next Take returns it again.
-  void PutBack(ObsoleteFile file) {
+  void PutBack(const format::DataFile& file) {
     base::Lock lock(mutex_);
     files_.push_back(file);
   }
-  void NotePurged(const ObsoleteFile& file) { unpurged_bytes_.fetch_sub(file.bytes, std::memory_order_relaxed); }
-  void Removed(const ObsoleteFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
+  void NotePurged(const format::DataFile& file) { unpurged_bytes_.fetch_sub(file.bytes, std::memory_order_relaxed); }
+  void Removed(const format::DataFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
   // Counts the bytes of a recycled file that an earlier open of the database left.
-  void Found(const ObsoleteFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
+  void Found(const format::DataFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
   bool HasAny() const {
     base::Lock lock(mutex_);
     return !files_.empty();
@@ -68,19 +68,7 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   std::atomic<uint64_t>& BytesOf(format::FileKind kind) {
     return kind == format::FileKind::kTable ? table_bytes_ : blob_file_bytes_;
   }
-  template <class Meta>
-  std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
-                                      std::atomic<uint64_t>* bytes) {
-    bytes->fetch_add(meta->bytes, std::memory_order_relaxed);
-    // WHY the element exists from the start: the last holder may be a reader that ends, which must not run out of
-    // memory.
-    std::list<ObsoleteFile> element = {{kind, meta->number, meta->bytes}};
-    return {new Meta(*meta), [home = shared_from_this(), element = std::move(element)](const Meta* last) mutable {
-              home->Add(&element);
-              delete last;
-            }};
-  }
-  void Add(std::list<ObsoleteFile>* element) {
+  void Add(std::list<format::DataFile>* element) {
     unpurged_bytes_.fetch_add(element->front().bytes, std::memory_order_relaxed);
     base::Lock lock(mutex_);
     files_.splice(files_.end(), *element);
@@ -90,7 +78,7 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   std::atomic<uint64_t> blob_file_bytes_{0};
   std::atomic<uint64_t> unpurged_bytes_{0};
   mutable base::Mutex mutex_;
-  std::list<ObsoleteFile> files_ GUARDED_BY(mutex_);
+  std::list<format::DataFile> files_ GUARDED_BY(mutex_);
 };
 
 }  // namespace mergedb::db

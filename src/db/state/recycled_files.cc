@@ -10,14 +10,13 @@ namespace {
 constexpr uint64_t kTinyBytes = uint64_t{64} << 10;
 constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
 
-bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSmallBytes; }
+bool IsSmall(const format::DataFile& file) { return file.bytes < kSmallBytes; }
 
 }  // namespace
 
-bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
+bool RecycledFiles::Keep(const format::DataFile& file) {
   if (file_system_->is_append_only() || file.number < first_number_) return false;
-  const Status renamed = file_system_->Rename(format::FilePath(directory_, file.kind, file.number),
-                                              format::RecycledPath(directory_, file.number));
+  const Status renamed = file_system_->Rename(file.PathIn(directory_), format::RecycledPath(directory_, file.number));
   if (!renamed.ok()) return false;
   {
     base::Lock lock(mutex_);
@@ -36,7 +35,7 @@ void RecycledFiles::Adopt(kv::FileNumber number) {
     (void)file_system_->Remove(path);  // if this fails, the next open retries
     return;
   }
-  const ObsoleteFiles::ObsoleteFile file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
+  const format::DataFile file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
   obsolete_.Found(file);
   base::Lock lock(mutex_);
   recycled_files_.push_back(file);
@@ -45,7 +44,7 @@ void RecycledFiles::Adopt(kv::FileNumber number) {
 
 // Picks the file nearest in size. It has at most `bytes_expected` + 1/8 bytes, or 64 KiB if that is more:
 // surplus bytes would be padding, or be cut off and freed after all. Cutting a tiny file costs nothing.
-std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeNearest(uint64_t bytes_expected) {
+std::optional<format::DataFile> RecycledFiles::TakeNearest(uint64_t bytes_expected) {
   base::Lock lock(mutex_);
   auto best = recycled_files_.end();
   uint64_t least = UINT64_MAX;
@@ -57,22 +56,22 @@ std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeNearest(uint64_t b
     best = at;
   }
   if (best == recycled_files_.end()) return std::nullopt;
-  const ObsoleteFiles::ObsoleteFile taken = *best;
+  const format::DataFile taken = *best;
   recycled_files_.erase(best);
   bytes_ -= taken.bytes;
   return taken;
 }
 
-Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
+Result<bool> RecycledFiles::Reuse(const format::DataFile& file) {
   for (;;) {
-    const auto recycled = TakeNearest(bytes_expected);
+    const auto recycled = TakeNearest(file.bytes);
     if (!recycled) return false;
     const std::string source = format::RecycledPath(directory_, recycled->number);
     if (env::IsHeld(*file_system_, source)) {
       if (!Remove(*recycled).ok()) return false;  // it is in the pool again
       continue;
     }
-    const std::string target = format::FilePath(directory_, kind, number);
+    const std::string target = file.PathIn(directory_);
     const Status renamed = file_system_->Rename(source, target);
     obsolete_.Removed(*recycled);
     if (renamed.ok()) {
@@ -89,24 +88,24 @@ Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, 
 }
 
 Status RecycledFiles::RemoveOldest() {
-  std::optional<ObsoleteFiles::ObsoleteFile> oldest;
+  std::optional<format::DataFile> oldest;
   if (count() > kCountMax) oldest = TakeOldest(true);
   if (!oldest) oldest = TakeOldest(false);
   return oldest ? Remove(*oldest) : Status();
 }
 
-std::optional<ObsoleteFiles::ObsoleteFile> RecycledFiles::TakeOldest(bool is_small_only) {
+std::optional<format::DataFile> RecycledFiles::TakeOldest(bool is_small_only) {
   base::Lock lock(mutex_);
   const auto found = std::ranges::find_if(
-      recycled_files_, [&](const ObsoleteFiles::ObsoleteFile& file) { return !is_small_only || IsSmall(file); });
+      recycled_files_, [&](const format::DataFile& file) { return !is_small_only || IsSmall(file); });
   if (found == recycled_files_.end()) return std::nullopt;
-  const ObsoleteFiles::ObsoleteFile taken = *found;
+  const format::DataFile taken = *found;
   recycled_files_.erase(found);
   bytes_ -= taken.bytes;
   return taken;
 }
 
-Status RecycledFiles::Remove(const ObsoleteFiles::ObsoleteFile& file) {
+Status RecycledFiles::Remove(const format::DataFile& file) {
   Status status = file_system_->Remove(format::RecycledPath(directory_, file.number));
   const bool is_gone = status.ok() || status.IsNotFound();
   if (is_gone) obsolete_.Removed(file);

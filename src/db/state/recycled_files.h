@@ -31,7 +31,7 @@
 
 #include "base/sync.h"
 #include "db/state/obsolete_files.h"
-#include "format/file_name.h"
+#include "format/data_file.h"
 #include "kv/key.h"
 #include "mergedb/env.h"
 
@@ -47,14 +47,13 @@ class RecycledFiles {
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete), first_number_(first_number) {}
 
   // Takes an obsolete file. False: the file cannot be recycled; the caller removes it.
-  bool Keep(const ObsoleteFiles::ObsoleteFile& file);
+  bool Keep(const format::DataFile& file);
   // Takes a recycled file that a database left which did not close. WHY it is not removed: that may take
   // long, and the caller waits for the open.
   void Adopt(kv::FileNumber number);
-  // Renames a recycled file of about `bytes_expected` to the name of file `number`. False: there is none. Removes the
-  // files that it meets and that a reader holds (env/hold.h).
-  // After an error the caller must not use `number`.
-  Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
+  // Renames a recycled file of about file.bytes to the name of `file`. False: there is none. Removes the files that it
+  // meets and that a reader holds (env/hold.h). After an error the caller must not use the number of `file`.
+  Result<bool> Reuse(const format::DataFile& file);
   // Removes the file that was kept first; of more than kCountMax files, the first small one. OK if there is none.
   // After an error the file is last in order.
   Status RemoveOldest();
@@ -83,9 +82,9 @@ class RecycledFiles {
   }
 
  private:
-  std::optional<ObsoleteFiles::ObsoleteFile> TakeNearest(uint64_t bytes_expected);
-  std::optional<ObsoleteFiles::ObsoleteFile> TakeOldest(bool is_small_only);
-  Status Remove(const ObsoleteFiles::ObsoleteFile& file);
+  std::optional<format::DataFile> TakeNearest(uint64_t bytes_expected);
+  std::optional<format::DataFile> TakeOldest(bool is_small_only);
+  Status Remove(const format::DataFile& file);
 
   // Constant after construction.
   FileSystem* const file_system_;
@@ -94,7 +93,7 @@ class RecycledFiles {
   const kv::FileNumber first_number_;
 
   mutable base::Mutex mutex_;
-  std::deque<ObsoleteFiles::ObsoleteFile> recycled_files_ GUARDED_BY(mutex_);  // oldest first
+  std::deque<format::DataFile> recycled_files_ GUARDED_BY(mutex_);  // oldest first
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t reused_ GUARDED_BY(mutex_) = 0;
   uint64_t removed_ GUARDED_BY(mutex_) = 0;

@@ -129,6 +129,12 @@ struct Store {
     events.WriteLog();
   }
 
+  // The file of this table or blob file is obsolete or replaced: the caches close it.
+  void Evict(kv::FileNumber number) {
+    tables->Evict(number);
+    values.Evict(number);
+  }
+
   Status CheckOpen() const {
     if (!is_closed->load(std::memory_order_acquire)) [[likely]]
       return {};

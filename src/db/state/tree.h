@@ -2,6 +2,9 @@
 // the factory of new tables and blob files, and the recycled files that new files overwrite.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "compaction/outputs.h"
 #include "db/state/manifest_committer.h"
 #include "db/state/recycled_files.h"
@@ -11,8 +14,11 @@
 
 namespace mergedb::db {
 
+// The settings of `store` for new files in `directory`. Their filter policy and write times are not set.
+compaction::TableFactory FactoryFor(Store& store, std::string directory, compaction::FileOwner& owner);
+
 // THREADS: any; the members synchronize themselves.
-struct Tree {
+struct Tree final : private compaction::FileOwner {
   struct Origin {
     uint64_t database_id = 0;
     version::VersionPtr version = {};  // its files are durable
@@ -29,8 +35,19 @@ struct Tree {
   wal::CurrentWal wal;
   ManifestCommitter committer;
   RecycledFiles recycled_files;
-  env::WriteTimes write_times;  // of tables and blob files
-  const compaction::TableFactory factory;
+  env::WriteTimes write_times;       // of tables and blob files
+  compaction::TableFactory factory;  // constant after construction
+
+ private:
+  kv::FileNumber AllocateNumber() override { return version_set.AllocateNumber(); }
+  Result<bool> Reuse(const format::DataFile& file) override { return recycled_files.Reuse(file); }
+  format::FileMetaPtr Track(const format::FileMetaPtr& table) override;
+  format::BlobFilePtr Track(const format::BlobFilePtr& blob_file) override;
+  bool HasReaders() override { return store_.TakeReadersSeen(); }
+  template <class Meta>
+  std::shared_ptr<const Meta> TellAndTrack(const std::shared_ptr<const Meta>& meta);
+
+  Store& store_;
 };
 
 }  // namespace mergedb::db

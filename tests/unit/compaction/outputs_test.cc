@@ -222,8 +222,8 @@ TEST(Outputs, WritesTablesAndBlobFilesOverSpareOnes) {
   testing::Tables tables;
   tables.factory.blob_value_bytes_min = 1;
   std::vector<std::string> reused;
-  tables.factory.reuse = [&](format::FileKind kind, kv::FileNumber number, uint64_t) -> Result<bool> {
-    const std::string path = format::FilePath("dir", kind, number);
+  tables.reuse = [&](const format::DataFile& recycled) -> Result<bool> {
+    const std::string path = recycled.PathIn("dir");
     auto file = tables.files.Open(path, {.access = Access::kCreate});
     RETURN_IF_ERROR(file.status());
     RETURN_IF_ERROR((*file)->WriteAt(0, std::string(100'000, 'x')));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@
 
 namespace mergedb::testing {
 
-class Tables {
+class Tables : private compaction::FileOwner {
  public:
   explicit Tables(const Comparator* comparator = BytewiseComparator()) : order(comparator) {
     EXPECT_OK(files.CreateDirectory("dir"));
@@ -27,12 +28,7 @@ class Tables {
   }
 
   // From now on a file is removed when the last pointer to its description is gone, as in a database.
-  void RemoveWhatNobodyNames() {
-    factory.track = [this](const format::FileMetaPtr& meta) { return Tracked(format::FileKind::kTable, *meta); };
-    factory.track_values = [this](const format::BlobFilePtr& meta) {
-      return Tracked(format::FileKind::kBlobFile, *meta);
-    };
-  }
+  void RemoveWhatNobodyNames() { removes_files_ = true; }
 
   // Writes one table; `entries` are in order.
   format::FileMetaPtr Write(const std::vector<OwnedEntry>& entries) {
@@ -58,25 +54,29 @@ class Tables {
   FaultFileSystem files;
   base::BlockCache blocks{1 << 20};
   uint64_t last_number = 0;
-  compaction::TableFactory factory{.file_system = &files,
-                                   .directory = "dir",
-                                   .order = order,
-                                   .block_bytes = 256,
-                                   .allocate_number = [this] { return kv::FileNumber{++last_number}; },
-                                   .entropy = [this] { return last_number + 100; },
-                                   .track = [](const format::FileMetaPtr& meta) { return meta; },
-                                   .track_values = [](const format::BlobFilePtr& meta) { return meta; }};
+  compaction::TableFactory factory{
+      .file_system = &files, .directory = "dir", .order = order, .block_bytes = 256, .owner = *this, .entropy = [this] {
+        return last_number + 100;
+      }};
+  std::function<Result<bool>(const format::DataFile& file)> reuse;  // null: there are no recycled files
   std::unique_ptr<table::Cache> cache;
   std::unique_ptr<blob::Cache> values;
 
  private:
+  kv::FileNumber AllocateNumber() override { return kv::FileNumber{++last_number}; }
+  Result<bool> Reuse(const format::DataFile& file) override { return reuse ? reuse(file) : Result<bool>(false); }
+  format::FileMetaPtr Track(const format::FileMetaPtr& table) override { return Tracked(table); }
+  format::BlobFilePtr Track(const format::BlobFilePtr& blob_file) override { return Tracked(blob_file); }
   template <class Meta>
-  std::shared_ptr<const Meta> Tracked(format::FileKind kind, const Meta& meta) {
-    return {new Meta(meta), [this, kind](const Meta* last) {
-              EXPECT_OK(files.Remove(format::FilePath("dir", kind, last->number)));
+  std::shared_ptr<const Meta> Tracked(const std::shared_ptr<const Meta>& meta) {
+    if (!removes_files_) return meta;
+    return {new Meta(*meta), [this](const Meta* last) {
+              EXPECT_OK(files.Remove(format::DataFileOf(*last).PathIn("dir")));
               delete last;
             }};
   }
+
+  bool removes_files_ = false;
 };
 
 inline OwnedEntry PutEntry(std::string key, kv::Sequence sequence, std::string value) {

@@ -39,8 +39,7 @@ class FileSyncerTest : public ::testing::Test {
   FileSyncer syncer_{{.file_system = &files_,
                       .directory = "/d",
                       .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
-                      .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
-                      .check_blob_file = [this](const std::string&, const format::BlobFileMeta&) { return check_; },
+                      .check = [this](const std::string&, const format::DescribedFile&) { return check_; },
                       .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
                      version::Version()};
 };

@@ -20,13 +20,13 @@ class RecycledFilesTest : public ::testing::Test {
   void SetUp() override { ASSERT_OK(files_.CreateDirectory("/db")); }
 
   // An obsolete table.
-  ObsoleteFiles::ObsoleteFile Add(uint64_t number, uint64_t bytes) {
+  format::DataFile Add(uint64_t number, uint64_t bytes) {
     auto file = files_.Open(format::TablePath("/db", kv::FileNumber{number}), {.access = Access::kCreate});
     EXPECT_OK(file.status());
-    auto meta = std::make_shared<format::FileMeta>();
-    meta->number = kv::FileNumber{number};
-    meta->bytes = bytes;
-    obsolete_->Track(meta);
+    format::FileMeta meta;
+    meta.number = kv::FileNumber{number};
+    meta.bytes = bytes;
+    obsolete_->Track(std::make_shared<const format::FileMeta>(meta));
     return obsolete_->Take().at(0);
   }
   std::vector<std::string> Names() {
@@ -47,22 +47,22 @@ TEST_F(RecycledFilesTest, AFileBecomesTheNextTable) {
   EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u) << "the new table counts for itself";
   EXPECT_TRUE(recycled_files_.empty());
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB}), IsOkAndHolds(false));
 }
 
 TEST_F(RecycledFilesTest, ATableBecomesABlobFileAndBack) {
   EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kBlobFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kBlobFile, kv::FileNumber{47}, 2 * kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
-  const auto values = obsolete_->Track(
-      std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
+  const auto values = obsolete_->Track(std::make_shared<const format::BlobFileMeta>(
+      format::BlobFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
   EXPECT_TRUE(recycled_files_.Keep({format::FileKind::kBlobFile, values->number, values->bytes}));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.spare"}));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000048.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
@@ -71,15 +71,15 @@ TEST_F(RecycledFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(13, 4 * kMiB)));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false))
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, kMiB}), IsOkAndHolds(false))
       << "more than an eighth too large";
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
 TEST_F(RecycledFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 4096)));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 100), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, 100}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
 }
 
@@ -127,7 +127,7 @@ TEST_F(RecycledFilesTest, TakesOverWhatAKilledProcessLeft) {
   ASSERT_OK(files_.WriteWhole("/db/000012.spare", std::string(kMiB, 'x')));
   recycled_files_.Adopt(kv::FileNumber{12});
   EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
   recycled_files_.Adopt(kv::FileNumber{13});
@@ -147,12 +147,12 @@ TEST_F(RecycledFilesTest, AFileThatAReaderHoldsIsRemovedAndTheNextOneTaken) {
   ASSERT_OK(reader.status());
   EXPECT_TRUE(recycled_files_.Keep(held));
   EXPECT_TRUE(recycled_files_.Keep(other));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, kMiB}), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"})) << "of file 12";
   EXPECT_EQ(recycled_files_.reused(), 1u);
   EXPECT_EQ(recycled_files_.removed(), 1u);
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{48}, kMiB}), IsOkAndHolds(false));
   size_t got = 0;
   EXPECT_OK(reader->file->ReadAt(0, 0, nullptr, &got)) << "the reader goes on";
 }
@@ -192,7 +192,7 @@ TEST_F(RecycledFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
   EXPECT_TRUE(recycled_files_.empty());
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   ASSERT_OK(files_.Remove("/db/000012.spare"));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(recycled_files_.Reuse({format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB}), IsOkAndHolds(false));
   EXPECT_TRUE(Names().empty());
 }
 
