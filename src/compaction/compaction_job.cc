@@ -101,7 +101,7 @@ class BaseValues final : public kv::ValueSource {
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
     format::BlobIndex reference;
     RETURN_IF_ERROR(format::DecodeBlobIndex(entry.value, &reference));
-    const auto file = context_.find_blob_file(reference.file);
+    const auto file = context_.tree.FindBlobFile(reference.file);
     if (file == nullptr) return Status::Corruption("a blob index of a blob file that is not part of the database");
     *bytes_read_ += reference.bytes;
     return scanner_.Read(*file, reference, entry.key, value);
@@ -195,12 +195,10 @@ Status CompactionJob::Start() {
     ASSERT(context_.values != nullptr, "blob garbage collection needs the blob files");
     scanner_ = std::make_unique<blob::Scanner>(*context_.values, true, blob::kCompactionScannerLimits);
   }
-  if (context_.values != nullptr && context_.find_blob_file) {
-    base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
-  }
+  if (context_.values != nullptr) base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed. A snapshot taken later sees the newest versions, which the compaction keeps.
-  const kv::Stripes stripes(context_.snapshots());
+  const kv::Stripes stripes(context_.tree.LiveSequences());
   ASSIGN_OR_RETURN(ranges_,
                    GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes, &failed_input_));
   std::vector<std::unique_ptr<kv::ForwardIterator>> children;
@@ -224,12 +222,6 @@ Status CompactionJob::Start() {
                                             .operators = context_.factory.operators,
                                             .values = base_values_.get()},
                                            std::move(survivors), &counts_.input);
-  std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
-  if (context_.masked_bytes) {
-    masked_bytes = [this](const kv::RangeTombstones& ranges) {
-      return context_.masked_bytes(pick_.sources.back(), ranges);
-    };
-  }
   outputs_ = std::make_unique<Outputs>(
       context_.factory,
       Outputs::Options{.compression = pick_.is_bottom ? context_.compression.bottom : context_.compression.upper,
@@ -241,7 +233,10 @@ Status CompactionJob::Start() {
                        .cut_keys = pick_.cut_keys,
                        .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottom),
                        .stripes = stripes,
-                       .masked_bytes = std::move(masked_bytes),
+                       .masked_bytes =
+                           [this](const kv::RangeTombstones& ranges) {
+                             return context_.tree.MaskedBytes(pick_.sources.back(), ranges);
+                           },
                        .compacted_ranges = compacted_ranges_,
                        .separates_values = AreWorthABlobFile(context_.factory, entries, raw_bytes),
                        .publication_bytes = context_.publication_bytes});
@@ -289,7 +284,7 @@ Status CompactionJob::Publish(const std::string* cursor) {
   }
   if (cursor == nullptr) edit.levels.push_back({.position = target, .level = pick_.target_level});
   if (cursor != nullptr) rest_.lower = *cursor;
-  return context_.install(edit);
+  return context_.tree.Install(edit);
 }
 
 Status CompactionJob::Move() {
@@ -306,7 +301,7 @@ Status CompactionJob::Move() {
     }
   }
   edit.levels.push_back({.position = target, .level = pick_.target_level});
-  return context_.install(edit);
+  return context_.tree.Install(edit);
 }
 
 }  // namespace mergedb::compaction

@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,22 +34,28 @@
 
 namespace mergedb::compaction {
 
+// The tree that a job compacts. WHY an interface: what makes it (db/state) is on a higher floor.
+class CompactedTree {
+ public:
+  virtual ~CompactedTree() = default;
+  // The sequences that live snapshots and readers of the newest state can see, ascending. Called once the inputs are
+  // fixed.
+  virtual std::vector<kv::Sequence> LiveSequences() = 0;
+  // Readers see the edit from then on.
+  virtual Status Install(const format::VersionEdit& edit) = 0;
+  // Estimates FileMeta::masked_bytes of an output for the run at `target`.
+  virtual uint64_t MaskedBytes(kv::Position /*target*/, const kv::RangeTombstones& /*ranges*/) { return 0; }
+  // A blob file of the newest version; null if there is none. Called only if the job has blob files.
+  virtual format::BlobFilePtr FindBlobFile(kv::FileNumber number) = 0;
+};
+
 struct CompactionJobContext {
   const TableFactory& factory;
+  CompactedTree& tree;
   table::Cache& tables;
   blob::Cache* values = nullptr;  // for picks that collect blob files, and for operands on large values
   Clock* clock = nullptr;
   CompressionByTier compression;
-  // The sequences that live snapshots and readers of the newest state can see, ascending. Called once the
-  // inputs are fixed.
-  std::function<std::vector<kv::Sequence>()> snapshots;
-  // Installs the edit: readers see it from then on.
-  std::function<Status(const format::VersionEdit&)> install;
-  // Estimates FileMeta::masked_bytes of an output for the run at this position. Null: 0.
-  std::function<uint64_t(kv::Position, const kv::RangeTombstones&)> masked_bytes = {};
-  // Finds a blob file of the newest version; null if there is none. Needed with `values` to fold operands on
-  // large values. Null: such operands stay as they are.
-  std::function<format::BlobFilePtr(kv::FileNumber)> find_blob_file = {};
   uint64_t publication_bytes = uint64_t{64} << 20;  // of outputs between two publications
   kv::Sequence flushed_sequence = 0;                // the tables of the version hold all changes up to this one
 };

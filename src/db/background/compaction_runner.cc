@@ -155,29 +155,26 @@ uint64_t CompactionRunner::OutputBytesMax(const picker::CompactionPick& pick) co
 std::unique_ptr<compaction::CompactionJob> CompactionRunner::NewJob(picker::CompactionPick pick,
                                                                     const version::VersionPtr& version,
                                                                     kv::Sequence flushed_sequence) {
-  const compaction::CompactionJobContext context{
-      .factory = tree_.factory,
-      .tables = *store_.tables,
-      .values = &store_.values,
-      .clock = clock_,
-      .compression = store_.options.compression,
-      .snapshots = [this] { return store_.snapshots->Live(); },
-      .install =
-          [this](const format::VersionEdit& edit) {
-            Status status = tree_.version_set.Install(edit);
-            state_.inputs.NoteChange();
-            state_.UpdateController();
-            return status;
-          },
-      .masked_bytes =
-          [this](kv::Position target, const kv::RangeTombstones& ranges) {
-            return compaction::EstimateMaskedBytes(store_.order, *store_.tables, *state_.CurrentVersion(), target,
-                                                   ranges);
-          },
-      .find_blob_file = [this](kv::FileNumber number) { return state_.CurrentVersion()->FindBlobFile(number); },
-      .publication_bytes = state_.controller.publication_bytes(),
-      .flushed_sequence = flushed_sequence};
+  const compaction::CompactionJobContext context{.factory = tree_.factory,
+                                                 .tree = *this,
+                                                 .tables = *store_.tables,
+                                                 .values = &store_.values,
+                                                 .clock = clock_,
+                                                 .compression = store_.options.compression,
+                                                 .publication_bytes = state_.controller.publication_bytes(),
+                                                 .flushed_sequence = flushed_sequence};
   return std::make_unique<compaction::CompactionJob>(context, std::move(pick), version);
+}
+
+Status CompactionRunner::Install(const format::VersionEdit& edit) {
+  Status status = tree_.version_set.Install(edit);
+  state_.inputs.NoteChange();
+  state_.UpdateController();
+  return status;
+}
+
+uint64_t CompactionRunner::MaskedBytes(kv::Position target, const kv::RangeTombstones& ranges) {
+  return compaction::EstimateMaskedBytes(store_.order, *store_.tables, *state_.CurrentVersion(), target, ranges);
 }
 
 void CompactionRunner::Step(const std::shared_ptr<Running>& running) {

@@ -28,7 +28,7 @@
 
 namespace mergedb::db {
 
-class CompactionRunner {
+class CompactionRunner : private compaction::CompactedTree {
  public:
   explicit CompactionRunner(BackgroundState& state)
       : state_(state),
@@ -87,6 +87,13 @@ class CompactionRunner {
     kv::Sequence oldest_snapshot = 0;
     bool operator==(const PickKey&) const = default;
   };
+
+  std::vector<kv::Sequence> LiveSequences() override { return store_.snapshots->Live(); }
+  Status Install(const format::VersionEdit& edit) override;
+  uint64_t MaskedBytes(kv::Position target, const kv::RangeTombstones& ranges) override;
+  format::BlobFilePtr FindBlobFile(kv::FileNumber number) override {
+    return state_.CurrentVersion()->FindBlobFile(number);
+  }
 
   void Pick();
   Requests TakeRequests() const;

@@ -23,7 +23,7 @@ using testing::PutEntry;
 
 std::string Key(int i) { return "key" + std::to_string(1'000 + i); }
 
-class JobTest : public ::testing::Test {
+class JobTest : public ::testing::Test, protected CompactedTree {
  protected:
   using Shown = std::map<std::string, std::string>;  // a deleted key is absent
 
@@ -38,9 +38,18 @@ class JobTest : public ::testing::Test {
     format::VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{2}, .level = 0, .file = tables_.Write(newer), .bounds = {}});
     edit.adds.push_back({.position = kv::Position{1}, .level = 0, .file = tables_.Write(older), .bounds = {}});
-    ASSERT_OK(Install(edit));
+    ASSERT_OK(Apply(edit));
   }
-  Status Install(const format::VersionEdit& edit) {
+  std::vector<kv::Sequence> LiveSequences() override { return {5'000}; }
+  Status Install(const format::VersionEdit& edit) override {
+    const Shown before = ShownNow();
+    ++publications_;
+    RETURN_IF_ERROR(Apply(edit));
+    EXPECT_EQ(ShownNow(), before) << "publication " << publications_;
+    return {};
+  }
+  format::BlobFilePtr FindBlobFile(kv::FileNumber number) override { return version_->FindBlobFile(number); }
+  Status Apply(const format::VersionEdit& edit) {
     auto next = version::ApplyEdit(tables_.order, *version_, edit);
     if (!next) return next.error();
     version_ = std::move(*next);
@@ -92,19 +101,11 @@ class JobTest : public ::testing::Test {
   }
   CompactionJobContext Context() {
     return {.factory = tables_.factory,
+            .tree = *this,
             .tables = *tables_.cache,
             .values = tables_.values.get(),
             .clock = &clock_,
             .compression = {Compression::kNone, Compression::kNone},
-            .snapshots = [] { return std::vector<kv::Sequence>{5'000}; },
-            .install =
-                [this](const format::VersionEdit& edit) {
-                  const Shown before = ShownNow();
-                  ++publications_;
-                  RETURN_IF_ERROR(Install(edit));
-                  EXPECT_EQ(ShownNow(), before) << "publication " << publications_;
-                  return Status::Ok();
-                },
             .publication_bytes = 8'192};
   }
   static picker::CompactionPick MergeAll() {
@@ -150,7 +151,7 @@ class JobTest : public ::testing::Test {
   void Add(kv::Position position, format::FileMetaPtr file) {
     format::VersionEdit edit;
     edit.adds.push_back({.position = position, .level = 0, .file = std::move(file), .bounds = {}});
-    ASSERT_OK(Install(edit));
+    ASSERT_OK(Apply(edit));
   }
 
   testing::Tables tables_;
@@ -189,7 +190,7 @@ TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryPublication) {
   format::VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{3}, .level = 0, .file = newest.Take().at(0), .bounds = {}});
   edit.adds.push_back({.position = kv::Position{0}, .level = 0, .file = tables_.Write(oldest), .bounds = {}});
-  ASSERT_OK(Install(edit));
+  ASSERT_OK(Apply(edit));
   const Shown before = ShownNow();
   ASSERT_FALSE(before.contains(Key(105)) || before.contains(Key(399)));
 
@@ -336,7 +337,7 @@ TEST_F(BlobGarbageTest, EndsAtAReferenceThatIsNone) {
   EXPECT_EQ(publications_, 0);
   format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
-  ASSERT_OK(Install(without));
+  ASSERT_OK(Apply(without));
   EXPECT_EQ(ShownNow(), before);
   ASSERT_OK(Run(Clean()));
 }
@@ -349,7 +350,7 @@ TEST_F(JobTest, MovesWithoutWriting) {
   format::VersionEdit halves;
   halves.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = Key(300)}});
   halves.cuts.push_back({.position = kv::Position{1}, .bounds = {.upper = Key(300)}});
-  ASSERT_OK(Install(halves));
+  ASSERT_OK(Apply(halves));
   const Shown before = ShownNow();
   CompactionJob job(Context(), pick, version_);
   const auto step = job.Step(0);
@@ -382,7 +383,7 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;
     without.cuts.push_back({.position = kv::Position{3}, .bounds = {}});
-    ASSERT_OK(Install(without));
+    ASSERT_OK(Apply(without));
   }
 }
 

@@ -249,7 +249,7 @@ TEST_F(RebuildTest, DoneAgainItShowsTheSame) {
 
 // ---- histories ----
 
-class History {
+class History : private compaction::CompactedTree {
  public:
   History(testing::Tables* tables, uint64_t seed) : tables_(*tables), random_(seed) { NewMemtable(); }
 
@@ -289,13 +289,13 @@ class History {
     Write();
     iterator::CompactionIteratorCounts counts;
     ASSERT_OK_AND_ASSIGN(const auto flushed,
-                         compaction::Flush(tables_.factory, *memtable_, Snapshots(), Compression::kNone, &counts));
+                         compaction::Flush(tables_.factory, *memtable_, LiveSequences(), Compression::kNone, &counts));
     const format::FileMetaPtr& table = flushed.table;
     NewMemtable();
     if (table == nullptr) return;
     format::VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{++position_}, .level = 0, .file = table, .bounds = {}});
-    Install(edit);
+    ASSERT_OK(Install(edit));
     flushed_ = changes_.size();
   }
 
@@ -365,25 +365,22 @@ class History {
     return made.empty() ? nullptr : made[0];
   }
   // The newest sequence, and sometimes another one.
-  std::vector<kv::Sequence> Snapshots() {
+  std::vector<kv::Sequence> LiveSequences() override {
     if (random_.OneIn(3)) return {random_.Uniform(sequence_ + 1), sequence_};
     return {sequence_};
   }
   std::string Key() { return "k" + std::to_string(100 + random_.Uniform(40)); }
-  void Install(const format::VersionEdit& edit) {
-    ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(tables_.order, *version_, edit));
+  Status Install(const format::VersionEdit& edit) override {
+    ASSIGN_OR_RETURN(version_, version::ApplyEdit(tables_.order, *version_, edit));
+    return {};
   }
+  format::BlobFilePtr FindBlobFile(kv::FileNumber) override { return nullptr; }  // there are none
   compaction::CompactionJobContext Context() {
     return {.factory = tables_.factory,
+            .tree = *this,
             .tables = *tables_.cache,
             .clock = &clock_,
             .compression = {Compression::kNone, Compression::kNone},
-            .snapshots = [this] { return Snapshots(); },
-            .install =
-                [this](const format::VersionEdit& edit) {
-                  Install(edit);
-                  return Status();
-                },
             .publication_bytes = 200,
             .flushed_sequence = flushed_ == 0 ? 0 : kv::SequenceOf(changes_[flushed_ - 1].tag)};
   }
