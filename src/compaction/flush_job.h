@@ -29,7 +29,7 @@ struct Flushed {
 };
 
 // `snapshots`: the sequences that live snapshots and readers of the newest state can see, ascending.
-// `masked_bytes` as for Outputs. `sampled`, if not null, gets each entry.
+// `masked_bytes` as for Outputs, which says why it is a function. `sampled`, if not null, gets each entry.
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
                       std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {},

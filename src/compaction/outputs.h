@@ -62,7 +62,7 @@ struct TableFactory {
   size_t block_bytes = 4096;
   bool keeps_keys_whole = false;  // see table::WriterOptions
   FileOwner& owner;
-  std::function<uint64_t()> entropy;  // Env::entropy
+  std::function<uint64_t()> entropy;  // WHY a function: it is Env::entropy, of the public interface
   // Values of at least this size go to blob files; 0: no value does.
   size_t blob_value_bytes_min = 0;
   // Operators that fold merge operands; null: none.
@@ -87,7 +87,7 @@ class Outputs {
     // Range tombstones to write to the tables.
     kv::RangeTombstones range_tombstones = {};
     kv::Stripes stripes = {};
-    // Estimates FileMeta::masked_bytes. Null: 0. WHY a function: it depends on the tree when a table ends.
+    // Estimates FileMeta::masked_bytes. Null: 0. WHY a function: it looks at the tree when a table ends.
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
     // The ranges that the tables record (format::CompactedRange); each table records its own part of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};

@@ -44,7 +44,8 @@ class Checkpointer : private compaction::FileOwner {
 
   Result<CheckpointReport> Run() {
     RETURN_IF_ERROR(Begin());
-    if (options_.may_link && source_.sync_files) RETURN_IF_ERROR(source_.sync_files());
+    if (options_.may_link && source_.committer != nullptr)
+      RETURN_IF_ERROR(source_.committer->SyncFiles(*source_.super_version->version));
     for (const DescribedFile& piece : pieces_) RETURN_IF_ERROR(Take(piece));
     RETURN_IF_ERROR(FlushMemtables());
     RETURN_IF_ERROR(VerifyAll());
@@ -320,7 +321,7 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
     RETURN_IF_ERROR(writers_.ResumeWal());
     RETURN_IF_ERROR(writers_.SwitchMemtableIfUsed());
     take();
-    source.sync_files = [&] { return tree_->committer.SyncFiles(*source.super_version->version); };
+    source.committer = &tree_->committer;
   }
   const uint64_t start = store_->options.env.clock->NowNanos();
   auto report = MakeCheckpoint(source, target, options);

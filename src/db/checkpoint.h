@@ -16,8 +16,10 @@
 // Tests: tests/db/checkpoint_test.cc, tests/crash/checkpoint_cut_test.cc.
 #pragma once
 
-#include <functional>
+#include <memory>
+#include <string>
 
+#include "db/state/manifest_committer.h"
 #include "db/state/store.h"
 #include "mergedb/checkpoint.h"
 #include "read/super_version.h"
@@ -34,7 +36,7 @@ struct CheckpointSource {
   kv::Sequence sequence = 0;  // the newest sequence in the SuperVersion
   // Makes the files of the SuperVersion durable, because the lagging MANIFEST may not name all of them yet.
   // Null: the MANIFEST names all of them.
-  std::function<Status()> sync_files = {};
+  ManifestCommitter* committer = nullptr;
 };
 Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target,
                                         const CheckpointOptions& options);

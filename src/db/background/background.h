@@ -75,14 +75,15 @@ class Background : private BackgroundScheduler::Host {
   void Stop(bool finish_jobs);
 
   // Blocks until `is_done` holds. Retries failed background work at once; if work that the wait `needs` fails again,
-  // returns its status.
+  // returns its status (BackgroundScheduler::WaitUntil).
   Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
   // Returns true when a compaction job has ended and released its inputs; false if none runs.
   bool WaitForJobEnd() { return scheduler_->WaitForJobEnd(); }
   // Returns when all memtables that are immutable now are flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
   // Returns when no compaction is needed at this urgency. Calls `when_flushed` first, while compactions run:
-  // once all memtables that are immutable now are flushed and in the MANIFEST.
+  // once all memtables that are immutable now are flushed and in the MANIFEST. WHY a function: it is the caller's work
+  // between two waits of one call.
   Status WaitForCompactions(picker::Urgency urgency, const std::function<void()>& when_flushed);
   // Compacts `bounds` of all runs that exist now into the oldest run.
   Status CompactRange(const format::Bounds& bounds);

@@ -29,7 +29,8 @@ namespace mergedb::db {
 
 class BackgroundScheduler : public std::enable_shared_from_this<BackgroundScheduler> {
  public:
-  using Task = std::function<void()>;  // runs without the mutex; null: there is nothing to do
+  // Runs without the mutex; null: there is nothing to do. WHY a function: each runner has tasks of its own.
+  using Task = std::function<void()>;
   // A caller that waits for one kind of work needs the kinds before it, too.
   enum class Work : uint8_t { kFlushes, kCommits, kCompactions, kRecycling, kRemovals };
 
@@ -68,7 +69,7 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   Status error() const;
 
   // Blocks until `is_done` holds; calls it under the mutex. Retries failed work at once; if work that the wait `needs`
-  // fails again, returns its status.
+  // fails again, returns its status. WHY a function: what a caller waits for is known to the caller alone.
   Status WaitUntil(Work needs, const std::function<bool()>& is_done);
   // Returns true when a compaction job has ended and released its inputs; false if none runs.
   bool WaitForJobEnd();

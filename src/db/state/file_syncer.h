@@ -23,8 +23,9 @@ class FileSyncer {
   struct Options {
     FileSystem* file_system = nullptr;
     std::string directory;
+    // WHY functions: a test has files without contents, and so neither a Store nor a VersionSet.
     std::function<kv::FileNumber()> allocate_number;
-    // CheckFile (db/state/integrity.h), or that of a test.
+    // OK if every byte of the file at `path` is as `file` describes it (CheckFile, db/state/integrity.h).
     std::function<Status(const std::string& path, const format::DescribedFile& file)> check;
     // Called after the file of this table or blob file was replaced by an equal copy.
     std::function<void(kv::FileNumber)> file_replaced;
