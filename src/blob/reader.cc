@@ -171,7 +171,7 @@ bool Reader::FindInPlace(const format::BlobIndex& reference, std::string_view ke
   return true;
 }
 
-// True: the value is asked for, and the caller ends its search.
+// True: the value is asked for, and the caller waits.
 bool Reader::Defers(const format::BlobIndex& reference, env::Deferral* deferral) const {
   const uint64_t bytes = std::min<uint64_t>(reference.bytes, kHintBytesMax);
   if (!deferral->Waits({.file = kv::ToInt(meta_.number), .offset = reference.offset, .bytes = bytes})) return false;
@@ -180,28 +180,35 @@ bool Reader::Defers(const format::BlobIndex& reference, env::Deferral* deferral)
   return true;
 }
 
-// A cached value was verified when it entered the cache. The key is compared again, since another blob index
-// may lead to this record.
-Status Reader::Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
-                   Found* found) const {
-  RETURN_IF_ERROR(CheckBlobIndex(reference));
-  if (Status status; FindInPlace(reference, key, control, found, &status)) return status;
-  const uint64_t number = kv::ToInt(meta_.number);
-  const bool counts_miss = control.deferral == nullptr || !control.deferral->WouldWait(number, reference.offset);
-  if (cache_ != nullptr) {
-    found->pin = cache_->Find(number, reference.offset, counts_miss);
-    if (PerfContext* const perf = base::thread_perf; perf != nullptr && (found->pin || counts_miss)) [[unlikely]]
-      ++(found->pin ? perf->block_cache_hits : perf->block_cache_misses);
-  }
-  if (!found->pin) {
-    if (control.deferral != nullptr && Defers(reference, control.deferral)) return Status::Make(Code::kBusy, {});
-    return Load(reference, key, control, found);
-  }
+// False: the cache does not hold the value. A cached value was verified when it entered the cache. The key is compared
+// again, since another blob index may lead to this record.
+bool Reader::FindCached(const format::BlobIndex& reference, std::string_view key, bool counts_miss, Found* found,
+                        Status* status) const {
+  if (cache_ == nullptr) return false;
+  found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset, counts_miss);
+  if (PerfContext* const perf = base::thread_perf; perf != nullptr && (found->pin || counts_miss)) [[unlikely]]
+    ++(found->pin ? perf->block_cache_hits : perf->block_cache_misses);
+  if (!found->pin) return false;
   format::BlobRecord record;
-  Status status = format::OpenRecord(found->pin.bytes(), {}, false, &record);
-  if (status.ok()) status = CheckKey(key, record.key);
+  *status = format::OpenRecord(found->pin.bytes(), {}, false, &record);
+  if (status->ok()) *status = CheckKey(key, record.key);
   found->value = record.stored;
-  return At(reference.offset, status);
+  *status = At(reference.offset, *status);
+  return true;
+}
+
+Result<env::Progress> Reader::GetOrWait(const format::BlobIndex& reference, std::string_view key,
+                                        const ReadControl& control, env::Deferral* deferral, Found* found) const {
+  RETURN_IF_ERROR(CheckBlobIndex(reference));
+  const bool will_wait = deferral != nullptr && deferral->WouldWait(kv::ToInt(meta_.number), reference.offset);
+  Status status;
+  if (!FindInPlace(reference, key, control, found, &status) &&
+      !FindCached(reference, key, !will_wait, found, &status)) {
+    if (deferral != nullptr && Defers(reference, deferral)) return env::Progress::kWaits;
+    status = Load(reference, key, control, found);
+  }
+  RETURN_IF_ERROR(std::move(status));
+  return env::Progress::kDone;
 }
 
 Status Reader::Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,

@@ -33,8 +33,6 @@ namespace mergedb::blob {
 struct ReadControl {
   bool verify_checksums = true;
   bool fill_cache = true;
-  // Lets Get end before it reads from the file: then the deferral waits, and the status says nothing.
-  env::Deferral* deferral = nullptr;
 };
 
 // `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and valid as long as the Reader.
@@ -59,7 +57,12 @@ class Reader {
                                                        const format::BlobFileMeta& meta, const kv::Order& order);
 
   // REQUIRES: reference.file is this file's number.
-  Status Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
+  Status Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const {
+    return env::StatusOf(GetOrWait(reference, key, control, nullptr, found));
+  }
+  // As Get, but may wait before it reads from the file. A null `deferral` never waits.
+  Result<env::Progress> GetOrWait(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
+                                  env::Deferral* deferral, Found* found) const;
 
   // The steps of Get, for callers with memory of their own. First, check a blob index before a read:
   Status CheckBlobIndex(const format::BlobIndex& reference) const;
@@ -90,6 +93,8 @@ class Reader {
   Status CheckKey(std::string_view expected, std::string_view found) const;
   bool FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found,
                    Status* status) const;
+  bool FindCached(const format::BlobIndex& reference, std::string_view key, bool counts_miss, Found* found,
+                  Status* status) const;
   Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
   Status CheckFooter() const;
   Status CheckRecords() const;

@@ -5,14 +5,23 @@
 //   key b                            │ search ─► miss: WillRead │                  ReadAt, verify ─► value
 //
 // A reader that misses the block cache asks Waits. If the answer is true, it gives the file a hint, and the search
-// ends without a result. The caller keeps the search, looks up other keys, and calls Continue. The search then asks
+// returns Progress::kWaits. The caller keeps the search, looks up other keys, and calls Continue. The search then asks
 // again, reads the bytes, and calls Pass. Each step of a search waits at most once, so every search ends.
 // THREADS: one at a time. Tests: tests/unit/env/deferral_test.cc, tests/db/multi_get_test.cc.
 #pragma once
 
 #include <cstdint>
+#include <utility>
+
+#include "mergedb/result.h"
 
 namespace mergedb::env {
+
+// What a read without an error has come to. kWaits: it has no result, and goes on after Deferral::Continue.
+enum class Progress { kDone, kWaits };
+
+// OK, or the error of a read that does not wait.
+inline Status StatusOf(Result<Progress> progress) { return progress ? Status() : std::move(progress).error(); }
 
 class Deferral {
  public:
@@ -22,11 +31,10 @@ class Deferral {
     uint64_t bytes = 0;
   };
 
-  // True: the caller hints that it will read the extent, and ends the search with any error, which is ignored.
+  // True: the caller hints that it will read the extent, and returns Progress::kWaits.
   bool Waits(const Extent& extent) {
     if (!WouldWait(extent.file, extent.offset)) return false;
     hinted_ = extent;
-    is_waiting_ = true;
     return true;
   }
   // Waits would return true.
@@ -34,20 +42,15 @@ class Deferral {
     return !reads_ && (hinted_.file != file || hinted_.offset != offset);
   }
 
-  // REQUIRES: is_waiting(). All reads up to the next Pass are done at once.
-  void Continue() {
-    is_waiting_ = false;
-    reads_ = true;
-  }
+  // REQUIRES: the last step waits. All reads up to the next Pass are done at once.
+  void Continue() { reads_ = true; }
   // The step that waited is done: the next read may wait again.
   void Pass() { reads_ = false; }
 
-  bool is_waiting() const { return is_waiting_; }
   uint64_t hinted_bytes() const { return hinted_.bytes; }
 
  private:
   Extent hinted_;
-  bool is_waiting_ = false;
   bool reads_ = false;
 };
 

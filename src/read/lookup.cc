@@ -14,11 +14,13 @@
 namespace mergedb::read {
 namespace {
 
-// What a search has met so far: the answer, or the operands above it.
-class Answer {
+using env::Progress;
+
+// The value of a key, as far as the versions that a lookup has met decide it. The lookup meets them newest first.
+class PendingValue {
  public:
-  Answer(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
-         std::string_view key, std::string* value, InPlace* in_place)
+  PendingValue(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+               std::string_view key, std::string* value, InPlace* in_place)
       : context_(context),
         super_version_(super_version),
         control_(control),
@@ -26,63 +28,55 @@ class Answer {
         value_(value),
         in_place_(in_place) {}
 
-  // Takes the operands above all stored versions. False: they are an error already.
-  bool Start(std::span<const std::string_view> newer) {
-    if (newer.empty()) [[likely]]
-      return true;
+  // Takes the operands above all stored versions. True: they decide the value, since they are an error.
+  bool TakeUncommitted(std::span<const std::string_view> operands) {
+    if (operands.empty()) [[likely]]
+      return false;
     chain_.emplace(context_.operators, context_.operands_max);
-    for (const std::string_view operand : newer) {
-      if (TakeBelow(kv::MakeTag(kv::kSequenceMax, kv::Kind::kMerge), operand)) return false;
+    for (const std::string_view operand : operands) {
+      if (TakeBelow(kv::MakeTag(kv::kSequenceMax, kv::Kind::kMerge), operand)) return true;
     }
-    return true;
+    return false;
   }
 
-  // Takes the next older version. True: the answer is final. `lasts`: the version lies in a memtable or in a mapped
+  // Takes the next older version. True: it decides the value. `lasts`: the version lies in a memtable or in a mapped
   // table.
   bool Take(kv::Tag tag, std::string_view stored, bool lasts = false) {
     if (chain_) [[unlikely]]
       return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
-      case kv::Kind::kPut: TakeValue(stored, lasts); return true;
-      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
-      case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
+      case kv::Kind::kPut: TakeValue(stored, lasts); return Decide({});
+      case kv::Kind::kPutBlobIndex: return Decide(TakeBlobIndex(tag, stored));
+      case kv::Kind::kDelete: return Decide(Status::NotFound(""));
       default: chain_.emplace(context_.operators, context_.operands_max); return TakeBelow(tag, stored);
     }
   }
-  Status Finish() { return std::move(status_); }
-  // `source` is the table or the memtable of the final answer. Keeps it if the value is shown in place in it.
+  // No older version exists.
+  void TakeEnd() { Decide(chain_ ? kv::FoldAndShow(key_, {}, *chain_, value_) : Status::NotFound("")); }
+
+  bool is_decided() const { return is_decided_; }
+  // The chain is full, and the base was not met. Finish then gives no value.
+  bool is_too_long() const { return is_too_long_; }
+  // `source` is the table or the memtable of the version that decided. Keeps it if the value is shown in place in it.
   template <class... Source>
   void KeepSource(const Source&... source) {
-    if (in_place_ != nullptr && in_place_->value && !is_blob_) in_place_->tables.Keep(source...);
-  }
-  // The chain is full, and the base was not met.
-  bool is_too_long() const { return is_too_long_; }
-
-  // After a wait for a blob value: reads it.
-  bool waits_for_blob() const { return blob_file_ != nullptr; }
-  Status ReadBlob() {
-    ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
-    blob::Found found;
-    Status status =
-        reader->Get(blob_index_, key_, {control_.verify_checksums, control_.fill_cache, control_.deferral}, &found);
-    if (control_.deferral != nullptr && control_.deferral->is_waiting()) return {};
-    blob_file_ = nullptr;
-    RETURN_IF_ERROR(std::move(status));
-    if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
-    TakeValue(found.value, !found.pin);
-    is_blob_ = true;
-    if (in_place_ != nullptr && in_place_->value)
-      in_place_->tables.Keep(super_version_.version->FindBlobFile(blob_index_.file), reader);
-    return {};
+    if (in_place_ != nullptr && in_place_->value) in_place_->tables.Keep(source...);
   }
 
-  // No older version exists.
-  Status FinishAtTheEnd() {
-    if (!chain_) return Status::NotFound("");
-    return kv::FoldAndShow(key_, {}, *chain_, value_);
+  // The decided value, which may be in a blob file: then its read may wait.
+  Result<Progress> Finish(env::Deferral* deferral) {
+    if (blob_file_ != nullptr) [[unlikely]]
+      return ReadBlob(deferral);
+    if (!status_.ok()) return std::move(status_);
+    return Progress::kDone;
   }
 
  private:
+  bool Decide(Status status) {
+    status_ = std::move(status);
+    return is_decided_ = true;
+  }
+
   void TakeValue(std::string_view stored, bool lasts) {
     if (lasts && in_place_ != nullptr) {
       in_place_->value = stored;
@@ -95,27 +89,41 @@ class Answer {
     const kv::Kind kind = kv::KindOf(tag);
     switch (kind) {
       case kv::Kind::kMerge:
-        if (chain_->is_full()) break;
+        is_too_long_ = chain_->is_full();
+        if (is_too_long_) return Decide({});
         chain_->AddOlder(key_, tag, stored);
         return false;
       case kv::Kind::kPut:
       case kv::Kind::kDelete:
-      case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
-      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
+      case kv::Kind::kMerged: return Decide(kv::FoldAndShow(key_, {kind, stored}, *chain_, value_));
+      case kv::Kind::kPutBlobIndex: return Decide(TakeBlobIndex(tag, stored));
       default:
-        status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
-                                       " needs a newer mergedb");
-        return true;
+        return Decide(Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
+                                           " needs a newer mergedb"));
     }
-    is_too_long_ = true;
-    return true;
   }
 
-  // Reads the value from its blob file, and folds the operands above it onto it.
   Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
     const kv::Entry entry{.key = key_, .tag = tag, .value = stored};
     ASSIGN_OR_RETURN(blob_file_, BlobFileOf(*super_version_.version, entry, &blob_index_));
-    return ReadBlob();
+    return {};
+  }
+
+  // Reads the value from its blob file, and folds the operands above it onto it.
+  Result<Progress> ReadBlob(env::Deferral* deferral) {
+    ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
+    blob::Found found;
+    ASSIGN_OR_RETURN(
+        const Progress progress,
+        reader->GetOrWait(blob_index_, key_, {control_.verify_checksums, control_.fill_cache}, deferral, &found));
+    if (progress == Progress::kWaits) return progress;
+    if (chain_) {
+      RETURN_IF_ERROR(kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_));
+      return Progress::kDone;
+    }
+    TakeValue(found.value, !found.pin);
+    KeepSource(super_version_.version->FindBlobFile(blob_index_.file), reader);
+    return Progress::kDone;
   }
 
   const LookupContext& context_;
@@ -125,9 +133,9 @@ class Answer {
   std::string* const value_;
   InPlace* const in_place_;
   std::optional<kv::Chain> chain_;                   // set once an operand was met
-  const format::BlobFileMeta* blob_file_ = nullptr;  // of the value that is read now
+  const format::BlobFileMeta* blob_file_ = nullptr;  // of the version that decided; null: it has no blob index
   format::BlobIndex blob_index_{};
-  bool is_blob_ = false;  // the value was read from a blob file
+  bool is_decided_ = false;
   bool is_too_long_ = false;
   Status status_;
 };
@@ -135,9 +143,9 @@ class Answer {
 // Stands for the versions that a range tombstone masks.
 constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 
-// True: the answer is final.
+// True: the value is decided.
 bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
-                     kv::Sequence sequence, Answer* answer) {
+                     kv::Sequence sequence, PendingValue* value) {
   const auto finds = [&](const std::shared_ptr<memtable::Memtable>& memtable) {
     const memtable::Memtable& table = *memtable;
     if (PerfContext* const perf = base::thread_perf) [[unlikely]]
@@ -147,11 +155,11 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
     memtable::Memtable::Found found;
     bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
     for (; is_found && kv::SequenceOf(found.tag) >= masking_sequence; is_found = table.GetOlder(key, &found)) {
-      if (!answer->Take(found.tag, found.value, true)) continue;
-      answer->KeepSource(memtable);
+      if (!value->Take(found.tag, found.value, true)) continue;
+      value->KeepSource(memtable);
       return true;
     }
-    return masking_sequence > 0 && answer->Take(kDeleted, {});
+    return masking_sequence > 0 && value->Take(kDeleted, {});
   };
   if (finds(super_version.active)) return true;
   for (const auto& table : super_version.immutable) {
@@ -161,37 +169,19 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
 }
 
 // Takes the versions below the operand *found, down to `oldest`.
-Result<bool> TakeOlder(const table::Reader& reader, std::string_view key, kv::Sequence oldest,
-                       table::ReadControl control, table::Found* found, Answer* answer) {
-  // WHY no read waits for its turn here: a search that goes on after a wait begins at the newest version again.
-  control.deferral = nullptr;
+// WHY no read waits for its turn here: a lookup that goes on after a wait begins at the table's newest version again.
+Status TakeOlder(const table::Reader& reader, std::string_view key, kv::Sequence oldest,
+                 const table::ReadControl& control, table::Found* found, PendingValue* value) {
   for (kv::Sequence taken = kv::SequenceOf(found->tag);;) {
     Status status = reader.GetOlder(key, control, found);
-    if (status.IsNotFound()) return false;
+    if (status.IsNotFound()) return {};
     if (!status.ok()) return status;
     const kv::Sequence sequence = kv::SequenceOf(found->tag);
-    if (sequence < oldest) return false;
+    if (sequence < oldest) return {};
     if (sequence == taken) continue;  // the same write, replayed twice
-    if (answer->Take(found->tag, found->value, !found->pin)) return true;
+    if (value->Take(found->tag, found->value, !found->pin)) return {};
     taken = sequence;
   }
-}
-
-// The same for one table, for versions from `newest` down to `oldest`, both inclusive. If the deferral waits, the
-// result says nothing.
-Result<bool> FindInTable(const table::Reader& reader, std::string_view key, kv::Sequence newest, kv::Sequence oldest,
-                         const table::ReadControl& control, Answer* answer) {
-  table::Found found;
-  Status status = reader.Get(key, newest, control, &found);
-  if (control.deferral != nullptr) [[unlikely]] {
-    if (control.deferral->is_waiting()) return true;
-    control.deferral->Pass();
-  }
-  if (status.IsNotFound()) return false;
-  if (!status.ok()) return status;
-  if (kv::SequenceOf(found.tag) < oldest) return false;
-  if (answer->Take(found.tag, found.value, !found.pin)) return true;
-  return TakeOlder(reader, key, oldest, control, &found, answer);
 }
 
 // Tables whose key range contains the key, a batch at a time, newest first.
@@ -203,56 +193,78 @@ struct Candidates {
   size_t count = 0;
 };
 
-void CountRun(const table::Reader& reader, bool is_hashed, uint64_t hash, PerfContext* perf) {
-  ++perf->runs_visited;
-  if (!is_hashed) return;
-  ++perf->filters_checked;
-  if (!reader.MayContain(hash)) ++perf->filters_useful;
-}
-
-// A search for one key. With a deferral, Begin and Continue may end while it waits; the status then says nothing, and
-// the owner calls Continue later.
-class Search {
+// A lookup of one key. With a deferral, Begin and Continue may wait; the owner then calls Continue later.
+class KeyLookup {
  public:
-  // `control` and all that the arguments point to outlive the search.
-  Search(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
-         std::string_view key, kv::Sequence sequence, std::string* value, InPlace* in_place)
+  // `control` and all that the arguments point to outlive the lookup. A null `deferral` never waits.
+  KeyLookup(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+            env::Deferral* deferral, std::string_view key, kv::Sequence sequence, std::string* value, InPlace* in_place)
       : context_(context),
         super_version_(super_version),
         control_(control),
+        deferral_(deferral),
         key_(key),
         sequence_(sequence),
         is_hashed_(context.order.is_bytewise()),
         hash_(is_hashed_ ? base::Hash64(key) : 0),
-        answer_(context, super_version, control, key, value, in_place) {}
+        value_(context, super_version, control, key, value, in_place) {}
 
-  Status Begin(std::span<const std::string_view> newer) {
-    if (!answer_.Start(newer)) return answer_.Finish();
-    if (FindInMemtables(super_version_, is_hashed_, key_, hash_, sequence_, &answer_)) return answer_.Finish();
+  Result<Progress> Begin(std::span<const std::string_view> newer) {
+    if (value_.TakeUncommitted(newer) || FindInMemtables(super_version_, is_hashed_, key_, hash_, sequence_, &value_)) {
+      return value_.Finish(deferral_);
+    }
     return SearchRuns();
   }
-  // REQUIRES: the deferral was waiting, and continues.
-  Status Continue() { return answer_.waits_for_blob() ? answer_.ReadBlob() : SearchRuns(); }
-  // The last call found more operands than a chain takes, and its status says nothing: ReadLongChain finds the value.
-  bool is_too_long() const { return answer_.is_too_long(); }
+  // REQUIRES: the last step waits, and the deferral continues.
+  Result<Progress> Continue() { return value_.is_decided() ? value_.Finish(deferral_) : SearchRuns(); }
+  // The key has more operands than a chain takes, and Begin or Continue found no value: ReadLongChain finds it.
+  bool is_too_long() const { return value_.is_too_long(); }
 
  private:
-  bool is_waiting() const { return control_.deferral != nullptr && control_.deferral->is_waiting(); }
-  Status SearchRuns();
+  Result<Progress> SearchRuns();
+  Result<Progress> SearchTable(const table::Reader& reader, kv::Sequence oldest);
+  void CountRun(size_t run, const table::Reader& reader, PerfContext* perf);
 
   const LookupContext& context_;
   const SuperVersion& super_version_;
   const table::ReadControl& control_;
+  env::Deferral* const deferral_;
   const std::string_view key_;
   const kv::Sequence sequence_;
   const bool is_hashed_;
   const uint64_t hash_;
   size_t next_run_ = 0;      // the runs above it are searched
-  bool is_counted_ = false;  // the run's visit is counted
-  Answer answer_;
+  size_t runs_counted_ = 0;  // the visits of the runs above it are counted
+  PendingValue value_;
 };
 
-Status Search::SearchRuns() {
+// A run is visited twice if the lookup waits in it, and counted once.
+void KeyLookup::CountRun(size_t run, const table::Reader& reader, PerfContext* perf) {
+  if (run < runs_counted_) return;
+  runs_counted_ = run + 1;
+  ++perf->runs_visited;
+  if (!is_hashed_) return;
+  ++perf->filters_checked;
+  if (!reader.MayContain(hash_)) ++perf->filters_useful;
+}
+
+// Takes the versions of one table, down to `oldest`, until they decide the value.
+Result<Progress> KeyLookup::SearchTable(const table::Reader& reader, kv::Sequence oldest) {
+  table::Found found;
+  Result<Progress> progress = reader.GetOrWait(key_, sequence_, control_, deferral_, &found);
+  if (deferral_ != nullptr) [[unlikely]] {
+    if (progress && *progress == Progress::kWaits) return progress;
+    deferral_->Pass();
+  }
+  if (!progress) {
+    if (!progress.error().IsNotFound()) return progress;
+  } else if (kv::SequenceOf(found.tag) >= oldest && !value_.Take(found.tag, found.value, !found.pin)) {
+    RETURN_IF_ERROR(TakeOlder(reader, key_, oldest, control_, &found, &value_));
+  }
+  return Progress::kDone;
+}
+
+Result<Progress> KeyLookup::SearchRuns() {
   const auto& runs = super_version_.version->runs();
   while (next_run_ < runs.size()) {
     Candidates batch;
@@ -269,35 +281,32 @@ Status Search::SearchRuns() {
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context_.order, key_, sequence_);
-      if (PerfContext* const perf = base::thread_perf; perf != nullptr && !std::exchange(is_counted_, false))
-          [[unlikely]]
-        CountRun(reader, is_hashed_, hash_, perf);
+      if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+        CountRun(batch.runs[i], reader, perf);
       if (!is_hashed_ || reader.MayContain(hash_)) {
-        ASSIGN_OR_RETURN(const bool is_decided,
-                         FindInTable(reader, key_, sequence_, masking_sequence, control_, &answer_));
-        if (is_waiting()) [[unlikely]] {
+        ASSIGN_OR_RETURN(const Progress progress, SearchTable(reader, masking_sequence));
+        if (progress == Progress::kWaits) [[unlikely]] {
           next_run_ = batch.runs[i];
-          is_counted_ = true;
-          return {};
+          return progress;
         }
-        if (is_decided) {
-          answer_.KeepSource(batch.virtual_tables[i]->file, batch.readers[i]);
-          return answer_.Finish();
+        if (value_.is_decided()) {
+          value_.KeepSource(batch.virtual_tables[i]->file, batch.readers[i]);
+          return value_.Finish(deferral_);
         }
       }
-      if (masking_sequence > 0 && answer_.Take(kDeleted, {})) return answer_.Finish();
+      if (masking_sequence > 0 && value_.Take(kDeleted, {})) return value_.Finish(deferral_);
     }
     next_run_ = end;
   }
-  return answer_.FinishAtTheEnd();
+  value_.TakeEnd();
+  return value_.Finish(deferral_);
 }
 
 // The value of a key that has more operands than a chain takes. An iterator folds them from the oldest on.
 [[gnu::noinline, gnu::cold]] Status ReadLongChain(const LookupContext& context, const SuperVersion& super_version,
                                                   std::string_view key, kv::Sequence sequence,
-                                                  table::ReadControl control, std::string* value,
+                                                  const table::ReadControl& control, std::string* value,
                                                   std::span<const std::string_view> newer) {
-  control.deferral = nullptr;
   BlobValues values(*super_version.version, context.values, control.verify_checksums);
   const auto iterator =
       iterator::NewUserIterator(context.order,
@@ -325,47 +334,27 @@ Status Search::SearchRuns() {
 Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
               kv::Sequence sequence, const table::ReadControl& control, std::string* value,
               std::span<const std::string_view> newer, InPlace* in_place) {
-  Search search(context, super_version, control, key, sequence, value, in_place);
-  Status status = search.Begin(newer);
-  if (!search.is_too_long()) [[likely]]
+  KeyLookup lookup(context, super_version, control, nullptr, key, sequence, value, in_place);
+  Status status = env::StatusOf(lookup.Begin(newer));
+  if (!lookup.is_too_long()) [[likely]]
     return status;
   return ReadLongChain(context, super_version, key, sequence, control, value, newer);
 }
 
 namespace {
 
-// Searches that wait at the same time. MEASURED: 64 reads of 4 KiB in flight take 0.2 to 0.25 times the time of reads
+// Lookups that wait at the same time. MEASURED: 64 reads of 4 KiB in flight take 0.2 to 0.25 times the time of reads
 // one after the other (docs/decisions/0059-multiget.md).
 constexpr size_t kWaitingMax = 64;
 constexpr uint64_t kWaitingBytesMax = uint64_t{4} << 20;
 
-// One key of a MultiLookup.
-struct OneSearch {
-  OneSearch(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control_given,
-            const ManyKeys& many, size_t at)
-      : control(control_given),
-        search(context, super_version, control, many.keys[at], many.sequence, &many.values[at], nullptr),
-        index(at) {
-    control.deferral = &deferral;
-  }
-
-  Status ReadLong(const LookupContext& context, const SuperVersion& super_version, const ManyKeys& many) const {
-    return ReadLongChain(context, super_version, many.keys[index], many.sequence, control, &many.values[index], {});
-  }
-
-  env::Deferral deferral;
-  table::ReadControl control;
-  Search search;
-  const size_t index;
-};
-
-// The searches of a MultiLookup, in the order of their hints. WHY a list of places that are used again: a search cannot
+// The lookups of a MultiLookup, in the order of their hints. WHY a list of places that are used again: a lookup cannot
 // move, and keys that need no device need a single allocation.
-class Searches {
+class LookupsInFlight {
  public:
   // All references outlive the object.
-  Searches(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
-           const ManyKeys& many)
+  LookupsInFlight(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+                  const ManyKeys& many)
       : context_(context), super_version_(super_version), control_(control), many_(many) {}
 
   bool has_room() const { return waiting_.size() < kWaitingMax && waiting_bytes_ < kWaitingBytesMax; }
@@ -373,41 +362,46 @@ class Searches {
 
   void Begin(size_t index) {
     if (idle_.empty()) idle_.emplace_back();
-    OneSearch& one = idle_.front().emplace(context_, super_version_, control_, many_, index);
-    Status status = one.search.Begin({});
-    if (one.deferral.is_waiting()) {
-      Wait(idle_);
-    } else {
-      End(idle_, std::move(status));
-    }
+    InFlight& begun = idle_.front().emplace(*this, index);
+    Place(idle_, begun.lookup.Begin({}));
   }
   void ContinueOldest() {
-    OneSearch& one = *waiting_.front();
-    waiting_bytes_ -= one.deferral.hinted_bytes();
-    one.deferral.Continue();
-    Status status = one.search.Continue();
-    if (one.deferral.is_waiting()) {
-      Wait(waiting_);
-    } else {
-      End(waiting_, std::move(status));
-    }
+    InFlight& oldest = *waiting_.front();
+    waiting_bytes_ -= oldest.deferral.hinted_bytes();
+    oldest.deferral.Continue();
+    Place(waiting_, oldest.lookup.Continue());
   }
 
  private:
-  using Places = std::list<std::optional<OneSearch>>;
+  struct InFlight {
+    InFlight(const LookupsInFlight& all, size_t at)
+        : index(at),
+          lookup(all.context_, all.super_version_, all.control_, &deferral, all.many_.keys[at], all.many_.sequence,
+                 &all.many_.values[at], nullptr) {}
 
-  // For the first search of `places`.
-  void Wait(Places& places) {
-    waiting_bytes_ += places.front()->deferral.hinted_bytes();
-    waiting_.splice(waiting_.end(), places, places.begin());
-  }
-  void End(Places& places, Status status) {
-    const OneSearch& one = *places.front();
-    if (one.search.is_too_long()) [[unlikely]]
-      status = one.ReadLong(context_, super_version_, many_);
-    many_.statuses[one.index] = std::move(status);
+    const size_t index;
+    env::Deferral deferral;
+    KeyLookup lookup;
+  };
+  using Places = std::list<std::optional<InFlight>>;
+
+  // After a step of the first lookup of `places`.
+  void Place(Places& places, Result<Progress> progress) {
+    if (progress && *progress == Progress::kWaits) {
+      waiting_bytes_ += places.front()->deferral.hinted_bytes();
+      waiting_.splice(waiting_.end(), places, places.begin());
+      return;
+    }
+    const InFlight& ended = *places.front();
+    many_.statuses[ended.index] =
+        ended.lookup.is_too_long() ? ReadLong(ended.index) : env::StatusOf(std::move(progress));
     places.front().reset();
     idle_.splice(idle_.begin(), places, places.begin());
+  }
+
+  Status ReadLong(size_t index) const {
+    return ReadLongChain(context_, super_version_, many_.keys[index], many_.sequence, control_, &many_.values[index],
+                         {});
   }
 
   const LookupContext& context_;
@@ -427,10 +421,10 @@ void MultiLookup(const LookupContext& context, const SuperVersion& super_version
     many.statuses[0] = Lookup(context, super_version, many.keys[0], many.sequence, control, &many.values[0]);
     return;
   }
-  Searches searches(context, super_version, control, many);
-  for (size_t next = 0; next < many.keys.size() || !searches.empty();) {
-    while (next < many.keys.size() && searches.has_room()) searches.Begin(next++);
-    if (!searches.empty()) searches.ContinueOldest();
+  LookupsInFlight lookups(context, super_version, control, many);
+  for (size_t next = 0; next < many.keys.size() || !lookups.empty();) {
+    while (next < many.keys.size() && lookups.has_room()) lookups.Begin(next++);
+    if (!lookups.empty()) lookups.ContinueOldest();
   }
 }
 

@@ -101,7 +101,7 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   return {};
 }
 
-// True: the block is asked for, and the caller ends its search.
+// True: the block is asked for, and the caller waits.
 bool BlockSource::Defers(uint32_t block, env::Deferral* deferral) const {
   const env::Deferral::Extent extent{.file = number, .offset = index.offset(block), .bytes = index.stored_bytes(block)};
   if (!deferral->Waits(extent)) return false;
@@ -110,18 +110,27 @@ bool BlockSource::Defers(uint32_t block, env::Deferral* deferral) const {
   return true;
 }
 
+bool BlockSource::Find(uint32_t block, bool counts_miss, BlockCache::Pin* pin, std::string_view* raw) const {
+  *raw = FindMapped(block);
+  if (!raw->empty()) return true;
+  *pin = FindCached(block, counts_miss);
+  if (!*pin) return false;
+  *raw = pin->bytes();
+  return true;
+}
+
 Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
                          std::string_view* raw) const {
-  *raw = FindMapped(block);
-  if (!raw->empty()) return {};
-  const bool will_wait = control.deferral != nullptr && control.deferral->WouldWait(number, index.offset(block));
-  *pin = FindCached(block, !will_wait);
-  if (!*pin) {
-    if (control.deferral != nullptr && Defers(block, control.deferral)) return Status::Make(Code::kBusy, {});
-    return Load(block, control, pin, raw);
-  }
-  *raw = pin->bytes();
-  return {};
+  return Find(block, true, pin, raw) ? Status() : Load(block, control, pin, raw);
+}
+
+Result<env::Progress> BlockSource::ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
+                                              BlockCache::Pin* pin, std::string_view* raw) const {
+  const bool will_wait = deferral != nullptr && deferral->WouldWait(number, index.offset(block));
+  if (Find(block, !will_wait, pin, raw)) return env::Progress::kDone;
+  if (deferral != nullptr && Defers(block, deferral)) return env::Progress::kWaits;
+  RETURN_IF_ERROR(Load(block, control, pin, raw));
+  return env::Progress::kDone;
 }
 
 // One large read that contains all of [begin, end), and the bytes after it or before it.

@@ -60,9 +60,13 @@ struct BlockSource {
     return pin;
   }
   // The raw bytes of a block. They are valid as long as *pin, or, if *pin is empty, as long as this object.
-  // Load does not look into the cache. Only Read may end early (ReadControl::deferral).
+  // Find looks into the mapping and the cache alone, Load not into the cache. ReadOrWait may wait before it reads from
+  // the file; a null `deferral` never waits.
+  bool Find(uint32_t block, bool counts_miss, base::BlockCache::Pin* pin, std::string_view* raw) const;
   [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
+  [[nodiscard]] Result<env::Progress> ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
+                                                 base::BlockCache::Pin* pin, std::string_view* raw) const;
   [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
   Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,

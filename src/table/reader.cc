@@ -114,7 +114,8 @@ class ReaderImpl final : public Reader {
 
   bool MayContain(uint64_t hash) const override { return bloom_.MayContain(hash); }
   void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
-  Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
+  Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                  env::Deferral* deferral, Found* found) const override;
   Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const override;
   const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
   std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
@@ -266,14 +267,17 @@ Status ReaderImpl::LoadFilter(const Sections& sections) {
   return bloom_.Decode(payload);
 }
 
-Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const {
+Result<env::Progress> ReaderImpl::GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                            env::Deferral* deferral, Found* found) const {
   if (!has_blocks()) return Status::Make(Code::kNotFound, {});
   const kv::Tag wanted = kv::SeekTag(sequence);
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
     if (own_filter_ && !own_filter_->MayContain(source_.index.offset(block), key)) break;
     base::BlockCache::Pin pin;
     std::string_view raw;
-    RETURN_IF_ERROR(source_.Read(block, control, &pin, &raw));
+    ASSIGN_OR_RETURN(const env::Progress progress, source_.ReadOrWait(block, control, deferral, &pin, &raw));
+    if (progress == env::Progress::kWaits) [[unlikely]]
+      return progress;
     format::Block::Prefetch(raw);
     const format::Block entries(raw);
     const uint32_t i = entries.Seek(source_.order, key, wanted);
@@ -285,7 +289,7 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
       found->raw = raw;
       found->block = block;
       found->entry = i;
-      return {};
+      return env::Progress::kDone;
     }
     // The whole block sorts before the wanted version. The next block can have that version only if this
     // block ends with the key.

@@ -28,6 +28,7 @@
 #include "kv/range_tombstones.h"
 #include "kv/skipped_errors.h"
 #include "mergedb/env.h"
+#include "mergedb/result.h"
 
 namespace mergedb::table {
 
@@ -37,8 +38,6 @@ struct ReadControl {
   // Iterators skip blocks that cannot be read and add the errors here; it must outlive them. Null: an
   // iterator ends at the error.
   kv::SkippedErrors* skipped = nullptr;
-  // Lets Reader::Get end before it reads a block from the file: then the deferral waits, and the status says nothing.
-  env::Deferral* deferral = nullptr;
 };
 
 struct ReaderOptions {
@@ -86,7 +85,12 @@ class Reader {
 
   // The newest version of `key` with a sequence up to `sequence`: OK and *found, NotFound, or an error. Asks
   // the program's own filter, but not the bloom filter.
-  virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
+  Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const {
+    return env::StatusOf(GetOrWait(key, sequence, control, nullptr, found));
+  }
+  // As Get, but may wait before it reads a block from the file. A null `deferral` never waits.
+  virtual Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                          env::Deferral* deferral, Found* found) const = 0;
   // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions
   // of a key cost one step each. The result is as of Get; after a failure *found is unusable.
   virtual Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const = 0;

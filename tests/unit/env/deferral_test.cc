@@ -11,10 +11,8 @@ constexpr Deferral::Extent kSecond{.file = 1, .offset = 10, .bytes = 20};
 
 TEST(Deferral, WaitsAtTheFirstQuestion) {
   Deferral deferral;
-  EXPECT_FALSE(deferral.is_waiting());
   EXPECT_TRUE(deferral.WouldWait(kFirst.file, kFirst.offset));
   EXPECT_TRUE(deferral.Waits(kFirst));
-  EXPECT_TRUE(deferral.is_waiting());
   EXPECT_FALSE(deferral.WouldWait(kFirst.file, kFirst.offset));
   EXPECT_TRUE(deferral.WouldWait(2, kFirst.offset));
   EXPECT_EQ(deferral.hinted_bytes(), 10u);
@@ -24,10 +22,8 @@ TEST(Deferral, ReadsEverythingOfAStepThatWaited) {
   Deferral deferral;
   EXPECT_TRUE(deferral.Waits(kFirst));
   deferral.Continue();
-  EXPECT_FALSE(deferral.is_waiting());
   EXPECT_FALSE(deferral.Waits(kSecond)) << "the step may need a block that it did not hint at";
   EXPECT_FALSE(deferral.Waits(kFirst));
-  EXPECT_FALSE(deferral.is_waiting());
 }
 
 TEST(Deferral, WaitsAgainInTheNextStepButNotForTheSameExtent) {
