@@ -35,7 +35,7 @@ namespace mergedb::kv {
 constexpr bool IsBase(Kind kind) { return kind != Kind::kMerge; }
 
 // A chain takes this many operands that cannot be combined, or this many bytes of them. A reader that meets more folds
-// them from the oldest on, one full chain after the other (iterator/user_iterator.cc).
+// them from the oldest on, one full chain after the other (iterator/key_versions.cc).
 inline constexpr size_t kChainOperandsMax = size_t{1} << 20;
 inline constexpr size_t kChainBytesMax = kMergedValueBytesMax;
 
