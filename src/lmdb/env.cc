@@ -57,7 +57,7 @@ Result<std::unique_ptr<db::DbImpl>> OpenDatabase(MDB_env* env) {
   const bool is_reader = (env->flags & MDB_RDONLY) != 0;
   for (uint64_t pause = kOpenPauseNanosFirst;; pause = std::min(2 * pause, kOpenPauseNanosMax)) {
     const bool is_last = waited >= kOpenWaitNanosMax || (!is_reader && env::IsLockedByThisProcess(lock));
-    if (queue.IsFirst() || is_last) {
+    if (queue.MoveUp() || is_last) {
       auto db = db::DbImpl::Open(OptionsOf(env), env->directory, kSupplies);
       if (db || is_last || !(is_reader ? db::IsOutrun(db.error()) : env::IsBusyLock(db.error()))) return db;
     }

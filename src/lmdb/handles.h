@@ -357,7 +357,8 @@ class OpenQueue {
   ~OpenQueue();
   OpenQueue(const OpenQueue&) = delete;
   OpenQueue& operator=(const OpenQueue&) = delete;
-  bool IsFirst();  // does not wait
+  // Moves up to the first place, or as far as the places before are free; does not wait. True: it is first.
+  bool MoveUp();
 
  private:
   static constexpr int kPlaces = 64;

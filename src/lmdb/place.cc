@@ -234,7 +234,7 @@ OpenQueue::~OpenQueue() {
   close(fd_);
 }
 
-bool OpenQueue::IsFirst() {
+bool OpenQueue::MoveUp() {
   if (fd_ < 0) return true;
   for (; place_ > 0; --place_) {
     if (!SetLock(fd_, place_ - 1, F_WRLCK)) return false;
