@@ -25,11 +25,20 @@
 #include "format/index.h"
 #include "format/table_layout.h"
 #include "kv/order.h"
+#include "kv/skipped_errors.h"
 #include "mergedb/env.h"
+#include "mergedb/result.h"
 #include "table/checked_blocks.h"
-#include "table/reader.h"
 
 namespace mergedb::table {
+
+struct ReadControl {
+  bool verify_checksums = true;
+  bool fill_cache = true;
+  // Iterators skip blocks that cannot be read and add the errors here; it must outlive them. Null: an
+  // iterator ends at the error.
+  kv::SkippedErrors* skipped = nullptr;
+};
 
 // THREADS: constant after the table is open; any thread.
 struct BlockSource {

@@ -12,6 +12,8 @@
 
 namespace mergedb::table {
 
+class Reader;
+
 // `source` must outlive the iterator. The iterator holds `keep` for this; with a null `keep` the caller ensures it.
 std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control,
                                           std::shared_ptr<const Reader> keep);

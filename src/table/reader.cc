@@ -30,11 +30,34 @@ Status DiffersKey(const char* what, std::string_view expected, std::string_view 
                             base::Escape(found) + "\"");
 }
 
+// Checks that the MANIFEST and the file describe the same table.
+Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& found) {
+  if (expected.bytes != found.bytes) return Differs("file size", expected.bytes, found.bytes);
+  if (expected.unique_id != found.unique_id) return Differs("unique id", expected.unique_id, found.unique_id);
+  if (expected.entries != found.entries) return Differs("entries", expected.entries, found.entries);
+  if (expected.smallest != found.smallest) return DiffersKey("smallest key", expected.smallest, found.smallest);
+  if (expected.largest != found.largest) return DiffersKey("largest key", expected.largest, found.largest);
+  if (expected.largest_is_open != found.largest_is_open) {
+    return Differs("largest key is open", expected.largest_is_open, found.largest_is_open);
+  }
+  if (expected.range_tombstones != found.range_tombstones) {
+    return Differs("range tombstones", expected.range_tombstones, found.range_tombstones);
+  }
+  if (expected.largest_sequence != found.largest_sequence) {
+    return Differs("largest sequence", expected.largest_sequence, found.largest_sequence);
+  }
+  return {};
+}
+
+}  // namespace
+
 // Everything of a table except its blocks, as read from the file.
-struct Sections {
+struct Reader::Sections {
   format::Footer footer;
   std::string bytes;  // bytes [data_bytes, sections_end) of the file
   format::Properties properties;
+
+  Status Read(File* file);
 
   // The payload of a section, without its trailer.
   Status Open(uint64_t offset, uint64_t size, std::string_view* payload) const {
@@ -58,123 +81,46 @@ struct Sections {
   }
 };
 
-Status ReadSections(File* file, Sections* sections) {
+Status Reader::Sections::Read(File* file) {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
   if (file_bytes < format::kFooterBytes) return Differs("minimum file size", format::kFooterBytes, file_bytes);
   const size_t tail_bytes = static_cast<size_t>(std::min<uint64_t>(file_bytes, kTailBytes));
   std::string tail(tail_bytes, '\0');
   RETURN_IF_ERROR(env::ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
-  const std::string_view footer(tail.data() + tail_bytes - format::kFooterBytes, format::kFooterBytes);
-  RETURN_IF_ERROR(format::DecodeFooter(footer, file_bytes, &sections->footer));
-  const format::Footer& footer_found = sections->footer;
-  const size_t section_bytes = static_cast<size_t>(footer_found.sections_end() - footer_found.data_bytes);
-  if (footer_found.data_bytes >= file_bytes - tail_bytes) {
-    sections->bytes =
-        tail.substr(static_cast<size_t>(footer_found.data_bytes - (file_bytes - tail_bytes)), section_bytes);
+  const std::string_view footer_bytes(tail.data() + tail_bytes - format::kFooterBytes, format::kFooterBytes);
+  RETURN_IF_ERROR(format::DecodeFooter(footer_bytes, file_bytes, &footer));
+  const size_t section_bytes = static_cast<size_t>(footer.sections_end() - footer.data_bytes);
+  if (footer.data_bytes >= file_bytes - tail_bytes) {
+    bytes = tail.substr(static_cast<size_t>(footer.data_bytes - (file_bytes - tail_bytes)), section_bytes);
   } else {
-    sections->bytes.resize(section_bytes);
-    RETURN_IF_ERROR(env::ReadExactly(file, footer_found.data_bytes, section_bytes, sections->bytes.data()));
+    bytes.resize(section_bytes);
+    RETURN_IF_ERROR(env::ReadExactly(file, footer.data_bytes, section_bytes, bytes.data()));
   }
-  return sections->OpenProperties().WithContext("properties at " +
-                                                std::to_string(sections->footer.properties_offset()));
+  return OpenProperties().WithContext("properties at " + std::to_string(footer.properties_offset()));
 }
 
-// Checks that the MANIFEST and the file describe the same table.
-Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& found) {
-  if (expected.bytes != found.bytes) return Differs("file size", expected.bytes, found.bytes);
-  if (expected.unique_id != found.unique_id) return Differs("unique id", expected.unique_id, found.unique_id);
-  if (expected.entries != found.entries) return Differs("entries", expected.entries, found.entries);
-  if (expected.smallest != found.smallest) return DiffersKey("smallest key", expected.smallest, found.smallest);
-  if (expected.largest != found.largest) return DiffersKey("largest key", expected.largest, found.largest);
-  if (expected.largest_is_open != found.largest_is_open) {
-    return Differs("largest key is open", expected.largest_is_open, found.largest_is_open);
-  }
-  if (expected.range_tombstones != found.range_tombstones) {
-    return Differs("range tombstones", expected.range_tombstones, found.range_tombstones);
-  }
-  if (expected.largest_sequence != found.largest_sequence) {
-    return Differs("largest sequence", expected.largest_sequence, found.largest_sequence);
-  }
-  return {};
+Reader::Reader(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
+               const ReaderOptions& options)
+    : source_{.file_system = file_system, .path = path, .order = order, .cache = cache, .latencies = options.latencies},
+      filter_policy_(options.filter_policy),
+      memory_(options.memory) {}
+
+Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path, format::FileMetaPtr meta,
+                                             const kv::Order& order, base::BlockCache* cache,
+                                             const ReaderOptions& options) {
+  std::shared_ptr<Reader> reader(new Reader(file_system, path, order, cache, options));
+  RETURN_IF_ERROR(reader->Load(std::move(meta)));
+  return reader;
 }
 
-class ReaderImpl final : public Reader {
- public:
-  ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
-             const ReaderOptions& options)
-      : source_{.file_system = file_system,
-                .path = path,
-                .order = order,
-                .cache = cache,
-                .latencies = options.latencies},
-        filter_policy_(options.filter_policy),
-        memory_(options.memory) {}
-
-  Status Load(format::FileMetaPtr meta);
-
-  bool MayContain(uint64_t hash) const override { return bloom_.MayContain(hash); }
-  void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
-  Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
-                                  env::Deferral* deferral, Found* found) const override;
-  Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const override;
-  const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
-  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
-                                            std::shared_ptr<const Reader> keep) const override {
-    return has_blocks() ? table::NewIterator(source_, control, std::move(keep)) : kv::NewEmptyIterator();
-  }
-  std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower,
-                                                       const ScanLimit& limit) const override {
-    return has_blocks() ? table::NewScanIterator(source_, std::move(lower), limit) : kv::NewEmptyIterator();
-  }
-  uint64_t ApproximateOffset(std::string_view key) const override {
-    return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
-  }
-  size_t memory_bytes() const override {
-    const size_t marks = source_.mapping == nullptr ? 0 : CheckedBlocks::BytesFor(source_.index.count());
-    return source_.index.memory_bytes() + marks + bloom_.memory_bytes() + own_filter_bytes_.size() +
-           range_tombstones_.memory_bytes();
-  }
-  Status CheckIntegrity() const override;
-  std::vector<std::string> SplitKeys(size_t parts) const override;
-  void Warm() const override {
-    if (has_blocks()) source_.file->WillRead(0, source_.index.offset(source_.index.count()));
-  }
-  const format::FileMeta& meta() const override { return *meta_; }
-  std::string_view mapped() const override {
-    return source_.mapping == nullptr ? std::string_view()
-                                      : std::string_view(source_.mapping->data(), source_.mapping->size());
-  }
-
- private:
-  bool has_blocks() const { return source_.index.count() > 0; }  // a table without blocks has only range tombstones
-  Status LoadChecked(format::FileMetaPtr meta);
-  Status LoadIndex(const Sections& sections);
-  Status MapBlocks();
-  Status LoadRangeTombstones(const Sections& sections);
-  Status LoadFilter(const Sections& sections);
-  Status CheckSections() const;
-  Status CheckPadding(uint64_t begin, uint64_t end) const;
-  Status CheckEntries() const;
-
-  // Constant after Load.
-  BlockSource source_;
-  format::Bloom bloom_;
-  const format::FilterPolicy* const filter_policy_;
-  env::FileMemory* const memory_;
-  std::string own_filter_bytes_;
-  std::optional<format::FilterBlock> own_filter_;
-  kv::RangeTombstones range_tombstones_;
-  format::FileMetaPtr meta_;
-};
-
-Status ReaderImpl::Load(format::FileMetaPtr meta) {
+Status Reader::Load(format::FileMetaPtr meta) {
   ASSIGN_OR_RETURN(source_.file, source_.file_system->Open(source_.path, {.access = Access::kRead}));
   return LoadChecked(std::move(meta)).WithContext(source_.path);
 }
 
-Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
+Status Reader::LoadChecked(format::FileMetaPtr meta) {
   Sections sections;
-  RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
+  RETURN_IF_ERROR(sections.Read(source_.file.get()));
   const format::Footer& footer = sections.footer;
 
   format::FileMeta& found = sections.properties.meta;
@@ -198,7 +144,7 @@ Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   return LoadFilter(sections).WithContext("filter at " + std::to_string(footer.data_bytes));
 }
 
-Status ReaderImpl::LoadIndex(const Sections& sections) {
+Status Reader::LoadIndex(const Sections& sections) {
   const format::Footer& footer = sections.footer;
   if (footer.index_bytes == 0) {
     if (footer.data_bytes != 0) return Differs("bytes of blocks without an index", 0, footer.data_bytes);
@@ -216,14 +162,14 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   return {};
 }
 
-Status ReaderImpl::MapBlocks() {
+Status Reader::MapBlocks() {
   if (memory_ == nullptr || !has_blocks()) return {};
   ASSIGN_OR_RETURN(source_.mapping, memory_->Map(source_.file.get(), source_.index.offset(source_.index.count())));
   if (source_.mapping != nullptr) source_.checked = CheckedBlocks(source_.index.count());
   return {};
 }
 
-Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
+Status Reader::LoadRangeTombstones(const Sections& sections) {
   const kv::Order& order = source_.order;
   if (sections.footer.range_tombstone_bytes != 0) {
     std::string_view payload;
@@ -249,7 +195,7 @@ Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
   return {};
 }
 
-Status ReaderImpl::LoadFilter(const Sections& sections) {
+Status Reader::LoadFilter(const Sections& sections) {
   if (sections.footer.filter_bytes == 0) return {};
   if (!sections.properties.filter_policy.empty()) {
     std::string_view payload;
@@ -267,8 +213,8 @@ Status ReaderImpl::LoadFilter(const Sections& sections) {
   return bloom_.Decode(payload);
 }
 
-Result<env::Progress> ReaderImpl::GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
-                                            env::Deferral* deferral, Found* found) const {
+Result<env::Progress> Reader::GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                        env::Deferral* deferral, Found* found) const {
   if (!has_blocks()) return Status::Make(Code::kNotFound, {});
   const kv::Tag wanted = kv::SeekTag(sequence);
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
@@ -298,7 +244,7 @@ Result<env::Progress> ReaderImpl::GetOrWait(std::string_view key, kv::Sequence s
   return Status::Make(Code::kNotFound, {});
 }
 
-Status ReaderImpl::GetOlder(std::string_view key, const ReadControl& control, Found* found) const {
+Status Reader::GetOlder(std::string_view key, const ReadControl& control, Found* found) const {
   format::Block entries(found->raw);
   uint32_t i = found->entry + 1;
   if (i == entries.count()) {
@@ -320,7 +266,31 @@ Status ReaderImpl::GetOlder(std::string_view key, const ReadControl& control, Fo
   return {};
 }
 
-std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {
+std::unique_ptr<kv::Iterator> Reader::NewIterator(const ReadControl& control,
+                                                  std::shared_ptr<const Reader> keep) const {
+  return has_blocks() ? table::NewIterator(source_, control, std::move(keep)) : kv::NewEmptyIterator();
+}
+
+std::unique_ptr<kv::ForwardIterator> Reader::NewScanIterator(std::optional<std::string> lower,
+                                                             const ScanLimit& limit) const {
+  return has_blocks() ? table::NewScanIterator(source_, std::move(lower), limit) : kv::NewEmptyIterator();
+}
+
+uint64_t Reader::ApproximateOffset(std::string_view key) const {
+  return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
+}
+
+size_t Reader::memory_bytes() const {
+  const size_t marks = source_.mapping == nullptr ? 0 : CheckedBlocks::BytesFor(source_.index.count());
+  return source_.index.memory_bytes() + marks + bloom_.memory_bytes() + own_filter_bytes_.size() +
+         range_tombstones_.memory_bytes();
+}
+
+void Reader::Warm() const {
+  if (has_blocks()) source_.file->WillRead(0, source_.index.offset(source_.index.count()));
+}
+
+std::vector<std::string> Reader::SplitKeys(size_t parts) const {
   std::vector<std::string> keys;
   if (!has_blocks()) return keys;
   const format::Index& index = source_.index;
@@ -336,15 +306,15 @@ std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {
   return keys;
 }
 
-Status ReaderImpl::CheckIntegrity() const {
+Status Reader::CheckIntegrity() const {
   RETURN_IF_ERROR(CheckSections().WithContext(source_.path));
   return CheckEntries();
 }
 
 // Reads and checks the sections again: they may have been damaged on disk since Load.
-Status ReaderImpl::CheckSections() const {
+Status Reader::CheckSections() const {
   Sections sections;
-  RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
+  RETURN_IF_ERROR(sections.Read(source_.file.get()));
   const format::Footer& footer = sections.footer;
   std::string_view payload;
   if (footer.index_bytes != 0) RETURN_IF_ERROR(sections.OpenIndex(&payload));
@@ -356,7 +326,7 @@ Status ReaderImpl::CheckSections() const {
 }
 
 // Checks that the bytes [begin, end) are zeros.
-Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
+Status Reader::CheckPadding(uint64_t begin, uint64_t end) const {
   char piece[4096];
   for (uint64_t offset = begin; offset < end;) {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
@@ -371,7 +341,7 @@ Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
 }
 
 // Checks all entries: their order, their number and bounds against the properties, and that the filter contains them.
-Status ReaderImpl::CheckEntries() const {
+Status Reader::CheckEntries() const {
   const auto scan = NewScanIterator({}, {});
   kv::Entry before;
   std::string before_key;
@@ -406,18 +376,6 @@ Status ReaderImpl::CheckEntries() const {
   }
   format::SetLimits(source_.order, span, &found);
   return CompareMeta(*meta_, found).WithContext(source_.path);
-}
-
-}  // namespace
-
-Reader::~Reader() = default;
-
-Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path, format::FileMetaPtr meta,
-                                             const kv::Order& order, base::BlockCache* cache,
-                                             const ReaderOptions& options) {
-  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache, options);
-  RETURN_IF_ERROR(reader->Load(std::move(meta)));
-  return std::shared_ptr<Reader>(std::move(reader));
 }
 
 }  // namespace mergedb::table

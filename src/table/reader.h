@@ -21,24 +21,18 @@
 #include "env/deferral.h"
 #include "env/file_memory.h"
 #include "env/latencies.h"
+#include "format/bloom.h"
 #include "format/filter_block.h"
 #include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
-#include "kv/skipped_errors.h"
 #include "mergedb/env.h"
 #include "mergedb/result.h"
+#include "table/block_source.h"
+#include "table/scan_iterator.h"
 
 namespace mergedb::table {
-
-struct ReadControl {
-  bool verify_checksums = true;
-  bool fill_cache = true;
-  // Iterators skip blocks that cannot be read and add the errors here; it must outlive them. Null: an
-  // iterator ends at the error.
-  kv::SkippedErrors* skipped = nullptr;
-};
 
 struct ReaderOptions {
   // The program's own filter policy; must outlive the reader. Null: bloom filters.
@@ -47,13 +41,6 @@ struct ReaderOptions {
   // mapped.
   env::FileMemory* memory = nullptr;
   env::Latencies* latencies = nullptr;  // of reads of blocks; outlives the reader; may be null
-};
-
-// How far a scan for a compaction goes, and what it says about an error.
-struct ScanLimit {
-  std::optional<std::string> upper = {};  // the caller needs no key from here on: no block behind it is read
-  // Receives, after an error, the keys of the block that could not be read; it outlives the iterator. May be null.
-  format::Bounds* unreadable = nullptr;
 };
 
 // The result of a point read. `pin` keeps `value` alive. With an empty pin, `value` is in the mapping and
@@ -76,12 +63,11 @@ class Reader {
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               format::FileMetaPtr meta, const kv::Order& order, base::BlockCache* cache,
                                               const ReaderOptions& options = {});
-  virtual ~Reader();
 
   // False: this table has no version of a key with this base::Hash64. Bytewise order only.
-  virtual bool MayContain(uint64_t hash) const = 0;
+  bool MayContain(uint64_t hash) const { return bloom_.MayContain(hash); }
   // Prefetches the CPU cache line that MayContain reads.
-  virtual void PrefetchFilter(uint64_t hash) const = 0;
+  void PrefetchFilter(uint64_t hash) const { bloom_.Prefetch(hash); }
 
   // The newest version of `key` with a sequence up to `sequence`: OK and *found, NotFound, or an error. Asks
   // the program's own filter, but not the bloom filter.
@@ -89,37 +75,66 @@ class Reader {
     return env::StatusOf(GetOrWait(key, sequence, control, nullptr, found));
   }
   // As Get, but may wait before it reads a block from the file. A null `deferral` never waits.
-  virtual Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
-                                          env::Deferral* deferral, Found* found) const = 0;
+  Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                  env::Deferral* deferral, Found* found) const;
   // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions
   // of a key cost one step each. The result is as of Get; after a failure *found is unusable.
-  virtual Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const = 0;
+  Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const;
 
   // All range tombstones of the file, whatever the bounds of a virtual table; most tables have none. They are
   // valid as long as the Reader.
-  virtual const kv::RangeTombstones& range_tombstones() const = 0;
+  const kv::RangeTombstones& range_tombstones() const { return range_tombstones_; }
 
   // Both directions, block by block through the cache. The Reader must outlive the iterator. `keep`, if
   // given, is this Reader; the iterator then holds it.
-  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
-                                                    std::shared_ptr<const Reader> keep = nullptr) const = 0;
+  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
+                                            std::shared_ptr<const Reader> keep = nullptr) const;
   // For compactions: from `lower` on, if given; reads of 1 MiB past the caches, always verified.
-  virtual std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower = {},
-                                                               const ScanLimit& limit = {}) const = 0;
+  std::unique_ptr<kv::ForwardIterator> NewScanIterator(std::optional<std::string> lower = {},
+                                                       const ScanLimit& limit = {}) const;
 
   // Approximate number of bytes of the file before the first entry at or after `key`.
-  virtual uint64_t ApproximateOffset(std::string_view key) const = 0;
-  virtual size_t memory_bytes() const = 0;  // of index, filter, range tombstones and the bits of checked blocks
+  uint64_t ApproximateOffset(std::string_view key) const;
+  size_t memory_bytes() const;  // of index, filter, range tombstones and the bits of checked blocks
   // Asks the system to load the file into its page cache, since the writer bypassed it.
-  virtual void Warm() const = 0;
+  void Warm() const;
   // Reads and verifies every byte.
-  virtual Status CheckIntegrity() const = 0;
+  Status CheckIntegrity() const;
   // Keys that cut the file into about `parts` equal shares by bytes, ascending; fewer if the file has fewer blocks.
-  virtual std::vector<std::string> SplitKeys(size_t parts) const = 0;
-  virtual const format::FileMeta& meta() const = 0;
+  std::vector<std::string> SplitKeys(size_t parts) const;
+  const format::FileMeta& meta() const { return *meta_; }
   // The mapped file; empty if the table is not mapped. Values, and keys of blocks without prefix compression,
   // point into it.
-  virtual std::string_view mapped() const = 0;
+  std::string_view mapped() const {
+    return source_.mapping == nullptr ? std::string_view()
+                                      : std::string_view(source_.mapping->data(), source_.mapping->size());
+  }
+
+ private:
+  struct Sections;
+
+  Reader(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
+         const ReaderOptions& options);
+  bool has_blocks() const { return source_.index.count() > 0; }  // a table without blocks has only range tombstones
+  Status Load(format::FileMetaPtr meta);
+  Status LoadChecked(format::FileMetaPtr meta);
+  Status LoadIndex(const Sections& sections);
+  Status MapBlocks();
+  Status LoadRangeTombstones(const Sections& sections);
+  Status LoadFilter(const Sections& sections);
+  Status CheckSections() const;
+  Status CheckPadding(uint64_t begin, uint64_t end) const;
+  Status CheckEntries() const;
+
+  // Constant after Load.
+  BlockSource source_;
+  format::Bloom bloom_;
+  const format::FilterPolicy* const filter_policy_;
+  env::FileMemory* const memory_;
+  std::string own_filter_bytes_;
+  std::optional<format::FilterBlock> own_filter_;
+  kv::RangeTombstones range_tombstones_;
+  format::FileMetaPtr meta_;
 };
 
 }  // namespace mergedb::table

@@ -8,10 +8,18 @@
 #include <optional>
 #include <string>
 
+#include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "table/block_source.h"
 
 namespace mergedb::table {
+
+// How far a scan for a compaction goes, and what it says about an error.
+struct ScanLimit {
+  std::optional<std::string> upper = {};  // the caller needs no key from here on: no block behind it is read
+  // Receives, after an error, the keys of the block that could not be read; it outlives the iterator. May be null.
+  format::Bounds* unreadable = nullptr;
+};
 
 // From `lower` on, if given. `source` must outlive the iterator.
 std::unique_ptr<kv::ForwardIterator> NewScanIterator(const BlockSource& source, std::optional<std::string> lower,

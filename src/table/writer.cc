@@ -1,20 +1,13 @@
 #include "table/writer.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/hash.h"
-#include "env/file_sink.h"
-#include "format/block_builder.h"
 #include "format/bloom.h"
-#include "format/compression.h"
-#include "format/index.h"
 #include "format/range_tombstones.h"
-#include "format/table_layout.h"
 
 namespace mergedb::table {
 namespace {
@@ -32,62 +25,20 @@ std::vector<uint64_t>& ReusedHashes() {
   return spare;
 }
 
-class WriterImpl final : public Writer {
- public:
-  WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
-             const WriterOptions& options);
-  ~WriterImpl() override;
+}  // namespace
 
-  Status Add(const kv::Entry& entry) override;
-  void SetRangeTombstones(const kv::RangeTombstones& tombstones) override;
-  uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
-  uint64_t entries() const override { return meta_.entries; }
-  std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
-  void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) override {
-    compacted_ranges_ = std::move(compacted_ranges);
-  }
-  Result<format::FileMetaPtr> Finish() override;
-  Status Sync() override;
+Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
+                                               uint64_t unique_id, const kv::Order& order,
+                                               const WriterOptions& options) {
+  const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
+  ASSIGN_OR_RETURN(auto file,
+                   env::SinkFile::Open(file_system, path,
+                                       {.is_direct = is_direct, .is_reuse = options.is_reuse, .times = options.times}));
+  return std::unique_ptr<Writer>(new Writer(path, std::move(file), number, unique_id, order, options));
+}
 
- private:
-  bool HasFilter() const { return bits_per_key_ > 0; }
-  uint64_t FilterBytes() const { return hashes_.size() * static_cast<uint64_t>(bits_per_key_) / 8; }
-  bool IsAfterLast(const kv::Entry& entry);
-  Status OutOfOrder(const kv::Entry& entry) const;
-  void Count(const kv::Entry& entry);
-  Status FinishBlock();
-  Status AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes);
-  Status AppendSections();
-
-  // Constant after construction.
-  const std::string path_;
-  const kv::Order order_;
-  const size_t block_bytes_;
-  const int bits_per_key_;
-
-  env::FileSink sink_;
-  format::Compressor compressor_;
-  format::BlockBuilder block_;
-  format::IndexBuilder index_;
-  std::vector<uint64_t> hashes_;
-  const format::FilterPolicy* const filter_policy_;  // null: bloom
-  std::optional<format::FilterBlockBuilder> own_filter_;
-  uint64_t last_prefix_ = 0;
-  kv::Tag last_tag_ = 0;
-  bool is_older_version_ = false;  // the previous entry hides this one
-  std::string border_;             // the last key of the last finished block
-  std::string first_key_;
-  std::string range_tombstones_;  // empty: no range tombstones
-  std::string ranges_begin_;      // begin of the first and end of the last one
-  std::string ranges_end_;
-  format::FileMeta meta_;
-  std::vector<format::CompactedRange> compacted_ranges_;
-  Status status_;  // the first failure; the table is unusable after it
-  bool is_finished_ = false;
-};
-
-WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id,
-                       const kv::Order& order, const WriterOptions& options)
+Writer::Writer(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+               const WriterOptions& options)
     : path_(std::move(path)),
       order_(order),
       block_bytes_(std::max<size_t>(options.block_bytes, 1)),
@@ -106,13 +57,13 @@ WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber numb
   meta_.smallest_sequence = kv::kSequenceMax;
 }
 
-WriterImpl::~WriterImpl() {
+Writer::~Writer() {
   const size_t room = hashes_.capacity();
   if (room > ReusedHashes().capacity() && room <= kReusedHashesMax) ReusedHashes() = std::move(hashes_);
 }
 
 // Different prefixes decide the order without a read of the last key.
-bool WriterImpl::IsAfterLast(const kv::Entry& entry) {
+bool Writer::IsAfterLast(const kv::Entry& entry) {
   is_older_version_ = false;
   if (entry.prefix != last_prefix_) return entry.prefix > last_prefix_;
   const int order = order_.CompareKeys(last_key(), entry.key);
@@ -121,13 +72,13 @@ bool WriterImpl::IsAfterLast(const kv::Entry& entry) {
   return order != 0 ? order < 0 : last_tag_ > entry.tag;
 }
 
-Status WriterImpl::OutOfOrder(const kv::Entry& entry) const {
+Status Writer::OutOfOrder(const kv::Entry& entry) const {
   return Status::Corruption(path_ + ": comparator \"" + std::string(order_.comparator()->Name()) +
                             "\" is not a total order, or entries came out of order: " +
                             kv::PrintKey(entry.key, entry.tag) + " after " + kv::PrintKey(last_key(), last_tag_));
 }
 
-void WriterImpl::Count(const kv::Entry& entry) {
+void Writer::Count(const kv::Entry& entry) {
   const kv::Sequence sequence = kv::SequenceOf(entry.tag);
   meta_.smallest_sequence = std::min(meta_.smallest_sequence, sequence);
   meta_.largest_sequence = std::max(meta_.largest_sequence, sequence);
@@ -138,7 +89,7 @@ void WriterImpl::Count(const kv::Entry& entry) {
   last_tag_ = entry.tag;
 }
 
-Status WriterImpl::Add(const kv::Entry& entry) {
+Status Writer::Add(const kv::Entry& entry) {
   ASSERT(!is_finished_, "nothing is added after Finish");
   DCHECK(entry.prefix == order_.Prefix(entry.key), "an entry carries its key's prefix");
   if (!status_.ok()) [[unlikely]]
@@ -162,7 +113,7 @@ Status WriterImpl::Add(const kv::Entry& entry) {
   return {};
 }
 
-void WriterImpl::SetRangeTombstones(const kv::RangeTombstones& tombstones) {
+void Writer::SetRangeTombstones(const kv::RangeTombstones& tombstones) {
   ASSERT(!is_finished_ && meta_.range_tombstones == 0, "range tombstones are set once, before Finish");
   if (tombstones.empty()) return;
   range_tombstones_ = format::EncodeRangeTombstones(tombstones);
@@ -173,7 +124,7 @@ void WriterImpl::SetRangeTombstones(const kv::RangeTombstones& tombstones) {
   meta_.largest_sequence = std::max(meta_.largest_sequence, tombstones.newest_sequence());
 }
 
-Status WriterImpl::FinishBlock() {
+Status Writer::FinishBlock() {
   const std::string_view raw = block_.Finish();
   const std::string_view compressed = compressor_.Compress(raw);
   uint64_t stored_bytes = 0;
@@ -187,7 +138,7 @@ Status WriterImpl::FinishBlock() {
   return {};
 }
 
-Status WriterImpl::AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes) {
+Status Writer::AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes) {
   char trailer[format::kTrailerBytes];
   format::StoreTrailer(trailer, payload, codec, {.unique_id = meta_.unique_id, .offset = sink_.offset()});
   RETURN_IF_ERROR(sink_.Append(payload));
@@ -196,7 +147,7 @@ Status WriterImpl::AppendPart(std::string_view payload, Compression codec, uint6
   return {};
 }
 
-Status WriterImpl::AppendSections() {
+Status Writer::AppendSections() {
   if (meta_.entries > 0) {
     RETURN_IF_ERROR(FinishBlock());
     index_.AddFence(border_, nullptr);
@@ -236,7 +187,7 @@ Status WriterImpl::AppendSections() {
   return sink_.Finish();
 }
 
-Result<format::FileMetaPtr> WriterImpl::Finish() {
+Result<format::FileMetaPtr> Writer::Finish() {
   ASSERT(!is_finished_, "a table is finished once");
   if (status_.ok()) {
     ASSERT(meta_.entries > 0 || meta_.range_tombstones > 0, "a table has entries or range tombstones");
@@ -247,25 +198,10 @@ Result<format::FileMetaPtr> WriterImpl::Finish() {
   return std::make_shared<const format::FileMeta>(meta_);
 }
 
-Status WriterImpl::Sync() {
+Status Writer::Sync() {
   ASSERT(is_finished_, "Finish comes before Sync");
   if (!status_.ok()) return status_;
   return status_ = sink_.Sync();  // never repeat a failed sync
-}
-
-}  // namespace
-
-Writer::~Writer() = default;
-
-Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
-                                               uint64_t unique_id, const kv::Order& order,
-                                               const WriterOptions& options) {
-  const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
-  ASSIGN_OR_RETURN(auto file,
-                   env::SinkFile::Open(file_system, path,
-                                       {.is_direct = is_direct, .is_reuse = options.is_reuse, .times = options.times}));
-  return std::unique_ptr<Writer>(
-      std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
 }
 
 }  // namespace mergedb::table

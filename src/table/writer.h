@@ -13,10 +13,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "env/file_sink.h"
+#include "format/block_builder.h"
+#include "format/compression.h"
 #include "format/filter_block.h"
+#include "format/index.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
@@ -24,10 +31,6 @@
 #include "kv/range_tombstones.h"
 #include "mergedb/env.h"
 #include "mergedb/options.h"
-
-namespace mergedb::env {
-struct WriteTimes;
-}
 
 namespace mergedb::table {
 
@@ -55,26 +58,67 @@ class Writer {
   static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
                                                 uint64_t unique_id, const kv::Order& order,
                                                 const WriterOptions& options);
-  virtual ~Writer();
+  ~Writer();
 
   // REQUIRES: each entry is after the previous one in kv::Order. If a comparator contradicts itself, Add and
   // Finish return Corruption ("comparator ... not a total order").
-  virtual Status Add(const kv::Entry& entry) = 0;
+  Status Add(const kv::Entry& entry);
   // Sets all range tombstones of the table at once; before, between or after the entries. Their keys are copied.
-  virtual void SetRangeTombstones(const kv::RangeTombstones& tombstones) = 0;
-  virtual uint64_t bytes_written() const = 0;  // estimated size of the file so far
-  virtual uint64_t entries() const = 0;
-  virtual std::string_view last_key() const = 0;
+  void SetRangeTombstones(const kv::RangeTombstones& tombstones);
+  // Estimated size of the file so far.
+  uint64_t bytes_written() const { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
+  uint64_t entries() const { return meta_.entries; }
+  std::string_view last_key() const { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
 
   // The compacted ranges that the table records (docs/formats/table.md). Call before Finish.
-  virtual void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) = 0;
+  void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) {
+    compacted_ranges_ = std::move(compacted_ranges);
+  }
   // Writes filter, range tombstones, index, properties and footer; does not sync. The file stays open until
   // Sync or the destructor.
   // REQUIRES: at least one Add, or a range tombstone.
-  virtual Result<format::FileMetaPtr> Finish() = 0;
+  Result<format::FileMetaPtr> Finish();
   // After OK the bytes of the file are durable. Its name is durable after a sync of the directory. Never call
   // Sync again after a failure. REQUIRES: Finish() returned OK.
-  virtual Status Sync() = 0;
+  Status Sync();
+
+ private:
+  Writer(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+         const WriterOptions& options);
+  bool HasFilter() const { return bits_per_key_ > 0; }
+  uint64_t FilterBytes() const { return hashes_.size() * static_cast<uint64_t>(bits_per_key_) / 8; }
+  bool IsAfterLast(const kv::Entry& entry);
+  Status OutOfOrder(const kv::Entry& entry) const;
+  void Count(const kv::Entry& entry);
+  Status FinishBlock();
+  Status AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes);
+  Status AppendSections();
+
+  // Constant after construction.
+  const std::string path_;
+  const kv::Order order_;
+  const size_t block_bytes_;
+  const int bits_per_key_;
+
+  env::FileSink sink_;
+  format::Compressor compressor_;
+  format::BlockBuilder block_;
+  format::IndexBuilder index_;
+  std::vector<uint64_t> hashes_;
+  const format::FilterPolicy* const filter_policy_;  // null: bloom
+  std::optional<format::FilterBlockBuilder> own_filter_;
+  uint64_t last_prefix_ = 0;
+  kv::Tag last_tag_ = 0;
+  bool is_older_version_ = false;  // the previous entry hides this one
+  std::string border_;             // the last key of the last finished block
+  std::string first_key_;
+  std::string range_tombstones_;  // empty: no range tombstones
+  std::string ranges_begin_;      // begin of the first and end of the last one
+  std::string ranges_end_;
+  format::FileMeta meta_;
+  std::vector<format::CompactedRange> compacted_ranges_;
+  Status status_;  // the first failure; the table is unusable after it
+  bool is_finished_ = false;
 };
 
 }  // namespace mergedb::table
