@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <limits>
 
 #include "base/assert.h"
 #include "env/descriptors.h"
@@ -24,15 +23,7 @@
 namespace mergedb::env {
 namespace {
 
-constexpr uint64_t kOffsetMax = std::numeric_limits<int64_t>::max();
 constexpr int kIdleWritesMax = 3;
-
-// True if the kernel's offsets can express [offset, offset + bytes).
-bool Fits(uint64_t offset, uint64_t bytes) { return offset <= kOffsetMax && bytes <= kOffsetMax - offset; }
-
-bool IsAligned(uint64_t offset, uint64_t bytes, const char* memory) {
-  return ((offset | bytes | reinterpret_cast<uintptr_t>(memory)) & (kDirectIoAlign - 1)) == 0;
-}
 
 class PosixFile final : public File {
  public:
@@ -42,13 +33,15 @@ class PosixFile final : public File {
     if (fd_ >= 0) close(fd_);
   }
 
-  Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override;
+  Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override {
+    return descriptor().ReadAt(offset, bytes, out, got);
+  }
   Status WriteAt(uint64_t offset, std::string_view bytes) override;
   Status Truncate(uint64_t bytes) override;
   Status Sync() override;
-  Result<uint64_t> Size() override;
+  Result<uint64_t> Size() override { return descriptor().Size(); }
   Status Close() override;
-  void WillRead(uint64_t offset, uint64_t bytes) override;
+  void WillRead(uint64_t offset, uint64_t bytes) override { descriptor().WillRead(offset, bytes); }
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
   Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
     return env::MapForReading({.fd = fd_, .path = path_, .bytes = bytes});
@@ -59,6 +52,7 @@ class PosixFile final : public File {
   int fd() const { return fd_; }
 
  private:
+  PosixDescriptor descriptor() const { return {.fd = fd_, .path = path_, .is_direct = options_.direct}; }
   Status CheckLock() const { return directory_ == nullptr ? Status() : directory_->CheckLock(); }
   // WHY an error here: the system would kill the process.
   Status BeyondLimit(std::string_view what) const {
@@ -74,26 +68,9 @@ class PosixFile final : public File {
   int fd_;
 };
 
-Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) {
-  DCHECK(!options_.direct || IsAligned(offset, bytes, out), "direct read is not aligned");
-  *got = 0;
-  if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "pread", bytes, offset);
-  while (*got < bytes) {
-    const ssize_t count =
-        RetryOnSignal([&] { return pread(fd_, out + *got, bytes - *got, static_cast<off_t>(offset + *got)); });
-    if (count < 0) return PosixStatus(errno, path_, "pread", bytes, offset);
-    if (count == 0) break;
-    *got += static_cast<size_t>(count);
-    // A direct read that stops within a block has reached the end of the file. A further read from there
-    // would be refused.
-    if (options_.direct && *got % kDirectIoAlign != 0) break;
-  }
-  return {};
-}
-
 Status PosixFile::WriteAt(uint64_t offset, std::string_view bytes) {
   DCHECK(!options_.direct || IsAligned(offset, bytes.size(), bytes.data()), "direct write is not aligned");
-  if (!Fits(offset, bytes.size())) return PosixStatus(EFBIG, path_, "pwrite", bytes.size(), offset);
+  if (!FitsOffsets(offset, bytes.size())) return PosixStatus(EFBIG, path_, "pwrite", bytes.size(), offset);
   if (directory_ != nullptr) RETURN_IF_ERROR(directory_->CheckLockNowAndThen());
   if (offset + bytes.size() > bytes_max_) {
     return BeyondLimit("pwrite " + std::to_string(bytes.size()) + " bytes at " + std::to_string(offset));
@@ -111,7 +88,7 @@ Status PosixFile::WriteAt(uint64_t offset, std::string_view bytes) {
 }
 
 Status PosixFile::Truncate(uint64_t bytes) {
-  if (!Fits(0, bytes)) return PosixStatus(EFBIG, path_, "ftruncate");
+  if (!FitsOffsets(0, bytes)) return PosixStatus(EFBIG, path_, "ftruncate");
   RETURN_IF_ERROR(CheckLock());
   if (bytes > bytes_max_) {  // to make a file shorter is allowed
     ASSIGN_OR_RETURN(const uint64_t now, Size());
@@ -123,14 +100,7 @@ Status PosixFile::Truncate(uint64_t bytes) {
 
 Status PosixFile::Sync() {
   RETURN_IF_ERROR(CheckLock());
-  if (RetryOnSignal([&] { return fdatasync(fd_); }) == 0) return {};
-  return PosixStatus(errno, path_, "fdatasync");
-}
-
-Result<uint64_t> PosixFile::Size() {
-  struct stat file {};
-  if (fstat(fd_, &file) != 0) return PosixStatus(errno, path_, "fstat");
-  return static_cast<uint64_t>(file.st_size);
+  return descriptor().Sync();
 }
 
 Status PosixFile::Close() {
@@ -139,23 +109,13 @@ Status PosixFile::Close() {
   return PosixStatus(errno, path_, "close");
 }
 
-void PosixFile::WillRead(uint64_t offset, uint64_t bytes) {
-  if (options_.direct || !Fits(offset, bytes)) return;
-  // WHY in pieces: Linux reads no more for one call than the readahead of the device, often 128 KiB.
-  constexpr uint64_t kPieceBytes = 128 << 10;
-  for (uint64_t at = offset; at < offset + bytes; at += kPieceBytes) {
-    const uint64_t piece = std::min(kPieceBytes, offset + bytes - at);
-    posix_fadvise(fd_, static_cast<off_t>(at), static_cast<off_t>(piece), POSIX_FADV_WILLNEED);
-  }
-}
-
 Result<std::unique_ptr<Mapping>> PosixFile::Map(size_t bytes) {
   return MapTwice({.fd = fd_, .path = path_, .bytes = bytes, .created_by_us = options_.access == Access::kCreate});
 }
 
 // WHY not posix_fallocate: without support of the file system it reads and writes every block.
 Status PosixFile::Allocate(uint64_t offset, uint64_t bytes) {
-  if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "fallocate", bytes, offset);
+  if (!FitsOffsets(offset, bytes)) return PosixStatus(EINVAL, path_, "fallocate", bytes, offset);
   RETURN_IF_ERROR(CheckLock());
 #ifdef FALLOC_FL_PUNCH_HOLE
   const auto allocate = [&] { return fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)); };
@@ -166,7 +126,7 @@ Status PosixFile::Allocate(uint64_t offset, uint64_t bytes) {
 }
 
 Status PosixFile::Deallocate(uint64_t offset, uint64_t bytes) {
-  if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "punch a hole", bytes, offset);
+  if (!FitsOffsets(offset, bytes)) return PosixStatus(EINVAL, path_, "punch a hole", bytes, offset);
   RETURN_IF_ERROR(CheckLock());
 #ifdef FALLOC_FL_PUNCH_HOLE
   constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
