@@ -25,25 +25,13 @@ static_assert(std::string_view(kVersion) == MERGEDB_PROJECT_VERSION, "c.h and CM
 
 static_assert(MERGEDB_MERGE_FAILED == static_cast<int>(Code::kMergeFailed), "the codes are the same numbers");
 
-// Decodes the write options, then calls `body`, which checks the pointers and sizes and writes.
-template <typename Body>
-mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, mergedb_error* error, Body body) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
-    WriteOptions write;
-    Keyspace keyspace;
-    RETURN_IF_ERROR(DecodeWriteOptions(options, &write, &keyspace));
-    return body(database.db(), write, keyspace);
-  });
-}
-
-Outcome GetString(Database& database, const mergedb_read_options* options, const void* key, size_t key_size,
-                  std::string* value) {
+Status GetString(Database& database, const mergedb_read_options* options, const void* key, size_t key_size,
+                 std::string* value) {
   RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
   ReadOptions read;
   std::shared_ptr<const Snapshot> snapshot;
   Keyspace keyspace;
-  Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace);
-  if (!decoded.status.ok()) return decoded;
+  RETURN_IF_ERROR(DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace));
   return database.db().Get(read, keyspace, ToStringView(key, key_size), value);
 }
 
@@ -57,7 +45,7 @@ thread_local ThreadPerf thread_perf;
 Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string_view>* views) {
   views->reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    RETURN_IF_ERROR(CheckBytes(keys[i].data, keys[i].size, "key"));
+    RETURN_IF_ERROR(CheckBytes(keys[i], "key"));
     views->push_back(ToStringView(keys[i]));
   }
   return Status::Ok();
@@ -101,8 +89,8 @@ const char* mergedb_version(void) { return kVersion; }
 void mergedb_free(void* bytes) { std::free(bytes); }
 
 mergedb_code mergedb_open(const char* path, const mergedb_options* options, mergedb_db* db, mergedb_error* error) {
-  if (db != nullptr) *db = 0;
-  return Call(error, [&]() -> Outcome {
+  Clear(db);
+  return Call(error, [&]() -> Status {
     auto opened = std::make_shared<Opened>();
     Options decoded;
     RETURN_IF_ERROR(DecodeOptions(options, &decoded, &opened->borrowed));
@@ -116,7 +104,7 @@ mergedb_code mergedb_open(const char* path, const mergedb_options* options, merg
 }
 
 mergedb_code mergedb_close(mergedb_db db, mergedb_error* error) {
-  return Call(error, [&]() -> Outcome {
+  return Call(error, [&]() -> Status {
     if (CallbackScope::Covers(db)) {
       return Status::Busy("a callback cannot close the database whose call runs it; close it after that call");
     }
@@ -128,7 +116,7 @@ mergedb_code mergedb_close(mergedb_db db, mergedb_error* error) {
 }
 
 mergedb_code mergedb_destroy(const char* path, mergedb_error* error) {
-  return Call(error, [&]() -> Outcome {
+  return Call(error, [&]() -> Status {
     RETURN_IF_ERROR(CheckPointer(path, "path"));
     return DB::Destroy({}, path);
   });
@@ -136,7 +124,7 @@ mergedb_code mergedb_destroy(const char* path, mergedb_error* error) {
 
 mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
                          const void* value, size_t value_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
     return target.Put(write, keyspace, ToStringView(key, key_size), ToStringView(value, value_size));
@@ -145,7 +133,7 @@ mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, co
 
 mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
                             mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     return target.Delete(write, keyspace, ToStringView(key, key_size));
   });
@@ -153,7 +141,7 @@ mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options,
 
 mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* options, const void* begin,
                                   size_t begin_size, const void* end, size_t end_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
     return target.DeleteRange(write, keyspace, ToStringView(begin, begin_size), ToStringView(end, end_size));
@@ -162,7 +150,7 @@ mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* op
 
 mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* options, const void* prefix,
                                    size_t prefix_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     RETURN_IF_ERROR(CheckBytes(prefix, prefix_size, "prefix"));
     return target.DeletePrefix(write, keyspace, ToStringView(prefix, prefix_size));
   });
@@ -170,44 +158,40 @@ mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* o
 
 mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
                            mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     if (!keyspace.is_default())
       return Status::InvalidArgument("a batch says itself of which keyspaces its changes are");
     Pinned<BatchHolder> source(batch);
-    if (source.outcome() != PinOutcome::kPinned) return BadHandle(source.outcome(), HandleKind::kBatch);
+    RETURN_IF_ERROR(CheckPinned(source));
     return target.Write(write, source->batch);
   });
 }
 
 mergedb_code mergedb_get(mergedb_db db, const mergedb_read_options* options, const void* key, size_t key_size,
                          void** value, size_t* value_size, mergedb_error* error) {
-  if (value != nullptr) *value = nullptr;
-  if (value_size != nullptr) *value_size = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(value, value_size);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(value, "value"));
     RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
     std::string found;
-    Outcome outcome = GetString(database, options, key, key_size, &found);
-    if (!outcome.status.ok()) return outcome;
-    *value = CopyOut(found);
-    *value_size = found.size();
-    return outcome;
+    RETURN_IF_ERROR(GetString(database, options, key, key_size, &found));
+    CopyOut(found, value, value_size);
+    return Status::Ok();
   });
 }
 
 mergedb_code mergedb_get_into(mergedb_db db, const mergedb_read_options* options, const void* key, size_t key_size,
                               void* buffer, size_t capacity, size_t* value_size, mergedb_error* error) {
-  if (value_size != nullptr) *value_size = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(value_size);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckBytes(buffer, capacity, "buffer"));
     RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
     std::string found;
-    Outcome outcome = GetString(database, options, key, key_size, &found);
-    if (!outcome.status.ok()) return outcome;
+    RETURN_IF_ERROR(GetString(database, options, key, key_size, &found));
     *value_size = found.size();
     const size_t copied = found.size() < capacity ? found.size() : capacity;
     if (copied > 0) std::memcpy(buffer, found.data(), copied);
-    return outcome;
+    return Status::Ok();
   });
 }
 
@@ -216,7 +200,7 @@ mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* option
   if (values != nullptr) std::fill_n(values, count, nullptr);
   if (value_sizes != nullptr) std::fill_n(value_sizes, count, size_t{0});
   if (codes != nullptr) std::fill_n(codes, count, static_cast<int32_t>(MERGEDB_ABORTED));
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     if (count == 0) return Status::Ok();
     RETURN_IF_ERROR(CheckPointer(keys, "keys"));
     RETURN_IF_ERROR(CheckPointer(values, "values"));
@@ -225,8 +209,7 @@ mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* option
     ReadOptions read;
     std::shared_ptr<const Snapshot> snapshot;
     Keyspace keyspace;
-    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace);
-    if (!decoded.status.ok()) return decoded;
+    RETURN_IF_ERROR(DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace));
     std::vector<std::string_view> views;
     RETURN_IF_ERROR(TakeKeys(keys, count, &views));
     std::vector<std::string> found;
@@ -236,11 +219,11 @@ mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* option
 }
 
 mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error) {
-  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().Flush(); });
+  return On<Database>(db, error, [](Database& database) { return database.db().Flush(); });
 }
 
 mergedb_code mergedb_sync_wal(mergedb_db db, mergedb_error* error) {
-  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().SyncWal(); });
+  return On<Database>(db, error, [](Database& database) { return database.db().SyncWal(); });
 }
 
 mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower, const mergedb_slice* upper,
@@ -249,13 +232,13 @@ mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower, co
 }
 
 mergedb_code mergedb_wait(mergedb_db db, mergedb_error* error) {
-  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().WaitForCompaction(); });
+  return On<Database>(db, error, [](Database& database) { return database.db().WaitForCompaction(); });
 }
 
 mergedb_code mergedb_approximate_sizes(mergedb_db db, const mergedb_slice* lowers, const mergedb_slice* uppers,
                                        size_t count, uint64_t* bytes, mergedb_error* error) {
   if (bytes != nullptr) std::fill_n(bytes, count, uint64_t{0});
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     if (count == 0) return Status::Ok();
     RETURN_IF_ERROR(CheckPointer(lowers, "lowers"));
     RETURN_IF_ERROR(CheckPointer(uppers, "uppers"));
@@ -273,8 +256,8 @@ mergedb_code mergedb_approximate_sizes(mergedb_db db, const mergedb_slice* lower
 }
 
 mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value, mergedb_error* error) {
-  if (value != nullptr) *value = nullptr;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(value);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(name, "name"));
     RETURN_IF_ERROR(CheckPointer(value, "value"));
     std::string text;
@@ -286,7 +269,7 @@ mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value,
 
 mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const mergedb_metric* metric), void* state,
                              mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
     ASSIGN_OR_RETURN(const std::vector<Metric> metrics, database.db().Metrics());
     const CallbackScope in_callback(db);
@@ -306,7 +289,7 @@ mergedb_code mergedb_metrics(mergedb_db db, int32_t (*take)(void* state, const m
 
 mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, const mergedb_histogram* histogram),
                                 void* state, mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(reinterpret_cast<const void*>(take), "take"));
     ASSIGN_OR_RETURN(const std::vector<LatencyHistogram> histograms, database.db().Histograms());
     const CallbackScope in_callback(db);
@@ -337,7 +320,7 @@ mergedb_code mergedb_histograms(mergedb_db db, int32_t (*take)(void* state, cons
 }
 
 mergedb_code mergedb_perf_begin(mergedb_error* error) {
-  return Call(error, []() -> Outcome {
+  return Call(error, []() -> Status {
     if (thread_perf.scope) return Status::Busy("mergedb_perf_begin: the calls of this thread are counted already");
     thread_perf.context = {};
     thread_perf.scope.emplace(&thread_perf.context);
@@ -346,7 +329,7 @@ mergedb_code mergedb_perf_begin(mergedb_error* error) {
 }
 
 mergedb_code mergedb_perf_end(mergedb_perf* perf, mergedb_error* error) {
-  return Call(error, [&]() -> Outcome {
+  return Call(error, [&]() -> Status {
     RETURN_IF_ERROR(CheckPointer(perf, "perf"));
     RETURN_IF_ERROR(CheckRoom(perf->struct_size, sizeof *perf, "mergedb_perf"));
     if (!thread_perf.scope)
@@ -373,7 +356,7 @@ mergedb_code mergedb_perf_end(mergedb_perf* perf, mergedb_error* error) {
 }
 
 mergedb_code mergedb_check(mergedb_db db, mergedb_error* error) {
-  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().CheckIntegrity(); });
+  return On<Database>(db, error, [](Database& database) { return database.db().CheckIntegrity(); });
 }
 
 }  // extern "C"

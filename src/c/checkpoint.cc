@@ -11,7 +11,7 @@ extern "C" {
 
 mergedb_code mergedb_checkpoint(mergedb_db db, const char* target, const mergedb_checkpoint_options* options,
                                 mergedb_checkpoint_report* report, mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(target, "target"));
     if (report != nullptr)
       RETURN_IF_ERROR(CheckRoom(report->struct_size, sizeof(mergedb_checkpoint_report), "mergedb_checkpoint_report"));

@@ -10,7 +10,7 @@ using namespace mergedb::c;
 namespace {
 
 // The outcome of a move: OK at a key, NotFound at the end, or the iterator's error.
-Outcome Standing(const Iterator& iterator) {
+Status Standing(const Iterator& iterator) {
   if (iterator.Valid()) [[likely]]
     return Status::Ok();
   if (!iterator.status().ok()) return iterator.status();
@@ -19,8 +19,17 @@ Outcome Standing(const Iterator& iterator) {
 
 template <typename Move>
 mergedb_code MoveIterator(mergedb_iterator handle, mergedb_error* error, Move move) {
-  return On<IteratorHolder>(handle, error, [&](IteratorHolder& holder) -> Outcome {
+  return On<IteratorHolder>(handle, error, [&](IteratorHolder& holder) {
     move(*holder.iterator);
+    return Standing(*holder.iterator);
+  });
+}
+
+template <typename Seek>
+mergedb_code SeekIterator(mergedb_iterator handle, mergedb_slice key, mergedb_error* error, Seek seek) {
+  return On<IteratorHolder>(handle, error, [&](IteratorHolder& holder) {
+    RETURN_IF_ERROR(CheckBytes(key, "key"));
+    seek(*holder.iterator, ToStringView(key));
     return Standing(*holder.iterator);
   });
 }
@@ -69,8 +78,8 @@ void ReadEntries(Iterator& iterator, bool is_backwards, char* buffer, size_t cap
 extern "C" {
 
 mergedb_code mergedb_batch_create(mergedb_batch* batch, mergedb_error* error) {
-  if (batch != nullptr) *batch = 0;
-  return Call(error, [&]() -> Outcome {
+  Clear(batch);
+  return Call(error, [&]() -> Status {
     RETURN_IF_ERROR(CheckPointer(batch, "batch"));
     return GiveHandle(HandleKind::kBatch, std::make_unique<BatchHolder>(), batch);
   });
@@ -78,7 +87,7 @@ mergedb_code mergedb_batch_create(mergedb_batch* batch, mergedb_error* error) {
 
 mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_size, const void* value,
                                size_t value_size, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
     holder.batch.Put(holder.keyspace, ToStringView(key, key_size), ToStringView(value, value_size));
@@ -87,7 +96,7 @@ mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_
 }
 
 mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     holder.batch.Delete(holder.keyspace, ToStringView(key, key_size));
     return Status::Ok();
@@ -96,7 +105,7 @@ mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t k
 
 mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, size_t begin_size, const void* end,
                                         size_t end_size, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
     holder.batch.DeleteRange(holder.keyspace, ToStringView(begin, begin_size), ToStringView(end, end_size));
@@ -105,24 +114,24 @@ mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, 
 }
 
 mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     if (batch == source) return Status::InvalidArgument("a batch cannot be appended to itself");
     Pinned<BatchHolder> added(source);
-    if (added.outcome() != PinOutcome::kPinned) return BadHandle(added.outcome(), HandleKind::kBatch);
+    RETURN_IF_ERROR(CheckPinned(added));
     holder.batch.Append(added->batch);
     return Status::Ok();
   });
 }
 
 mergedb_code mergedb_batch_set_keyspace(mergedb_batch batch, mergedb_keyspace keyspace, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     holder.keyspace = Keyspace(keyspace);
     return Status::Ok();
   });
 }
 
 mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [](BatchHolder& holder) -> Outcome {
+  return On<BatchHolder>(batch, error, [](BatchHolder& holder) {
     holder.batch.Clear();
     holder.keyspace = {};
     return Status::Ok();
@@ -130,9 +139,8 @@ mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error) {
 }
 
 mergedb_code mergedb_batch_size(mergedb_batch batch, uint64_t* count, uint64_t* bytes, mergedb_error* error) {
-  if (count != nullptr) *count = 0;
-  if (bytes != nullptr) *bytes = 0;
-  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+  Clear(count, bytes);
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) {
     if (count != nullptr) *count = holder.batch.count();
     if (bytes != nullptr) *bytes = holder.batch.bytes();
     return Status::Ok();
@@ -144,8 +152,8 @@ mergedb_code mergedb_batch_close(mergedb_batch batch, mergedb_error* error) {
 }
 
 mergedb_code mergedb_snapshot_create(mergedb_db db, mergedb_snapshot* snapshot, mergedb_error* error) {
-  if (snapshot != nullptr) *snapshot = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(snapshot);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(snapshot, "snapshot"));
     std::shared_ptr<const Snapshot> taken = database.db().GetSnapshot();
     if (taken == nullptr) return Status::ShuttingDown("the database is closing");
@@ -155,8 +163,8 @@ mergedb_code mergedb_snapshot_create(mergedb_db db, mergedb_snapshot* snapshot, 
 }
 
 mergedb_code mergedb_snapshot_sequence(mergedb_snapshot snapshot, uint64_t* sequence, mergedb_error* error) {
-  if (sequence != nullptr) *sequence = 0;
-  return On<SnapshotHolder>(snapshot, error, [&](SnapshotHolder& holder) -> Outcome {
+  Clear(sequence);
+  return On<SnapshotHolder>(snapshot, error, [&](SnapshotHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(sequence, "sequence"));
     *sequence = holder.snapshot->sequence();
     return Status::Ok();
@@ -169,14 +177,13 @@ mergedb_code mergedb_snapshot_close(mergedb_snapshot snapshot, mergedb_error* er
 
 mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options, mergedb_iterator* iterator,
                                      mergedb_error* error) {
-  if (iterator != nullptr) *iterator = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(iterator);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(iterator, "iterator"));
     auto holder = std::make_unique<IteratorHolder>();
     holder->opened = database.opened;
     IteratorOptions decoded;
-    Outcome outcome = DecodeIteratorOptions(options, database.opened.get(), &decoded, &holder->snapshot);
-    if (!outcome.status.ok()) return outcome;
+    RETURN_IF_ERROR(DecodeIteratorOptions(options, database.opened.get(), &decoded, &holder->snapshot));
     holder->iterator = database.db().NewIterator(decoded);
     if (!holder->iterator->status().ok()) return holder->iterator->status();
     return GiveHandle(HandleKind::kIterator, std::move(holder), iterator);
@@ -192,20 +199,12 @@ mergedb_code mergedb_iterator_seek_to_last(mergedb_iterator iterator, mergedb_er
 }
 
 mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size, mergedb_error* error) {
-  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
-    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.iterator->Seek(ToStringView(key, key_size));
-    return Standing(*holder.iterator);
-  });
+  return SeekIterator(iterator, {key, key_size}, error, [](Iterator& it, std::string_view to) { it.Seek(to); });
 }
 
 mergedb_code mergedb_iterator_seek_for_prev(mergedb_iterator iterator, const void* key, size_t key_size,
                                             mergedb_error* error) {
-  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
-    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.iterator->SeekForPrev(ToStringView(key, key_size));
-    return Standing(*holder.iterator);
-  });
+  return SeekIterator(iterator, {key, key_size}, error, [](Iterator& it, std::string_view to) { it.SeekForPrev(to); });
 }
 
 mergedb_code mergedb_iterator_next(mergedb_iterator iterator, mergedb_error* error) {
@@ -218,35 +217,31 @@ mergedb_code mergedb_iterator_prev(mergedb_iterator iterator, mergedb_error* err
 
 mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* key, mergedb_slice* value,
                                     mergedb_error* error) {
-  if (key != nullptr) *key = {};
-  if (value != nullptr) *value = {};
-  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
-    Outcome outcome = Standing(*holder.iterator);
-    if (!outcome.status.ok()) return outcome;
+  Clear(key, value);
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) {
+    RETURN_IF_ERROR(Standing(*holder.iterator));
     if (key != nullptr) *key = SliceOf(holder.iterator->key());
     if (value != nullptr) *value = SliceOf(holder.iterator->value());
-    return outcome;
+    return Status::Ok();
   });
 }
 
 mergedb_code mergedb_iterator_read(mergedb_iterator iterator, int32_t backwards, void* buffer, size_t capacity,
                                    size_t* used, size_t* count, mergedb_error* error) {
-  if (used != nullptr) *used = 0;
-  if (count != nullptr) *count = 0;
-  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+  Clear(used, count);
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) {
     RETURN_IF_ERROR(CheckBytes(buffer, capacity, "buffer"));
     RETURN_IF_ERROR(CheckPointer(used, "used"));
     RETURN_IF_ERROR(CheckPointer(count, "count"));
-    Outcome outcome = Standing(*holder.iterator);
-    if (!outcome.status.ok()) return outcome;
+    RETURN_IF_ERROR(Standing(*holder.iterator));
     ReadEntries(*holder.iterator, backwards == MERGEDB_YES, static_cast<char*>(buffer), capacity, used, count);
-    return outcome;
+    return Status::Ok();
   });
 }
 
 mergedb_code mergedb_iterator_failed_key(mergedb_iterator iterator, mergedb_slice* key, mergedb_error* error) {
-  if (key != nullptr) *key = {};
-  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+  Clear(key);
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(key, "key"));
     const auto failed = holder.iterator->failed_key();
     if (!failed) return Status::NotFound("the iterator's last move met no failed key");

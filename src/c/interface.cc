@@ -7,6 +7,10 @@ namespace mergedb::c {
 
 namespace {
 
+// The codes that only the C interface has.
+constexpr auto kBadHandle = static_cast<Code>(MERGEDB_BAD_HANDLE);
+constexpr auto kOutOfMemory = static_cast<Code>(MERGEDB_OUT_OF_MEMORY);
+
 const char* NameOf(HandleKind kind) {
   switch (kind) {
     case HandleKind::kDatabase: return "database";
@@ -31,10 +35,10 @@ void FillError(mergedb_error* error, int32_t code, bool is_outcome_unknown, std:
 
 }  // namespace
 
-Outcome BadHandle(PinOutcome outcome, HandleKind kind) {
+Status BadHandle(PinOutcome outcome, HandleKind kind) {
   const std::string name = NameOf(kind);
   if (outcome == PinOutcome::kInUse) return Status::Busy(name + " is in use by another thread");
-  return {MERGEDB_BAD_HANDLE, Status::InvalidArgument("not the handle of an open " + name)};
+  return Status::Make(kBadHandle, "not the handle of an open " + name);
 }
 
 thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
@@ -46,9 +50,9 @@ bool CallbackScope::Covers(mergedb_db db) {
   return false;
 }
 
-mergedb_code Report(mergedb_error* error, const Outcome& outcome) noexcept {
-  const int32_t code = outcome.code != 0 ? outcome.code : static_cast<int32_t>(outcome.status.code());
-  FillError(error, code, outcome.status.outcome_unknown(), outcome.status.message());
+mergedb_code Report(mergedb_error* error, const Status& status) noexcept {
+  const auto code = static_cast<int32_t>(status.code());
+  FillError(error, code, status.outcome_unknown(), status.message());
   return static_cast<mergedb_code>(code);
 }
 
@@ -65,18 +69,16 @@ mergedb_code ReportException(mergedb_error* error) noexcept {
 }
 
 mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept {
-  return Call(error, [&]() -> Outcome {
+  return Call(error, [&] {
     std::unique_ptr<Object> object;
     const PinOutcome outcome = HandleTable::Global().Close(handle, kind, &object);
-    if (outcome != PinOutcome::kPinned) return BadHandle(outcome, kind);
-    return Status::Ok();
+    return outcome == PinOutcome::kPinned ? Status() : BadHandle(outcome, kind);
   });
 }
 
-Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle) {
+Status GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle) {
   *handle = HandleTable::Global().Add(kind, std::move(object));
-  if (*handle == 0) return {MERGEDB_OUT_OF_MEMORY, Status::Busy("no handle is free")};
-  return Status::Ok();
+  return *handle != 0 ? Status() : Status::Make(kOutOfMemory, "no handle is free");
 }
 
 Status CheckBytes(const void* data, size_t size, const char* name) {
@@ -97,6 +99,11 @@ void* CopyOut(std::string_view bytes) {
   if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
   copy[bytes.size()] = '\0';
   return copy;
+}
+
+void CopyOut(std::string_view bytes, void** copy, size_t* size) {
+  *copy = CopyOut(bytes);
+  *size = bytes.size();
 }
 
 }  // namespace mergedb::c

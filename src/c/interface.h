@@ -2,7 +2,7 @@
 // exceptions, fill the error.
 //
 //     mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error) {
-//       return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().Flush(); });
+//       return On<Database>(db, error, [](Database& database) { return database.db().Flush(); });
 //     }
 //
 // This folder only translates: include/mergedb/db.h defines what each call means.
@@ -25,19 +25,17 @@
 
 namespace mergedb::c {
 
-// A Status, or an error that only the C interface has.
-struct Outcome {
-  Outcome(Status given) : status(std::move(given)) {}  // NOLINT: implicit
-  Outcome(mergedb_code interface_code, Status given) : code(interface_code), status(std::move(given)) {}
 
-  int32_t code = 0;  // a code of the C interface only; 0: the code of the status
-  Status status;
-};
+// REQUIRES: not kPinned. Its code is MERGEDB_BAD_HANDLE, which only the C interface has, or kBusy.
+Status BadHandle(PinOutcome outcome, HandleKind kind);
 
-Outcome BadHandle(PinOutcome outcome, HandleKind kind);
+template <typename T>
+Status CheckPinned(const Pinned<T>& pinned) {
+  return pinned.outcome() == PinOutcome::kPinned ? Status() : BadHandle(pinned.outcome(), T::kKind);
+}
 
 // Fills `error` (may be null) and returns the code.
-mergedb_code Report(mergedb_error* error, const Outcome& outcome) noexcept;
+mergedb_code Report(mergedb_error* error, const Status& status) noexcept;
 mergedb_code ReportException(mergedb_error* error) noexcept;  // REQUIRES: called in a catch block
 
 template <typename Body>
@@ -49,9 +47,9 @@ mergedb_code Call(mergedb_error* error, Body body) noexcept {
 
 template <typename T, typename Body>
 mergedb_code On(uint64_t handle, mergedb_error* error, Body body) noexcept {
-  return Call(error, [&]() -> Outcome {
+  return Call(error, [&]() -> Status {
     Pinned<T> object(handle);
-    if (object.outcome() != PinOutcome::kPinned) return BadHandle(object.outcome(), T::kKind);
+    RETURN_IF_ERROR(CheckPinned(object));
     return body(*object.get());
   });
 }
@@ -77,10 +75,19 @@ class CallbackScope {
 // Closes a handle of a kind whose destruction cannot fail.
 mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept;
 
-Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle);
+Status GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle);
+
+// Sets what a call returns through pointers to 0, so that a failed call leaves no old value. A pointer may be null.
+template <typename... T>
+void Clear(T*... outputs) {
+  ((outputs != nullptr ? void(*outputs = T{}) : void()), ...);
+}
 
 // InvalidArgument for a null pointer with a size other than 0.
 Status CheckBytes(const void* data, size_t size, const char* name);
+inline Status CheckBytes(const mergedb_slice& bytes, const char* name) {
+  return CheckBytes(bytes.data, bytes.size, name);
+}
 Status CheckPointer(const void* pointer, const char* name);
 inline std::string_view ToStringView(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
 inline std::string_view ToStringView(const mergedb_slice& slice) { return ToStringView(slice.data, slice.size); }
@@ -88,6 +95,7 @@ inline mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), byt
 
 // A copy with a NUL at the end; the caller frees it. Throws std::bad_alloc.
 void* CopyOut(std::string_view bytes);
+void CopyOut(std::string_view bytes, void** copy, size_t* size);
 
 // Returns a list of keyspaces as copies that the caller frees.
 Status GiveEntries(const std::vector<KeyspaceEntry>& list, mergedb_keyspace_entry** entries, size_t* count);

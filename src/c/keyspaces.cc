@@ -32,8 +32,8 @@ extern "C" {
 
 mergedb_code mergedb_keyspace_create(mergedb_db db, const void* name, size_t name_size, int32_t may_exist,
                                      mergedb_keyspace* keyspace, mergedb_error* error) {
-  if (keyspace != nullptr) *keyspace = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(keyspace);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     KeyspaceOptions options;
@@ -46,14 +46,13 @@ mergedb_code mergedb_keyspace_create(mergedb_db db, const void* name, size_t nam
 
 mergedb_code mergedb_keyspace_open(mergedb_db db, const mergedb_read_options* options, const void* name,
                                    size_t name_size, mergedb_keyspace* keyspace, mergedb_error* error) {
-  if (keyspace != nullptr) *keyspace = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(keyspace);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     ReadOptions read;
     std::shared_ptr<const Snapshot> snapshot;
-    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
-    if (!decoded.status.ok()) return decoded;
+    RETURN_IF_ERROR(DecodeReadOptions(options, database.opened.get(), &read, &snapshot));
     ASSIGN_OR_RETURN(const Keyspace found, database.db().OpenKeyspace(ToStringView(name, name_size), read));
     *keyspace = found.id();
     return Status::Ok();
@@ -62,15 +61,13 @@ mergedb_code mergedb_keyspace_open(mergedb_db db, const mergedb_read_options* op
 
 mergedb_code mergedb_keyspace_list(mergedb_db db, const mergedb_read_options* options, mergedb_keyspace_entry** entries,
                                    size_t* count, mergedb_error* error) {
-  if (entries != nullptr) *entries = nullptr;
-  if (count != nullptr) *count = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(entries, count);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(entries, "entries"));
     RETURN_IF_ERROR(CheckPointer(count, "count"));
     ReadOptions read;
     std::shared_ptr<const Snapshot> snapshot;
-    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
-    if (!decoded.status.ok()) return decoded;
+    RETURN_IF_ERROR(DecodeReadOptions(options, database.opened.get(), &read, &snapshot));
     ASSIGN_OR_RETURN(const auto list, database.db().ListKeyspaces(read));
     return GiveEntries(list, entries, count);
   });
@@ -78,7 +75,7 @@ mergedb_code mergedb_keyspace_list(mergedb_db db, const mergedb_read_options* op
 
 mergedb_code mergedb_keyspace_drop(mergedb_db db, const mergedb_write_options* options, mergedb_keyspace keyspace,
                                    mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     WriteOptions write;
     RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
     return database.db().DropKeyspace(write, Keyspace(keyspace));
@@ -87,7 +84,7 @@ mergedb_code mergedb_keyspace_drop(mergedb_db db, const mergedb_write_options* o
 
 mergedb_code mergedb_keyspace_clear(mergedb_db db, const mergedb_write_options* options, mergedb_keyspace keyspace,
                                     mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     WriteOptions write;
     RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
     return database.db().ClearKeyspace(write, Keyspace(keyspace));
@@ -96,14 +93,14 @@ mergedb_code mergedb_keyspace_clear(mergedb_db db, const mergedb_write_options* 
 
 mergedb_code mergedb_keyspace_compact(mergedb_db db, mergedb_keyspace keyspace, const mergedb_slice* lower,
                                       const mergedb_slice* upper, mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     std::string_view ends[2];
     if (lower != nullptr) {
-      RETURN_IF_ERROR(CheckBytes(lower->data, lower->size, "lower"));
+      RETURN_IF_ERROR(CheckBytes(*lower, "lower"));
       ends[0] = ToStringView(*lower);
     }
     if (upper != nullptr) {
-      RETURN_IF_ERROR(CheckBytes(upper->data, upper->size, "upper"));
+      RETURN_IF_ERROR(CheckBytes(*upper, "upper"));
       ends[1] = ToStringView(*upper);
     }
     return database.db().CompactRange(Keyspace(keyspace), lower != nullptr ? &ends[0] : nullptr,

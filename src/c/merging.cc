@@ -56,8 +56,8 @@ class ForeignOperator final : public MergeOperator {
 }  // namespace
 
 Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
-  RETURN_IF_ERROR(CheckBytes(given.bytes.data, given.bytes.size, "bytes"));
-  RETURN_IF_ERROR(CheckBytes(given.delimiter.data, given.delimiter.size, "delimiter"));
+  RETURN_IF_ERROR(CheckBytes(given.bytes, "bytes"));
+  RETURN_IF_ERROR(CheckBytes(given.delimiter, "delimiter"));
   const std::string_view bytes = ToStringView(given.bytes);
   if (given.type == MERGEDB_PROGRAM) {
     RETURN_IF_ERROR(CheckPointer(given.name, "name"));
@@ -108,14 +108,11 @@ void mergedb_merge_result_fail(mergedb_merge_result* result, const char* message
 
 mergedb_code mergedb_merge(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
                            const mergedb_operand* operand, mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
-    WriteOptions write;
-    Keyspace keyspace;
-    RETURN_IF_ERROR(DecodeWriteOptions(options, &write, &keyspace));
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    return database.db().Merge(write, keyspace, ToStringView(key, key_size), encoded);
+    return target.Merge(write, keyspace, ToStringView(key, key_size), encoded);
   });
 }
 
@@ -130,7 +127,7 @@ mergedb_code mergedb_add_u64(mergedb_db db, const mergedb_write_options* options
 
 mergedb_code mergedb_batch_merge(mergedb_batch batch, const void* key, size_t key_size, const mergedb_operand* operand,
                                  mergedb_error* error) {
-  return On<BatchHolder>(batch, error, [&](BatchHolder& target) -> Outcome {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& target) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));

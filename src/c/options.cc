@@ -68,7 +68,7 @@ Status DecodeDurability(const char* struct_name, int32_t given, Durability* dura
   }
 }
 
-Outcome TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_ptr<const Snapshot>* snapshot) {
+Status TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_ptr<const Snapshot>* snapshot) {
   Pinned<SnapshotHolder> holder(handle);
   if (holder.outcome() != PinOutcome::kPinned) return BadHandle(holder.outcome(), HandleKind::kSnapshot);
   if (holder->opened.get() != opened) return Status::InvalidArgument("the snapshot is of another database");
@@ -338,7 +338,7 @@ Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* opti
   return DecodeDurability("mergedb_write_options", c.durability, &options->durability);
 }
 
-Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
+Status DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
                                  TransactionOptions* options) {
   mergedb_transaction_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_transaction_options", &c));
@@ -360,7 +360,7 @@ Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options) {
   return DecodeFlag("mergedb_keyspace_create", "may_exist", may_exist, &options->may_exist);
 }
 
-Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
+Status DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
                           std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace) {
   if (given == nullptr) return Status::Ok();
   mergedb_read_options c;
@@ -371,12 +371,12 @@ Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opene
   RETURN_IF_ERROR(TakeKeyspace("mergedb_read_options", c.keyspace, keyspace));
   if (c.reserved != 0) return BadField("mergedb_read_options", "reserved", c.reserved, "0");
   if (c.snapshot == 0) return Status::Ok();
-  Outcome outcome = TakeSnapshot(c.snapshot, opened, snapshot);
+  Status outcome = TakeSnapshot(c.snapshot, opened, snapshot);
   options->snapshot = snapshot->get();
   return outcome;
 }
 
-Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
+Status DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
                               std::shared_ptr<const Snapshot>* snapshot) {
   mergedb_iterator_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_iterator_options", &c));

@@ -19,9 +19,20 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
 // If the call concerns no keyspace, or names the keyspace itself, `keyspace` is null and the field must be 0.
 Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options, Keyspace* keyspace = nullptr);
 
+// Decodes the write options, then calls `body`, which checks the pointers and sizes and writes.
+template <typename Body>
+mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, mergedb_error* error, Body body) {
+  return On<Database>(db, error, [&](Database& database) -> Status {
+    WriteOptions write;
+    Keyspace keyspace;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write, &keyspace));
+    return body(database.db(), write, keyspace);
+  });
+}
+
 // *snapshot keeps options->snapshot alive. The snapshot must belong to `opened`.
-Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
-                          std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace = nullptr);
+Status DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
+                         std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace = nullptr);
 
 // The options of verify and repair. *borrowed as for DecodeOptions.
 struct DecodedRepair {
@@ -39,13 +50,13 @@ Status CheckRoom(size_t struct_size, size_t bytes, const char* name);
 
 Status DecodeOperand(const mergedb_operand* given, std::string* operand);
 
-Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
-                              std::shared_ptr<const Snapshot>* snapshot);
+Status DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
+                             std::shared_ptr<const Snapshot>* snapshot);
 
 // MERGEDB_DEFAULT (0) and MERGEDB_NO: false.
 Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options);
 
-Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
-                                 TransactionOptions* options);
+Status DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
+                                TransactionOptions* options);
 
 }  // namespace mergedb::c

@@ -24,7 +24,7 @@ struct ReportHolder final : Object {
 mergedb_slice SliceOf(const std::optional<std::string>& key) { return key ? c::SliceOf(*key) : mergedb_slice{}; }
 
 // Makes the handle of a report. `report` has all its lists except the texts of damages and losses.
-Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
+Status Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
   for (const Damage& each : report->damages) report->lists[MERGEDB_DAMAGES].push_back(ToText(each));
   for (const Damage& each : report->losses) report->lists[MERGEDB_LOSSES].push_back(ToText(each));
   mergedb_report_totals& totals = report->totals;
@@ -41,8 +41,8 @@ Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
 template <typename Body>
 mergedb_code Look(const char* path, const mergedb_repair_options* given, mergedb_report* report, mergedb_error* error,
                   Body body) {
-  if (report != nullptr) *report = 0;
-  return Call(error, [&]() -> Outcome {
+  Clear(report);
+  return Call(error, [&]() -> Status {
     Borrowed borrowed;
     DecodedRepair decoded;
     RETURN_IF_ERROR(DecodeRepairOptions(given, &decoded, &borrowed));
@@ -96,8 +96,8 @@ mergedb_code mergedb_repair(const char* path, const mergedb_repair_options* opti
 
 mergedb_code mergedb_report_text(mergedb_report report, int32_t list, size_t index, const char** text,
                                  mergedb_error* error) {
-  if (text != nullptr) *text = nullptr;
-  return On<ReportHolder>(report, error, [&](ReportHolder& holder) -> Outcome {
+  Clear(text);
+  return On<ReportHolder>(report, error, [&](ReportHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(text, "text"));
     if (list < MERGEDB_DAMAGES || list > MERGEDB_NOTES)
       return Status::InvalidArgument("list is " + std::to_string(list) + ", expected 0 to 3");
@@ -109,7 +109,7 @@ mergedb_code mergedb_report_text(mergedb_report report, int32_t list, size_t ind
 
 mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index, mergedb_damage* damage,
                                    mergedb_error* error) {
-  return On<ReportHolder>(report, error, [&](ReportHolder& holder) -> Outcome {
+  return On<ReportHolder>(report, error, [&](ReportHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(damage, "damage"));
     RETURN_IF_ERROR(CheckRoom(damage->struct_size, sizeof(mergedb_damage), "mergedb_damage"));
     if (list != MERGEDB_DAMAGES && list != MERGEDB_LOSSES)
@@ -133,7 +133,7 @@ mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t i
 }
 
 mergedb_code mergedb_report_count(mergedb_report report, mergedb_report_totals* totals, mergedb_error* error) {
-  return On<ReportHolder>(report, error, [&](ReportHolder& holder) -> Outcome {
+  return On<ReportHolder>(report, error, [&](ReportHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(totals, "totals"));
     RETURN_IF_ERROR(CheckRoom(totals->struct_size, sizeof(mergedb_report_totals), "mergedb_report_totals"));
     const size_t struct_size = totals->struct_size;

@@ -11,7 +11,7 @@ extern "C" {
 
 mergedb_code mergedb_start_trace(mergedb_db db, const char* path, const mergedb_trace_options* options,
                                  mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(path, "path"));
     TraceOptions decoded;
     RETURN_IF_ERROR(DecodeTraceOptions(options, &decoded));
@@ -20,7 +20,7 @@ mergedb_code mergedb_start_trace(mergedb_db db, const char* path, const mergedb_
 }
 
 mergedb_code mergedb_end_trace(mergedb_db db, mergedb_trace_report* report, mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  return On<Database>(db, error, [&](Database& database) {
     if (report != nullptr)
       RETURN_IF_ERROR(CheckRoom(report->struct_size, sizeof(mergedb_trace_report), "mergedb_trace_report"));
     TraceReport made;

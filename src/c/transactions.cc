@@ -17,7 +17,7 @@ Status Busy() { return Status::Busy("another call on this transaction or one of 
 
 template <typename Body>
 mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Body body) {
-  return On<TransactionHolder>(handle, error, [&](TransactionHolder& holder) -> Outcome {
+  return On<TransactionHolder>(handle, error, [&](TransactionHolder& holder) {
     const InUse in_use(holder.shared->mutex, std::try_to_lock);
     if (!in_use.owns_lock()) return Busy();
     return body(*holder.shared->transaction);
@@ -26,7 +26,7 @@ mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Bod
 
 template <typename Body>
 mergedb_code OnCursor(mergedb_cursor handle, mergedb_error* error, Body body) {
-  return On<CursorHolder>(handle, error, [&](CursorHolder& holder) -> Outcome {
+  return On<CursorHolder>(handle, error, [&](CursorHolder& holder) {
     const InUse in_use(holder.shared->mutex, std::try_to_lock);
     if (!in_use.owns_lock()) return Busy();
     return body(*holder.cursor);
@@ -57,12 +57,11 @@ extern "C" {
 
 mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
                                        mergedb_transaction* transaction, mergedb_error* error) {
-  if (transaction != nullptr) *transaction = 0;
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
+  Clear(transaction);
+  return On<Database>(db, error, [&](Database& database) {
     RETURN_IF_ERROR(CheckPointer(transaction, "transaction"));
     TransactionOptions decoded;
-    Outcome outcome = DecodeTransactionOptions(options, database.opened.get(), &decoded);
-    if (!outcome.status.ok()) return outcome;
+    RETURN_IF_ERROR(DecodeTransactionOptions(options, database.opened.get(), &decoded));
     auto shared = std::make_shared<SharedTransaction>();
     shared->opened = database.opened;
     ASSIGN_OR_RETURN(shared->transaction, Transaction::Begin(database.db(), decoded));
@@ -71,11 +70,11 @@ mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_
 }
 
 mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error) {
-  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.Commit(); });
+  return OnTransaction(transaction, error, [](Transaction& target) { return target.Commit(); });
 }
 
 mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error) {
-  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome {
+  return OnTransaction(transaction, error, [](Transaction& target) {
     target.Rollback();
     return Status::Ok();
   });
@@ -87,23 +86,21 @@ mergedb_code mergedb_transaction_close(mergedb_transaction transaction, mergedb_
 
 mergedb_code mergedb_transaction_get(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
                                      size_t key_size, void** value, size_t* value_size, mergedb_error* error) {
-  if (value != nullptr) *value = nullptr;
-  if (value_size != nullptr) *value_size = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(value, value_size);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckPointer(value, "value"));
     RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
     std::string found;
     RETURN_IF_ERROR(target.Get(Keyspace(keyspace), ToStringView(key, key_size), &found));
-    *value = CopyOut(found);
-    *value_size = found.size();
+    CopyOut(found, value, value_size);
     return Status::Ok();
   });
 }
 
 mergedb_code mergedb_transaction_put(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
                                      size_t key_size, const void* value, size_t value_size, mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
     return target.Put(Keyspace(keyspace), ToStringView(key, key_size), ToStringView(value, value_size));
@@ -112,7 +109,7 @@ mergedb_code mergedb_transaction_put(mergedb_transaction transaction, mergedb_ke
 
 mergedb_code mergedb_transaction_delete(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
                                         size_t key_size, mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     return target.Delete(Keyspace(keyspace), ToStringView(key, key_size));
   });
@@ -121,7 +118,7 @@ mergedb_code mergedb_transaction_delete(mergedb_transaction transaction, mergedb
 mergedb_code mergedb_transaction_delete_range(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                               const void* begin, size_t begin_size, const void* end, size_t end_size,
                                               mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
     return target.DeleteRange(Keyspace(keyspace), ToStringView(begin, begin_size), ToStringView(end, end_size));
@@ -130,7 +127,7 @@ mergedb_code mergedb_transaction_delete_range(mergedb_transaction transaction, m
 
 mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
                                        size_t key_size, const mergedb_operand* operand, mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
@@ -140,8 +137,8 @@ mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_
 
 mergedb_code mergedb_transaction_keyspace_create(mergedb_transaction transaction, const void* name, size_t name_size,
                                                  int32_t may_exist, mergedb_keyspace* keyspace, mergedb_error* error) {
-  if (keyspace != nullptr) *keyspace = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(keyspace);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     KeyspaceOptions options;
@@ -154,8 +151,8 @@ mergedb_code mergedb_transaction_keyspace_create(mergedb_transaction transaction
 
 mergedb_code mergedb_transaction_keyspace_open(mergedb_transaction transaction, const void* name, size_t name_size,
                                                mergedb_keyspace* keyspace, mergedb_error* error) {
-  if (keyspace != nullptr) *keyspace = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(keyspace);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     ASSIGN_OR_RETURN(const Keyspace found, target.OpenKeyspace(ToStringView(name, name_size)));
@@ -166,9 +163,8 @@ mergedb_code mergedb_transaction_keyspace_open(mergedb_transaction transaction, 
 
 mergedb_code mergedb_transaction_keyspace_list(mergedb_transaction transaction, mergedb_keyspace_entry** entries,
                                                size_t* count, mergedb_error* error) {
-  if (entries != nullptr) *entries = nullptr;
-  if (count != nullptr) *count = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(entries, count);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckPointer(entries, "entries"));
     RETURN_IF_ERROR(CheckPointer(count, "count"));
     ASSIGN_OR_RETURN(const auto list, target.ListKeyspaces());
@@ -179,39 +175,36 @@ mergedb_code mergedb_transaction_keyspace_list(mergedb_transaction transaction, 
 mergedb_code mergedb_transaction_keyspace_drop(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                                mergedb_error* error) {
   return OnTransaction(transaction, error,
-                       [&](Transaction& target) -> Outcome { return target.DropKeyspace(Keyspace(keyspace)); });
+                       [&](Transaction& target) { return target.DropKeyspace(Keyspace(keyspace)); });
 }
 
 mergedb_code mergedb_transaction_keyspace_clear(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                                 mergedb_error* error) {
   return OnTransaction(transaction, error,
-                       [&](Transaction& target) -> Outcome { return target.ClearKeyspace(Keyspace(keyspace)); });
+                       [&](Transaction& target) { return target.ClearKeyspace(Keyspace(keyspace)); });
 }
 
 mergedb_code mergedb_transaction_set_savepoint(mergedb_transaction transaction, mergedb_error* error) {
-  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.SetSavepoint(); });
+  return OnTransaction(transaction, error, [](Transaction& target) { return target.SetSavepoint(); });
 }
 
 mergedb_code mergedb_transaction_rollback_to_savepoint(mergedb_transaction transaction, mergedb_error* error) {
-  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.RollbackToSavepoint(); });
+  return OnTransaction(transaction, error, [](Transaction& target) { return target.RollbackToSavepoint(); });
 }
 
 mergedb_code mergedb_transaction_release_savepoint(mergedb_transaction transaction, mergedb_error* error) {
-  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.ReleaseSavepoint(); });
+  return OnTransaction(transaction, error, [](Transaction& target) { return target.ReleaseSavepoint(); });
 }
 
 mergedb_code mergedb_transaction_conflict(mergedb_transaction transaction, mergedb_keyspace* keyspace, void** key,
                                           size_t* key_size, mergedb_error* error) {
-  if (keyspace != nullptr) *keyspace = 0;
-  if (key != nullptr) *key = nullptr;
-  if (key_size != nullptr) *key_size = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(keyspace, key, key_size);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     RETURN_IF_ERROR(CheckPointer(key, "key"));
     RETURN_IF_ERROR(CheckPointer(key_size, "key_size"));
     const auto& conflict = target.conflict();
     if (!conflict) return Status::NotFound("");
-    *key = CopyOut(conflict->key);
-    *key_size = conflict->key.size();
+    CopyOut(conflict->key, key, key_size);
     if (keyspace != nullptr) *keyspace = conflict->keyspace.id();
     return Status::Ok();
   });
@@ -219,10 +212,8 @@ mergedb_code mergedb_transaction_conflict(mergedb_transaction transaction, merge
 
 mergedb_code mergedb_transaction_size(mergedb_transaction transaction, uint64_t* sequence, uint64_t* writes,
                                       uint64_t* bytes, mergedb_error* error) {
-  if (sequence != nullptr) *sequence = 0;
-  if (writes != nullptr) *writes = 0;
-  if (bytes != nullptr) *bytes = 0;
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+  Clear(sequence, writes, bytes);
+  return OnTransaction(transaction, error, [&](Transaction& target) {
     if (sequence != nullptr) *sequence = target.sequence();
     if (writes != nullptr) *writes = target.writes();
     if (bytes != nullptr) *bytes = target.bytes();
@@ -232,8 +223,8 @@ mergedb_code mergedb_transaction_size(mergedb_transaction transaction, uint64_t*
 
 mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspace keyspace, mergedb_cursor* cursor,
                                  mergedb_error* error) {
-  if (cursor != nullptr) *cursor = 0;
-  return On<TransactionHolder>(transaction, error, [&](TransactionHolder& holder) -> Outcome {
+  Clear(cursor);
+  return On<TransactionHolder>(transaction, error, [&](TransactionHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(cursor, "cursor"));
     std::unique_ptr<CursorHolder> opened;
     {
@@ -248,7 +239,7 @@ mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspa
 
 mergedb_code mergedb_cursor_move(mergedb_cursor cursor, int32_t to, const void* key, size_t key_size,
                                  mergedb_error* error) {
-  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+  return OnCursor(cursor, error, [&](Cursor& target) {
     if (!TakesKey(to)) return MoveTo(target, to, {});
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     return MoveTo(target, to, ToStringView(key, key_size));
@@ -257,9 +248,8 @@ mergedb_code mergedb_cursor_move(mergedb_cursor cursor, int32_t to, const void* 
 
 mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mergedb_slice* value,
                                   mergedb_error* error) {
-  if (key != nullptr) *key = {};
-  if (value != nullptr) *value = {};
-  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+  Clear(key, value);
+  return OnCursor(cursor, error, [&](Cursor& target) {
     if (!target.Valid()) return Status::NotFound("");
     if (key != nullptr) *key = SliceOf(target.key());
     if (value != nullptr) *value = SliceOf(target.value());
@@ -268,14 +258,14 @@ mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mer
 }
 
 mergedb_code mergedb_cursor_put(mergedb_cursor cursor, const void* value, size_t value_size, mergedb_error* error) {
-  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+  return OnCursor(cursor, error, [&](Cursor& target) {
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
     return target.Put(ToStringView(value, value_size));
   });
 }
 
 mergedb_code mergedb_cursor_delete(mergedb_cursor cursor, mergedb_error* error) {
-  return OnCursor(cursor, error, [](Cursor& target) -> Outcome { return target.Delete(); });
+  return OnCursor(cursor, error, [](Cursor& target) { return target.Delete(); });
 }
 
 mergedb_code mergedb_cursor_close(mergedb_cursor cursor, mergedb_error* error) {

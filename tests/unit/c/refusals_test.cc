@@ -37,7 +37,7 @@ mergedb_db HandleOf(std::unique_ptr<DB> database) {
   auto opened = std::make_shared<Opened>();
   opened->db = std::move(database);
   mergedb_db db = 0;
-  EXPECT_TRUE(GiveHandle(HandleKind::kDatabase, std::make_unique<Database>(std::move(opened)), &db).status.ok());
+  EXPECT_TRUE(GiveHandle(HandleKind::kDatabase, std::make_unique<Database>(std::move(opened)), &db).ok());
   return db;
 }
 
