@@ -1,6 +1,7 @@
 #include "testing/tree_text.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -90,6 +91,21 @@ bool ParseVirtualTable(const kv::Order& order, const std::string& word, Mention*
   return true;
 }
 
+// "positions 2-16 level 0: 000002[a..z]4MB" as one line for each position.
+std::vector<std::string> OneLineEach(const std::string& line) {
+  unsigned first = 0, last = 0, number = 0;
+  int head = 0, tail = 0;
+  if (std::sscanf(line.c_str(), "positions %u-%u%n level %*[^:]: %n%u", &first, &last, &head, &tail, &number) < 3)
+    return {line};
+  std::vector<std::string> lines;
+  const size_t table = line.find('[', static_cast<size_t>(tail));
+  for (unsigned position = first; position <= last; ++position) {
+    lines.push_back("position " + std::to_string(position) + line.substr(head, tail - head) +
+                    std::to_string(number + position - first) + line.substr(table));
+  }
+  return lines;
+}
+
 // "position 9 level 0: table table ..."
 bool ParseLine(const kv::Order& order, const std::string& line, std::vector<Mention>* mentions,
                std::map<uint64_t, Table>* tables) {
@@ -137,7 +153,9 @@ Result<version::VersionPtr> ParseTree(const kv::Order& order, std::string_view t
     line.erase(0, line.find_first_not_of(' '));
     if (line.empty() || line[0] == '#') continue;
     if (ParseBlobFile(line, &edit.blob_files)) continue;
-    if (!ParseLine(order, line, &mentions, &tables)) return Status::InvalidArgument("not a line of a tree: " + line);
+    for (const std::string& one : OneLineEach(line)) {
+      if (!ParseLine(order, one, &mentions, &tables)) return Status::InvalidArgument("not a line of a tree: " + line);
+    }
   }
   std::map<uint64_t, format::FileMetaPtr> files;
   for (const auto& [number, table] : tables) files[number] = MakeFile(number, table);

@@ -11,6 +11,7 @@
 // table has 10 range tombstones, else none. The key range of a table covers all its words: 000012 holds a to z, and
 // does not show [f..q). Its sequences are the position of its run, times 10.
 // {90:60MB,91:5MB} at the end of a word gives the table's bytes in blob files. A line "values 90 100MB" is a blob file.
+// "positions 2-16 level 0: 000002[a..z]4MB" is a run of one table at each of these positions: 000002, 000003 and so on.
 // Lines that begin with # are comments.
 #pragma once
 
