@@ -154,11 +154,9 @@ TEST_P(BothStyles, ASequentialLoadTurnsIntoRandomWritesWithoutABigRewrite) {
   ExpectIsCompacted(&db);
 }
 
-TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRight) {
+void PutAndDeleteAtRandom(Config config) {
   for (const size_t workers : {1u, 4u}) {
-    Config config = ConfigOf(GetParam(), 100);
     config.workers = workers;
-    config.merge_speed = 8;
     Database db(config);
     base::Random random(workers);
     for (uint64_t i = 0; i < 4 * kKeys; ++i) {
@@ -171,6 +169,12 @@ TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRight) {
     }
     ExpectIsCompacted(&db);
   }
+}
+
+TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRight) {
+  Config config = ConfigOf(GetParam(), 100);
+  config.merge_speed = 8;
+  PutAndDeleteAtRandom(config);
 }
 
 TEST_P(BothStyles, DeletingEverythingGivesTheSpaceBack) {
@@ -330,21 +334,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceOfValuesBack) {
 }
 
 TEST_P(BothStyles, ManyWorkersAndOneWorkerReadRightWithValues) {
-  for (const size_t workers : {1u, 4u}) {
-    Config config = WithValues(ConfigOf(GetParam(), 100));
-    config.workers = workers;
-    Database db(config);
-    base::Random random(workers);
-    for (uint64_t i = 0; i < 4 * kKeys; ++i) {
-      const auto key = static_cast<uint32_t>(random.Uniform(kKeys));
-      if (random.OneIn(4)) {
-        db.Delete(key);
-      } else {
-        db.Put(key);
-      }
-    }
-    ExpectIsCompacted(&db);
-  }
+  PutAndDeleteAtRandom(WithValues(ConfigOf(GetParam(), 100)));
 }
 
 // src/picker/cascade.cc states this bound.
