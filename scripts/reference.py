@@ -174,8 +174,12 @@ def java_page():
     member = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*((?:@\w+(?:\([^)]*\))?\s+)*public\s[^{;=]*)", re.S)
     for path in sorted((ROOT / JAVA).glob("*.java")):
         text = path.read_text(encoding="utf-8")
-        if not re.search(rf"^public .*\b{path.stem}\b", text, re.M):
+        public = re.search(rf"^public .*\b{path.stem}\b(?: extends (\w+))?", text, re.M)
+        if not public:
             continue
+        base = path.with_name(f"{public.group(1)}.java")  # of a class that is not public: its methods are those of this class
+        if base.exists():
+            text += base.read_text(encoding="utf-8")
         parts.append(f"## {path.stem}")
         for comment, declaration in member.findall(text):
             shown = " ".join(declaration.split())

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "mergedb/c.h"
@@ -33,6 +34,12 @@ constexpr size_t kKeptBytesMax = size_t{1} << 20;
 constexpr size_t kReadBytes = size_t{64} << 10;  // the room of a first read
 
 inline uint64_t Handle(jlong number) { return static_cast<uint64_t>(number); }
+
+// Bytes that the C interface gave.
+struct Free {
+  void operator()(void* bytes) const { mergedb_free(bytes); }
+};
+using Freed = std::unique_ptr<void, Free>;
 
 // Memory of one thread that is used again by its next call.
 class Scratch {

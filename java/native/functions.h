@@ -48,6 +48,14 @@ bool TakeOperand(Call& call, jbyteArray key, const Operand& given, mergedb_slice
 
 // Kinds of change, as dev.mergedb.Native numbers them.
 enum class Change : jint { kPut = 0, kDelete = 1, kDeleteRange = 2 };
+
+// Takes the key and the value of a put, the key of a delete, or the begin and the end of a range. False: an exception
+// is pending.
+struct ChangeSlices {
+  mergedb_slice key, value;
+};
+bool TakeChange(Call& call, jint kind, jbyteArray key, jbyteArray value, ChangeSlices* slices);
+
 enum class DatabaseCall : jint { kFlush = 0, kSyncLog = 1, kWait = 2, kCheck = 3 };
 enum class TransactionCall : jint {
   kCommit = 0,

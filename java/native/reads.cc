@@ -1,7 +1,6 @@
 // Gets, snapshots and iterators.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "functions.h"
@@ -30,11 +29,6 @@ class Options {
   bool is_default_;
   mergedb_read_options options_;
 };
-
-struct Free {
-  void operator()(void* bytes) const { mergedb_free(bytes); }
-};
-using Freed = std::unique_ptr<void, Free>;
 
 // A value that the thread's buffer is too small to keep. `is_there` false: an exception is pending, or it was deleted
 // meanwhile.

@@ -1,5 +1,4 @@
 // Transactions and their cursors.
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -10,11 +9,6 @@ namespace mergedb::jni {
 namespace {
 
 constexpr size_t kNameBytesMax = size_t{1} << 16;
-
-struct Free {
-  void operator()(void* bytes) const { mergedb_free(bytes); }
-};
-using Freed = std::unique_ptr<void, Free>;
 
 jlong Begin(JNIEnv* env, jclass, jlong db, jint kind, jint durability, jlong bytes_max, jlong wait_us_max,
             jlong snapshot, jbyteArray name) {
@@ -74,15 +68,12 @@ jbyteArray TransactionGet(JNIEnv* env, jclass, jlong transaction, jint keyspace,
 void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, jint kind, jbyteArray key,
                        jbyteArray value) {
   Run(env, [&](Call& call) {
-    mergedb_slice k, v;
-    const auto change = static_cast<Change>(kind);
-    const size_t value_max = change == Change::kPut ? kValueBytesMax : kKeyBytesMax;
-    const char* value_name = change == Change::kPut ? "value" : "end";
-    if (!call.Take({In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}}))
-      return;
+    ChangeSlices slices;
+    if (!TakeChange(call, kind, key, value, &slices)) return;
+    const auto& [k, v] = slices;
     const uint64_t handle = Handle(transaction);
     const auto space = static_cast<mergedb_keyspace>(keyspace);
-    switch (change) {
+    switch (static_cast<Change>(kind)) {
       case Change::kPut:
         call.Done(mergedb_transaction_put(handle, space, k.data, k.size, v.data, v.size, call.error()));
         return;
@@ -91,7 +82,6 @@ void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, ji
         call.Done(mergedb_transaction_delete_range(handle, space, k.data, k.size, v.data, v.size, call.error()));
         return;
     }
-    call.ThrowArgument("unknown kind of change: %d", kind);
   });
 }
 

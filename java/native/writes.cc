@@ -124,16 +124,10 @@ bool SetKeyspace(Call& call, jlong batch, jboolean set, jint keyspace) {
 void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint keyspace, jint kind, jbyteArray key,
                  jbyteArray value) {
   Run(env, [&](Call& call) {
-    mergedb_slice k, v;
-    const auto change = static_cast<Change>(kind);
-    const size_t value_max = change == Change::kPut ? kValueBytesMax : kKeyBytesMax;
-    const char* value_name = change == Change::kPut ? "value" : "end";
-    if (!call.Take(
-            {In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}}) ||
-        !SetKeyspace(call, batch, set_keyspace, keyspace)) {
-      return;
-    }
-    switch (change) {
+    ChangeSlices slices;
+    if (!TakeChange(call, kind, key, value, &slices) || !SetKeyspace(call, batch, set_keyspace, keyspace)) return;
+    const auto& [k, v] = slices;
+    switch (static_cast<Change>(kind)) {
       case Change::kPut:
         call.Done(mergedb_batch_put(Handle(batch), k.data, k.size, v.data, v.size, call.error()));
         return;
@@ -142,7 +136,6 @@ void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint k
         call.Done(mergedb_batch_delete_range(Handle(batch), k.data, k.size, v.data, v.size, call.error()));
         return;
     }
-    call.ThrowArgument("unknown kind of change: %d", kind);
   });
 }
 
@@ -202,6 +195,20 @@ bool TakeOperand(Call& call, jbyteArray key, const Operand& given, mergedb_slice
   name->text[operator_name.size] = '\0';
   operand->name = name->text;
   return true;
+}
+
+bool TakeChange(Call& call, jint kind, jbyteArray key, jbyteArray value, ChangeSlices* slices) {
+  In second{value, "value", kValueBytesMax, &slices->value};
+  switch (static_cast<Change>(kind)) {
+    case Change::kPut: break;
+    case Change::kDelete: second.is_optional = true; break;
+    case Change::kDeleteRange:
+      second.name = "end";
+      second.bytes_max = kKeyBytesMax;
+      break;
+    default: return call.ThrowArgument("unknown kind of change: %d", kind), false;
+  }
+  return call.Take({In{key, "key", kKeyBytesMax, &slices->key}, second});
 }
 
 std::span<const JNINativeMethod> WriteFunctions() {

@@ -21,7 +21,7 @@ import java.util.Objects;
  * <p>{@link #close} of a transaction that another thread is committing waits for that commit, and the commit waits for
  * an open single writer: the thread of the single writer must end its own transaction first.
  */
-public final class Transaction implements AutoCloseable {
+public final class Transaction extends KeyspaceWriter implements AutoCloseable {
   final Database database;
   final Guard guard = new Guard("Transaction");
   private final Handle handle;
@@ -62,13 +62,30 @@ public final class Transaction implements AutoCloseable {
     }
   }
 
-  private void change(int keyspace, int kind, byte[] key, byte[] value) {
+  @Override
+  void change(Keyspace keyspace, int kind, byte[] key, byte[] value) {
+    int id = id(keyspace);
     if (kind == Native.DELETE_RANGE) {
       database.requireNoComparator();
     }
     enter();
     try {
-      Native.transactionChange(handle.number, keyspace, kind, key, value);
+      Native.transactionChange(handle.number, id, kind, key, value);
+      database.checkComparator();
+    } finally {
+      leave();
+    }
+  }
+
+  @Override
+  void apply(Keyspace keyspace, byte[] key, Merge operand) {
+    int id = id(keyspace);
+    enter();
+    try {
+      Native.transactionMerge(
+          handle.number, id, key,
+          operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
+          operand.delimiter, operand.name);
       database.checkComparator();
     } finally {
       leave();
@@ -104,121 +121,6 @@ public final class Transaction implements AutoCloseable {
    */
   public byte[] get(Keyspace keyspace, byte[] key) {
     return read(id(keyspace), Limits.key(key));
-  }
-
-  /**
-   * Sets a key of the default keyspace.
-   *
-   * @param key the key
-   * @param value the value
-   */
-  public void put(byte[] key, byte[] value) {
-    change(0, Native.PUT, Limits.key(key), Limits.value(value));
-  }
-
-  /**
-   * Sets a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param value the value
-   */
-  public void put(Keyspace keyspace, byte[] key, byte[] value) {
-    change(id(keyspace), Native.PUT, Limits.key(key), Limits.value(value));
-  }
-
-  /**
-   * Removes a key of the default keyspace.
-   *
-   * @param key the key
-   */
-  public void delete(byte[] key) {
-    change(0, Native.DELETE, Limits.key(key), null);
-  }
-
-  /**
-   * Removes a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   */
-  public void delete(Keyspace keyspace, byte[] key) {
-    change(id(keyspace), Native.DELETE, Limits.key(key), null);
-  }
-
-  /**
-   * Removes the keys from begin on and before end, of the default keyspace.
-   *
-   * @param begin the first key
-   * @param end the first key behind the range
-   */
-  public void deleteRange(byte[] begin, byte[] end) {
-    change(0, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
-  }
-
-  /**
-   * Removes the keys from begin on and before end.
-   *
-   * @param keyspace the keyspace
-   * @param begin the first key
-   * @param end the first key behind the range
-   */
-  public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
-    change(id(keyspace), Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
-  }
-
-  /**
-   * Applies an operand to a key of the default keyspace.
-   *
-   * @param key the key
-   * @param operand the operand
-   */
-  public void merge(byte[] key, Merge operand) {
-    merge(Keyspace.DEFAULT, key, operand);
-  }
-
-  /**
-   * Applies an operand to a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param operand the operand
-   */
-  public void merge(Keyspace keyspace, byte[] key, Merge operand) {
-    int id = id(keyspace);
-    Limits.key(key);
-    Objects.requireNonNull(operand, "operand");
-    enter();
-    try {
-      Native.transactionMerge(
-          handle.number, id, key,
-          operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
-          operand.delimiter, operand.name);
-      database.checkComparator();
-    } finally {
-      leave();
-    }
-  }
-
-  /**
-   * Adds to a counter of the default keyspace.
-   *
-   * @param key the key
-   * @param delta what is added
-   */
-  public void addU64(byte[] key, long delta) {
-    merge(Keyspace.DEFAULT, key, Merge.addU64(delta));
-  }
-
-  /**
-   * Adds to a counter.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param delta what is added
-   */
-  public void addU64(Keyspace keyspace, byte[] key, long delta) {
-    merge(keyspace, key, Merge.addU64(delta));
   }
 
   /**

@@ -10,9 +10,9 @@ import java.util.Objects;
  *
  * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
  * thread. After close every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values
- * over 1 GiB are INVALID_ARGUMENT.
+ * over 1 GiB are INVALID_ARGUMENT. {@link Database#write} refuses a batch in which a range begins after its end.
  */
-public final class WriteBatch implements AutoCloseable {
+public final class WriteBatch extends KeyspaceWriter implements AutoCloseable {
   private final Guard guard = new Guard("WriteBatch");
   private final Handle handle;
   private int keyspace; // that the native batch is set to
@@ -25,145 +25,49 @@ public final class WriteBatch implements AutoCloseable {
     handle = Handle.create(this, Handle.BATCH, Native.batchCreate(), null);
   }
 
-  private void change(Keyspace in, int kind, byte[] key, byte[] value) {
-    Objects.requireNonNull(in, "keyspace");
+  /** Before a change: true if it must set the keyspace of the native batch. Unknown until the change has succeeded. */
+  private boolean leavesKeyspace(Keyspace in) {
+    database = in.joined(database);
+    boolean leaves = !isKeyspaceKnown || keyspace != in.id();
+    isKeyspaceKnown = false;
+    return leaves;
+  }
+
+  private void succeeded(Keyspace in) {
+    keyspace = in.id();
+    isKeyspaceKnown = true;
+  }
+
+  private void leave() {
+    guard.leave();
+    Reference.reachabilityFence(this);
+  }
+
+  @Override
+  void change(Keyspace in, int kind, byte[] key, byte[] value) {
     guard.enter();
     try {
-      database = in.joined(database);
-      int id = in.id();
-      boolean set = !isKeyspaceKnown || keyspace != id;
-      isKeyspaceKnown = false; // until the call has succeeded
+      boolean set = leavesKeyspace(in);
       hasRange |= kind == Native.DELETE_RANGE;
-      Native.batchChange(handle.number, set, id, kind, key, value);
-      keyspace = id;
-      isKeyspaceKnown = true;
+      Native.batchChange(handle.number, set, in.id(), kind, key, value);
+      succeeded(in);
     } finally {
-      guard.leave();
-      Reference.reachabilityFence(this);
+      leave();
     }
   }
 
-  /**
-   * Sets a key of the default keyspace.
-   *
-   * @param key the key
-   * @param value the value
-   */
-  public void put(byte[] key, byte[] value) {
-    change(Keyspace.DEFAULT, Native.PUT, Limits.key(key), Limits.value(value));
-  }
-
-  /**
-   * Sets a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param value the value
-   */
-  public void put(Keyspace keyspace, byte[] key, byte[] value) {
-    change(keyspace, Native.PUT, Limits.key(key), Limits.value(value));
-  }
-
-  /**
-   * Removes a key of the default keyspace.
-   *
-   * @param key the key
-   */
-  public void delete(byte[] key) {
-    change(Keyspace.DEFAULT, Native.DELETE, Limits.key(key), null);
-  }
-
-  /**
-   * Removes a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   */
-  public void delete(Keyspace keyspace, byte[] key) {
-    change(keyspace, Native.DELETE, Limits.key(key), null);
-  }
-
-  /**
-   * Removes the keys from begin on and before end, of the default keyspace. It removes what earlier changes of the
-   * batch put there as well, and nothing of later ones. {@link Database#write} refuses a batch in which a range
-   * begins after its end.
-   *
-   * @param begin the first key
-   * @param end the first key behind the range
-   */
-  public void deleteRange(byte[] begin, byte[] end) {
-    change(Keyspace.DEFAULT, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
-  }
-
-  /**
-   * Removes the keys from begin on and before end.
-   *
-   * @param keyspace the keyspace
-   * @param begin the first key
-   * @param end the first key behind the range
-   */
-  public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
-    change(keyspace, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
-  }
-
-  /**
-   * Applies an operand to a key of the default keyspace.
-   *
-   * @param key the key
-   * @param operand the operand
-   */
-  public void merge(byte[] key, Merge operand) {
-    merge(Keyspace.DEFAULT, key, operand);
-  }
-
-  /**
-   * Applies an operand to a key.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param operand the operand
-   */
-  public void merge(Keyspace keyspace, byte[] key, Merge operand) {
-    Objects.requireNonNull(keyspace, "keyspace");
-    Limits.key(key);
-    Objects.requireNonNull(operand, "operand");
+  @Override
+  void apply(Keyspace in, byte[] key, Merge operand) {
     guard.enter();
     try {
-      database = keyspace.joined(database);
-      int id = keyspace.id();
-      boolean set = !isKeyspaceKnown || this.keyspace != id;
-      isKeyspaceKnown = false;
       Native.batchMerge(
-          handle.number, set, id, key,
+          handle.number, leavesKeyspace(in), in.id(), key,
           operand.type, operand.keep, operand.u64, operand.i64, operand.f64, operand.capBytes, operand.bytes,
           operand.delimiter, operand.name);
-      this.keyspace = id;
-      isKeyspaceKnown = true;
+      succeeded(in);
     } finally {
-      guard.leave();
-      Reference.reachabilityFence(this);
+      leave();
     }
-  }
-
-  /**
-   * Adds to a counter of the default keyspace: {@link Merge#addU64}.
-   *
-   * @param key the key
-   * @param delta what is added
-   */
-  public void addU64(byte[] key, long delta) {
-    merge(Keyspace.DEFAULT, key, Merge.addU64(delta));
-  }
-
-  /**
-   * Adds to a counter: {@link Merge#addU64}.
-   *
-   * @param keyspace the keyspace
-   * @param key the key
-   * @param delta what is added
-   */
-  public void addU64(Keyspace keyspace, byte[] key, long delta) {
-    merge(keyspace, key, Merge.addU64(delta));
   }
 
   /**
@@ -206,8 +110,7 @@ public final class WriteBatch implements AutoCloseable {
       hasRange = false;
       database = null;
     } finally {
-      guard.leave();
-      Reference.reachabilityFence(this);
+      leave();
     }
   }
 
@@ -216,8 +119,7 @@ public final class WriteBatch implements AutoCloseable {
     try {
       return Native.batchSize(handle.number, which);
     } finally {
-      guard.leave();
-      Reference.reachabilityFence(this);
+      leave();
     }
   }
 
@@ -248,8 +150,7 @@ public final class WriteBatch implements AutoCloseable {
       }
       Native.write(target.number, options.durability, options.keyspace.idIn(target.identity), handle.number);
     } finally {
-      guard.leave();
-      Reference.reachabilityFence(this);
+      leave();
     }
   }
 
