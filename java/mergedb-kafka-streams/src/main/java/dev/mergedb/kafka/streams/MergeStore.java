@@ -3,28 +3,21 @@ package dev.mergedb.kafka.streams;
 import dev.mergedb.IteratorOptions;
 import dev.mergedb.Merge;
 import dev.mergedb.ReadOptions;
-import dev.mergedb.WriteBatch;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
-import org.apache.kafka.streams.processor.internals.ChangelogRecordDeserializationHelper;
 import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
 import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
 import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
-import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCallback;
 import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.internals.CacheFlushListener;
@@ -36,13 +29,13 @@ import org.apache.kafka.streams.state.internals.StoreQueryUtils;
  * #flushCache} before it commits the offsets of the input, and so the changelog records go out in
  * time.
  */
-final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStore<K, V> {
+final class MergeStore<K, V> extends MergedbStateStore
+    implements MergedbMergeStore<K, V>, CachedStateStore<K, V> {
   /** More changed keys than this are logged before the commit, to bound memory. */
   private static final int UNLOGGED_MAX = 100_000;
 
   private static final int KEYS_A_READ = 1_000;
 
-  private final StoreDatabase database;
   private final Serde<K> keySerde;
   private final MergedbAggregator<V> aggregator;
   private final Serde<V> valueSerde;
@@ -51,13 +44,11 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   /** The keys that changed since they were logged, each with the timestamp of its latest record. */
   private final Map<Bytes, Long> unlogged = new HashMap<>();
 
-  private StateStoreContext context;
   private InternalProcessorContext<?, ?> internalContext;
   private String topic;
-  private boolean isConsistencyEnabled;
 
   MergeStore(String name, Serde<K> keySerde, MergedbAggregator<V> aggregator, boolean isLogged) {
-    this.database = new StoreDatabase(name, "merge");
+    super(name, "merge");
     this.keySerde = keySerde;
     this.aggregator = aggregator;
     this.valueSerde = aggregator.changelogSerde();
@@ -65,42 +56,15 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   }
 
   @Override
-  public String name() {
-    return database.name();
+  public void init(StateStoreContext stateStoreContext, StateStore root) {
+    internalContext = ProcessorContextUtils.asInternalProcessorContext(stateStoreContext);
+    topic = ProcessorContextUtils.changelogFor(stateStoreContext, name(), Boolean.TRUE);
+    super.init(stateStoreContext, root);
   }
 
   @Override
-  public void init(StateStoreContext stateStoreContext, StateStore root) {
-    context = stateStoreContext;
-    internalContext = ProcessorContextUtils.asInternalProcessorContext(stateStoreContext);
-    topic = ProcessorContextUtils.changelogFor(stateStoreContext, name(), Boolean.TRUE);
-    isConsistencyEnabled =
-        StreamsConfig.InternalConfig.getBoolean(
-            stateStoreContext.appConfigs(),
-            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED,
-            false);
-    database.open(stateStoreContext);
-    stateStoreContext.register(root, (RecordBatchingStateRestoreCallback) this::restore);
-  }
-
-  private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
-    Position position = database.position();
-    synchronized (position) {
-      try (WriteBatch batch = new WriteBatch()) {
-        for (ConsumerRecord<byte[], byte[]> record : records) {
-          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
-              record, isConsistencyEnabled, position);
-          if (record.value() == null) {
-            batch.delete(record.key());
-          } else {
-            batch.put(
-                record.key(),
-                aggregator.encode(valueSerde.deserializer().deserialize(topic, record.value())));
-          }
-        }
-        database.run(db -> db.write(database.writes(), batch));
-      }
-    }
+  byte[] restoredValue(byte[] changelogValue) {
+    return aggregator.encode(valueSerde.deserializer().deserialize(topic, changelogValue));
   }
 
   private byte[] keyBytes(K key) {
@@ -113,9 +77,9 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   public void merge(K key, V value) {
     byte[] bytes = keyBytes(key);
     Merge operand = aggregator.operand(Objects.requireNonNull(value, "value cannot be null"));
-    Position position = database.position();
+    Position position = getPosition();
     synchronized (position) {
-      database.run(db -> db.merge(database.writes(), bytes, operand));
+      database().run(db -> db.merge(database().writes(), bytes, operand));
       changed(bytes);
     }
   }
@@ -123,15 +87,15 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   @Override
   public void put(K key, V aggregate) {
     byte[] bytes = keyBytes(key);
-    Position position = database.position();
+    Position position = getPosition();
     synchronized (position) {
-      database.put(bytes, aggregate == null ? null : aggregator.encode(aggregate));
+      database().put(bytes, aggregate == null ? null : aggregator.encode(aggregate));
       changed(bytes);
     }
   }
 
   private void changed(byte[] key) {
-    StoreQueryUtils.updatePosition(database.position(), context);
+    StoreQueryUtils.updatePosition(getPosition(), context());
     if (!isLogged) return;
     if (unlogged.size() >= UNLOGGED_MAX) flushCache();
     unlogged.merge(Bytes.wrap(key), timestamp(), Math::max);
@@ -148,13 +112,13 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     if (unlogged.isEmpty()) return;
     List<Map.Entry<Bytes, Long>> changes = new ArrayList<>(unlogged.entrySet());
     changes.sort(Map.Entry.comparingByKey());
-    Position position = database.position().copy();
+    Position position = getPosition().copy();
     for (int begin = 0; begin < changes.size(); begin += KEYS_A_READ) {
       List<Map.Entry<Bytes, Long>> some =
           changes.subList(begin, Math.min(changes.size(), begin + KEYS_A_READ));
       List<byte[]> keys = new ArrayList<>(some.size());
       for (Map.Entry<Bytes, Long> change : some) keys.add(change.getKey().get());
-      List<byte[]> values = database.call(db -> db.multiGet(ReadOptions.DEFAULT, keys));
+      List<byte[]> values = database().call(db -> db.multiGet(ReadOptions.DEFAULT, keys));
       for (int i = 0; i < some.size(); ++i) {
         byte[] stored = values.get(i);
         byte[] value =
@@ -189,7 +153,7 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
 
   @Override
   public V get(K key) {
-    byte[] stored = database.get(keyBytes(key));
+    byte[] stored = database().get(keyBytes(key));
     return stored == null ? null : aggregator.decode(stored);
   }
 
@@ -207,7 +171,8 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     Bytes low = from == null ? null : Bytes.wrap(keyBytes(from));
     Bytes high = to == null ? null : Bytes.wrap(keyBytes(to));
     if (StoreIterator.isInverted(low, high)) return new Decoded(StoreIterator.none());
-    return new Decoded(new RangeIterator(database, RangeIterator.inclusive(low, high), isForward));
+    return new Decoded(
+        new RangeIterator(database(), RangeIterator.inclusive(low, high), isForward));
   }
 
   @Override
@@ -226,13 +191,13 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     byte[] bytes =
         prefixKeySerializer.serialize(
             topic, Objects.requireNonNull(prefix, "prefix cannot be null"));
-    return new Decoded(new RangeIterator(database, IteratorOptions.DEFAULT.prefix(bytes), true));
+    return new Decoded(new RangeIterator(database(), IteratorOptions.DEFAULT.prefix(bytes), true));
   }
 
   /** Exact up to 10,000 keys, an estimate above. */
   @Override
   public long approximateNumEntries() {
-    return database.approximateEntries();
+    return database().approximateEntries();
   }
 
   private final class Decoded implements KeyValueIterator<K, V> {
@@ -266,41 +231,5 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     public void close() {
       entries.close();
     }
-  }
-
-  @Override
-  public Position getPosition() {
-    return database.position();
-  }
-
-  @Override
-  public void commit(Map<TopicPartition, Long> changelogOffsets) {
-    database.commit(changelogOffsets, -1);
-  }
-
-  @Override
-  public Long committedOffset(TopicPartition partition) {
-    return database.committedOffset(partition);
-  }
-
-  @Override
-  @Deprecated
-  public boolean managesOffsets() {
-    return true;
-  }
-
-  @Override
-  public void close() {
-    database.close();
-  }
-
-  @Override
-  public boolean persistent() {
-    return true;
-  }
-
-  @Override
-  public boolean isOpen() {
-    return database.isOpen();
   }
 }

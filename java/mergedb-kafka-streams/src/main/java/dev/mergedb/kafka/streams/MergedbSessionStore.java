@@ -1,6 +1,5 @@
 package dev.mergedb.kafka.streams;
 
-import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.common.utils.Bytes;
@@ -39,13 +38,9 @@ class MergedbSessionStore extends SegmentedStore implements SessionStore<Bytes, 
     super(
         supplier.name(),
         "session " + format,
+        SUFFIX,
         supplier.retentionPeriod(),
         supplier.segmentIntervalMs());
-  }
-
-  @Override
-  long timeOf(byte[] changelogKey) {
-    return ByteBuffer.wrap(changelogKey).getLong(changelogKey.length - SUFFIX);
   }
 
   @Override

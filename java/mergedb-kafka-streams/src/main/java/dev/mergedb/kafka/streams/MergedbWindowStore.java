@@ -1,6 +1,5 @@
 package dev.mergedb.kafka.streams;
 
-import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.common.utils.Bytes;
@@ -63,15 +62,11 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
     super(
         supplier.name(),
         "window " + format,
+        SUFFIX,
         supplier.retentionPeriod(),
         supplier.segmentIntervalMs());
     windowSize = supplier.windowSize();
     retainsDuplicates = supplier.retainDuplicates();
-  }
-
-  @Override
-  long timeOf(byte[] changelogKey) {
-    return ByteBuffer.wrap(changelogKey).getLong(changelogKey.length - SUFFIX);
   }
 
   @Override

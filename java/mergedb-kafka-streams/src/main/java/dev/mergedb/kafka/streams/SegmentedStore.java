@@ -2,21 +2,16 @@ package dev.mergedb.kafka.streams;
 
 import dev.mergedb.EntryIterator;
 import dev.mergedb.WriteBatch;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.metrics.Sensor;
-import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
-import org.apache.kafka.streams.processor.internals.ChangelogRecordDeserializationHelper;
 import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
 import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
-import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCallback;
 import org.apache.kafka.streams.processor.internals.metrics.TaskMetrics;
-import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.query.PositionBound;
 import org.apache.kafka.streams.query.Query;
 import org.apache.kafka.streams.query.QueryConfig;
@@ -32,73 +27,59 @@ import org.slf4j.LoggerFactory;
  * its time is at most the stream time less the retention, and is not shown from then on. When a
  * whole segment has expired, one range delete removes it, and the store takes no more entries of
  * it. The stream time is part of each commit, so that a restart does not forget what had expired.
- *
- * <p>Writes come from the stream thread; any thread may read.
  */
-abstract class SegmentedStore implements StateStore {
+abstract class SegmentedStore extends MergedbStateStore {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentedStore.class);
 
   private static final long MOVE_BATCH_BYTES = 1 << 20;
 
-  private final StoreDatabase database;
+  private final int suffixBytes;
   private final long retentionMillis;
   private final long segmentMillis;
 
-  private StateStoreContext context;
   private InternalProcessorContext<?, ?> internalContext;
   private Sensor droppedRecords;
-  private boolean isConsistencyEnabled;
 
   // Changed by the stream thread only.
   private volatile long streamTime = -1;
   private volatile long firstSegment = Long.MAX_VALUE;
   private volatile long lastSegment = -1;
 
-  SegmentedStore(String name, String layout, long retentionMillis, long segmentMillis) {
-    this.database = new StoreDatabase(name, layout);
+  /** `suffixBytes`: of what follows the key in the changelog, and begins with the time. */
+  SegmentedStore(
+      String name, String layout, int suffixBytes, long retentionMillis, long segmentMillis) {
+    super(name, layout);
+    this.suffixBytes = suffixBytes;
     this.retentionMillis = retentionMillis;
     this.segmentMillis = segmentMillis;
   }
 
   /** The time of the entry whose key in the changelog is `changelogKey`. */
-  abstract long timeOf(byte[] changelogKey);
-
-  final StoreDatabase database() {
-    return database;
-  }
-
-  @Override
-  public final String name() {
-    return database.name();
+  private long timeOf(byte[] changelogKey) {
+    return ByteBuffer.wrap(changelogKey).getLong(changelogKey.length - suffixBytes);
   }
 
   @Override
   public final void init(StateStoreContext stateStoreContext, StateStore root) {
-    context = stateStoreContext;
     internalContext = ProcessorContextUtils.asInternalProcessorContext(stateStoreContext);
     droppedRecords =
         TaskMetrics.droppedRecordsSensor(
             Thread.currentThread().getName(),
             stateStoreContext.taskId().toString(),
             ProcessorContextUtils.metricsImpl(stateStoreContext));
-    isConsistencyEnabled =
-        StreamsConfig.InternalConfig.getBoolean(
-            stateStoreContext.appConfigs(),
-            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED,
-            false);
-    open();
-    stateStoreContext.register(root, (RecordBatchingStateRestoreCallback) this::restore);
+    super.init(stateStoreContext, root);
   }
 
-  private void open() {
-    database.open(context);
-    long storedMillis = database.segmentMillis();
+  @Override
+  final void open() {
+    super.open();
+    long storedMillis = database().segmentMillis();
     if (storedMillis != segmentMillis) {
       if (storedMillis >= 0) moveToSegments();
-      database.setSegmentMillis(segmentMillis);
+      database().setSegmentMillis(segmentMillis);
     }
-    streamTime = Math.max(streamTime, database.committedStreamTime());
-    try (EntryIterator entries = database.call(db -> db.iterator())) {
+    streamTime = Math.max(streamTime, database().committedStreamTime());
+    try (EntryIterator entries = database().call(db -> db.iterator())) {
       if (!entries.seekToFirst()) return;
       firstSegment = Math.min(firstSegment, SegmentKeys.segmentOf(entries.key()));
       entries.seekToLast();
@@ -117,7 +98,7 @@ abstract class SegmentedStore implements StateStore {
         "store {}: the retention has changed: moving the entries to segments of {} ms",
         name(),
         segmentMillis);
-    try (EntryIterator entries = database.call(db -> db.iterator());
+    try (EntryIterator entries = database().call(db -> db.iterator());
         WriteBatch batch = new WriteBatch()) {
       for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
         byte[] changelogKey =
@@ -133,36 +114,31 @@ abstract class SegmentedStore implements StateStore {
   }
 
   private void writeAndClear(WriteBatch batch) {
-    database.run(db -> db.write(database.writes(), batch));
+    database().run(db -> db.write(database().writes(), batch));
     batch.clear();
   }
 
-  /**
-   * Records of the changelog as one batch. A closed store is opened again: its restore callback
-   * outlives close().
-   */
-  private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
-    if (!database.isOpen()) open();
-    Position position = database.position();
-    synchronized (position) {
+  /** A closed store is opened again: its restore callback outlives close(). */
+  @Override
+  final void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
+    if (!isOpen()) open();
+    synchronized (getPosition()) {
       for (ConsumerRecord<byte[], byte[]> record : records) observe(timeOf(record.key()));
-      try (WriteBatch batch = new WriteBatch()) {
-        for (ConsumerRecord<byte[], byte[]> record : records) {
-          long time = timeOf(record.key());
-          if (segmentOf(time) < firstLiveSegment()) continue;
-          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
-              record, isConsistencyEnabled, position);
-          byte[] key = SegmentKeys.ofChangelog(includeSegmentOf(time), record.key());
-          if (record.value() == null) {
-            batch.delete(key);
-          } else {
-            batch.put(key, record.value());
-          }
-        }
-        database.run(db -> db.write(database.writes(), batch));
-      }
+      super.restore(records);
       removeExpiredSegments();
     }
+  }
+
+  @Override
+  final byte[] restoredKey(byte[] changelogKey) {
+    long time = timeOf(changelogKey);
+    if (segmentOf(time) < firstLiveSegment()) return null;
+    return SegmentKeys.ofChangelog(includeSegmentOf(time), changelogKey);
+  }
+
+  @Override
+  final long streamTime() {
+    return streamTime;
   }
 
   private void observe(long time) {
@@ -213,30 +189,21 @@ abstract class SegmentedStore implements StateStore {
    * dropped and counted.
    */
   final void put(long time, KeyMaker key, byte[] value) {
-    Position position = database.position();
-    synchronized (position) {
-      observe(time);
-      if (segmentOf(time) < firstLiveSegment()) {
-        droppedRecords.record(1.0d, internalContext.currentSystemTimeMs());
-        LOG.debug(
-            "store {}: dropped a record of time {}, expired at stream time {}",
-            name(),
-            time,
-            streamTime);
-      } else {
-        database.put(key.in(includeSegmentOf(time)), value);
-        removeExpiredSegments();
-      }
-      StoreQueryUtils.updatePosition(position, context);
-    }
-  }
-
-  /** Note that a record came whose effect on the store is none. */
-  final void updatePosition() {
-    Position position = database.position();
-    synchronized (position) {
-      StoreQueryUtils.updatePosition(position, context);
-    }
+    write(
+        () -> {
+          observe(time);
+          if (segmentOf(time) < firstLiveSegment()) {
+            droppedRecords.record(1.0d, internalContext.currentSystemTimeMs());
+            LOG.debug(
+                "store {}: dropped a record of time {}, expired at stream time {}",
+                name(),
+                time,
+                streamTime);
+          } else {
+            database().put(key.in(includeSegmentOf(time)), value);
+            removeExpiredSegments();
+          }
+        });
   }
 
   private void removeExpiredSegments() {
@@ -245,49 +212,13 @@ abstract class SegmentedStore implements StateStore {
     byte[] begin = SegmentKeys.segment(firstSegment);
     byte[] end = SegmentKeys.segment(firstLive);
     firstSegment = firstLive;
-    database.run(db -> db.deleteRange(database.writes(), begin, end));
+    database().run(db -> db.deleteRange(database().writes(), begin, end));
   }
 
   @Override
   public final <R> QueryResult<R> query(
       Query<R> query, PositionBound positionBound, QueryConfig config) {
     return StoreQueryUtils.handleBasicQueries(
-        query, positionBound, config, this, database.position(), context);
-  }
-
-  @Override
-  public final Position getPosition() {
-    return database.position();
-  }
-
-  @Override
-  public final void commit(Map<TopicPartition, Long> changelogOffsets) {
-    database.commit(changelogOffsets, streamTime);
-  }
-
-  @Override
-  public final Long committedOffset(TopicPartition partition) {
-    return database.committedOffset(partition);
-  }
-
-  @Override
-  @Deprecated
-  public final boolean managesOffsets() {
-    return true;
-  }
-
-  @Override
-  public final void close() {
-    database.close();
-  }
-
-  @Override
-  public final boolean persistent() {
-    return true;
-  }
-
-  @Override
-  public final boolean isOpen() {
-    return database.isOpen();
+        query, positionBound, config, this, getPosition(), context());
   }
 }
