@@ -1,6 +1,7 @@
-// The contents of a database as one line of text.
+// The contents of a database as one line of text, and their number.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -26,6 +27,14 @@ inline std::string Contents(DB& db, const IteratorOptions& options = {}) {
   EXPECT_OK(it->status());
   EXPECT_EQ(forward, backward);
   return forward;
+}
+
+inline uint64_t KeyCount(DB& db, const IteratorOptions& options = {}) {
+  auto it = db.NewIterator(options);
+  uint64_t keys = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) ++keys;
+  EXPECT_OK(it->status());
+  return keys;
 }
 
 }  // namespace mergedb::testing

@@ -11,28 +11,17 @@
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
 #include "testing/counters.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
 namespace mergedb::testing::blob_files_test {
 namespace {
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%06llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 6); }
 
-class BlobFilesTest : public ::testing::Test {
+class BlobFilesTest : public SimulatedDb {
  protected:
-  void SetUp() override { Reopen(); }
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
   // Every third value is small; the others differ in every put.
   void Put(uint64_t i) {
     std::string value = i % 3 == 0 ? "small" : std::string(300 + i % 700, static_cast<char>('a' + i % 26));
@@ -81,9 +70,6 @@ class BlobFilesTest : public ::testing::Test {
     ASSERT_OK((*file)->WriteAt(offset, bytes));
   }
 
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
 };

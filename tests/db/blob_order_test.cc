@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "mergedb/db.h"
 #include "testing/counters.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::blob_order_test {
@@ -18,18 +18,12 @@ namespace {
 
 constexpr uint64_t kKeys = 3'000;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%06llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 6); }
 
-class BlobOrderTest : public ::testing::Test {
+class BlobOrderTest : public SimulatedDb {
  protected:
   void SetUp() override {
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
+    Reopen();
     // Each key once, in an order that is not theirs: 701 and the number of keys have no common divisor.
     for (uint64_t i = 0; i < kKeys; ++i) Put(i * 701 % kKeys);
     ASSERT_OK(db_->Flush());
@@ -81,9 +75,6 @@ class BlobOrderTest : public ::testing::Test {
     }
   }
 
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
   base::Random random_{3};

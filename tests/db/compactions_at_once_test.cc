@@ -13,17 +13,14 @@
 
 #include "mergedb/db.h"
 #include "testing/counters.h"
+#include "testing/numbered_key.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::compactions_at_once_test {
 namespace {
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%07llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 7); }
 
 class CompactionsAtOnce : public ::testing::TestWithParam<Style> {
  protected:

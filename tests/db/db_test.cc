@@ -9,7 +9,7 @@
 
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
 
@@ -18,11 +18,7 @@ namespace {
 
 using testing::SimulatedEnv;
 
-std::string Key(uint64_t i) {
-  char text[32];
-  std::snprintf(text, sizeof text, "key%08llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return testing::NumberedKey("key", i, 8); }
 
 std::map<std::string, std::string> Contents(DB& db, const IteratorOptions& options = {}) {
   std::map<std::string, std::string> contents;
@@ -36,25 +32,7 @@ std::map<std::string, std::string> Contents(DB& db, const IteratorOptions& optio
   return contents;
 }
 
-class DbTest : public ::testing::Test {
- protected:
-  void SetUp() override { Reopen(); }
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
-  std::string Get(std::string_view key, const ReadOptions& options = {}) {
-    std::string value;
-    const Status status = db_->Get(options, key, &value);
-    return status.ok() ? value : std::string(CodeName(status.code()));
-  }
-
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
-};
+class DbTest : public testing::SimulatedDb {};
 
 TEST_F(DbTest, AnswersWhatWasPut) {
   ASSERT_OK(db_->Put({}, "a", "1"));

@@ -16,7 +16,9 @@
 #include "manifest/manifest.h"
 #include "mergedb/db.h"
 #include "table/writer.h"
+#include "testing/contents.h"
 #include "testing/counters.h"
+#include "testing/numbered_key.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -34,11 +36,7 @@ double Seconds(uint64_t nanos) { return static_cast<double>(nanos) / static_cast
 // `full`, or a hundredth of it in the short form.
 uint64_t Share(uint64_t full) { return IsFullSize() ? full : full / 100; }
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%012llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("", i, 12); }
 
 uint64_t StatusBytes(const std::string& field) {
   std::ifstream status("/proc/self/status");
@@ -322,16 +320,9 @@ TEST_P(FullSize, LargeBatch) {
   Say("write", Seconds(Now() - start), "s");
   ExpectWithinBudget(memory);
   batch = nullptr;
-  const auto count = [&] {
-    uint64_t found = 0;
-    auto it = db_->NewIterator();
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++found;
-    EXPECT_OK(it->status());
-    return found;
-  };
-  EXPECT_EQ(count(), entries);
+  EXPECT_EQ(KeyCount(*db_), entries);
   Open();
-  EXPECT_EQ(count(), entries);
+  EXPECT_EQ(KeyCount(*db_), entries);
 }
 
 TEST_P(FullSize, SnapshotHeldForALongOverwrite) {

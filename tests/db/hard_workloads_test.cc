@@ -10,7 +10,7 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::hard_workloads_test {
@@ -18,26 +18,17 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%012llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("", i, 12); }
 
-class HardWorkloads : public ::testing::TestWithParam<Style> {
+class HardWorkloads : public SimulatedDb, public ::testing::WithParamInterface<Style> {
  protected:
+  void SetUp() override {}  // each test opens it
   void Open(size_t write_buffer_bytes = 64 << 10) {
     options_ = sim_.SmallOptions();
     options_.style = GetParam();
     options_.write_buffer_bytes = write_buffer_bytes;
     options_.memory_bytes = std::max<size_t>(options_.memory_bytes, 4 * write_buffer_bytes);
     Reopen();
-  }
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
   }
   // Runs background steps and, when due, the timers.
   void Work(int steps) {
@@ -48,9 +39,6 @@ class HardWorkloads : public ::testing::TestWithParam<Style> {
   }
   uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); }
 
-  SimulatedEnv sim_;
-  Options options_;
-  std::unique_ptr<DB> db_;
   uint64_t next_timer_nanos_ = 0;
 };
 
@@ -158,16 +146,9 @@ TEST_P(HardWorkloads, TakesALargeBatchWithinItsMemory) {
   ASSERT_OK(db_->Write({}, batch));
   sim_.files->SetOpHook(nullptr);
   EXPECT_LE(most, 2 * kMiB) << "twice the write buffer";
-  const auto count = [&] {
-    uint64_t found = 0;
-    auto it = db_->NewIterator();
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++found;
-    EXPECT_OK(it->status());
-    return found;
-  };
-  EXPECT_EQ(count(), entries);
+  EXPECT_EQ(KeyCount(*db_), entries);
   Reopen();
-  EXPECT_EQ(count(), entries);
+  EXPECT_EQ(KeyCount(*db_), entries);
 }
 
 // Symptom: after a batch of few bytes that exceeds a memtable, a clean close made the next open return
@@ -219,9 +200,7 @@ TEST_P(HardWorkloads, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
         SimulatedEnv::After(sim_, op % 2 ? CrashMode::kKill : CrashMode::kPrefixTorn, CrashModel::kJournaled, op);
     auto db = after->Open();
     ASSERT_OK(db.status());
-    uint64_t found = 0;
-    auto it = (*db)->NewIterator();
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++found;
+    const uint64_t found = KeyCount(**db);
     ASSERT_TRUE(found == 0 || found == kEntries) << found << " at op " << op;
     ++images;
   });

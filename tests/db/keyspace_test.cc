@@ -22,7 +22,7 @@
 #include "testing/keyspace_db.h"
 #include "testing/reverse_comparator.h"
 #include "testing/seed.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::keyspace_test {
@@ -54,16 +54,8 @@ std::string ContentsAndWalk(DB& db, const IteratorOptions& options) {
   return contents;
 }
 
-class Keyspaces : public ::testing::Test {
+class Keyspaces : public SimulatedDb {
  protected:
-  void SetUp() override { Open(sim_.SmallOptions()); }
-  void Open(const Options& options) {
-    db_ = nullptr;
-    auto db = DB::Open(options, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
-  void Reopen() { Open(sim_.SmallOptions()); }
   Keyspace Create(std::string_view name) {
     auto keyspace = db_->CreateKeyspace(name);
     EXPECT_OK(keyspace.status());
@@ -83,9 +75,6 @@ class Keyspaces : public ::testing::Test {
     for (const auto& entry : *entries) names += entry.name + " ";
     return names;
   }
-
-  SimulatedEnv sim_;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(Keyspaces, AreMapsOfTheirOwn) {
@@ -310,17 +299,12 @@ TEST_F(Keyspaces, TheReservedPrefixBeginsNoExistingKey) {
   ASSERT_OK(db_->Put({}, x, "\x01", "in x"));
   EXPECT_EQ(Get(Keyspace(), "\xff\xff\x01", snapshot.get()), "deleted later");
   EXPECT_EQ(Get(Keyspace(), "\xff\xff\x01"), "NotFound");
-  const auto count = [&](const Snapshot* at) {
-    auto it = db_->NewIterator({.read = {.snapshot = at}});
-    int keys = 0;
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++keys;
-    return keys;
-  };
-  EXPECT_EQ(count(nullptr), 512);
-  EXPECT_EQ(count(snapshot.get()), 257);
+  const auto count = [&](const Snapshot* at) { return KeyCount(*db_, {.read = {.snapshot = at}}); };
+  EXPECT_EQ(count(nullptr), 512u);
+  EXPECT_EQ(count(snapshot.get()), 257u);
   EXPECT_EQ(Contents(x), "\x01=in x ");
   Reopen();
-  EXPECT_EQ(count(nullptr), 512);
+  EXPECT_EQ(count(nullptr), 512u);
   EXPECT_EQ(Contents(x), "\x01=in x ");
 }
 

@@ -16,7 +16,7 @@
 #include "mergedb/db.h"
 #include "mergedb/perf_context.h"
 #include "testing/counters.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::merge_test {
@@ -25,29 +25,13 @@ namespace {
 using testing::SimulatedEnv;
 using testing::StatusIs;
 
-class MergeTest : public ::testing::Test {
+class MergeTest : public testing::SimulatedDb {
  protected:
-  void SetUp() override { Reopen(); }
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
-  std::string Get(std::string_view key, const ReadOptions& options = {}) {
-    std::string value;
-    const Status status = db_->Get(options, key, &value);
-    return status.ok() ? value : std::string(CodeName(status.code()));
-  }
   uint64_t Count(std::string_view key, const ReadOptions& options = {}) {
     const auto number = merge::ToU64(Get(key, options));
     EXPECT_TRUE(number.has_value()) << key << " is " << Get(key, options);
     return number.value_or(0);
   }
-
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(MergeTest, CountsWithoutReading) {

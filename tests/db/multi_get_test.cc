@@ -13,7 +13,7 @@
 #include "mergedb/merge.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 #include "testing/watched_file_system.h"
 
@@ -22,26 +22,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%05llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 5); }
 
 bool IsData(std::string_view path) { return path.ends_with(".tbl") || path.ends_with(".val"); }
 
-class MultiGetTest : public ::testing::Test {
+class MultiGetTest : public SimulatedDb {
  protected:
   void SetUp() override {
     options_.env.file_system = &files_;
     Reopen();
-  }
-  // Nothing is in the block cache afterwards, and all files that the keys need are open.
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
   }
   struct Answer {
     Status status;
@@ -78,7 +67,6 @@ class MultiGetTest : public ::testing::Test {
     }
   }
 
-  SimulatedEnv sim_;
   std::vector<std::string> events_;  // "hint" and "read" of tables and blob files
   uint64_t reads_ = 0;               // of tables and blob files
   uint64_t failing_read_ = 0;        // the number of the read that fails; 0: none
@@ -95,8 +83,6 @@ class MultiGetTest : public ::testing::Test {
                                 [this](std::string_view path, uint64_t, uint64_t bytes) {
                                   if (IsData(path) && bytes < (64 << 10)) events_.push_back("hint");
                                 }}};
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
 };
 
 TEST_F(MultiGetTest, AsksForAllBlocksBeforeItReadsTheFirst) {

@@ -10,7 +10,7 @@
 #include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::range_delete_test {
@@ -18,11 +18,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%08llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 8); }
 
 // Where values are: in tables, or in blob files, which a compaction of tables does not make smaller.
 struct Shape {
@@ -30,38 +26,22 @@ struct Shape {
   bool separates;
 };
 
-class RangeDeletes : public ::testing::TestWithParam<Shape> {
+class RangeDeletes : public SimulatedDb, public ::testing::WithParamInterface<Shape> {
  protected:
   void SetUp() override {
     options_.style = GetParam().style;
     options_.blob_value_bytes_min = GetParam().separates ? 64 : 0;
     Reopen();
   }
-  void Reopen() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
   std::string Get(std::string_view key, const Snapshot* snapshot = nullptr) {
     std::string value;
     return Show(db_->Get({.snapshot = snapshot}, key, &value), value);
   }
   std::string Contents(const IteratorOptions& options = {}) { return testing::Contents(*db_, options); }
-  uint64_t Keys() {
-    auto it = db_->NewIterator();
-    uint64_t keys = 0;
-    for (it->SeekToFirst(); it->Valid(); it->Next()) ++keys;
-    EXPECT_OK(it->status());
-    return keys;
-  }
+  uint64_t Keys() { return KeyCount(*db_); }
   void Load(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1000, 'v')));
   }
-
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
 };
 
 TEST_P(RangeDeletes, HideWhatIsThereAndNothingThatComesLater) {

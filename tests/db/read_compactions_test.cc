@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "mergedb/db.h"
 #include "testing/counters.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing::read_compactions_test {
@@ -20,14 +20,12 @@ constexpr uint64_t kKeys = 2'000;
 
 std::string Key(uint64_t i) { return "key" + std::to_string(100'000 + i); }
 
-class ReadCompactions : public ::testing::TestWithParam<Style> {
+class ReadCompactions : public SimulatedDb, public ::testing::WithParamInterface<Style> {
  protected:
   void SetUp() override {
     options_.style = GetParam();
     options_.blob_value_bytes_min = 0;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
+    Reopen();
     for (uint64_t i = 0; i < kKeys; ++i) Put(i);
     ASSERT_OK(db_->CompactRange(nullptr, nullptr));
     // A few overwrites in several flushed runs, too few for any compaction.
@@ -60,12 +58,9 @@ class ReadCompactions : public ::testing::TestWithParam<Style> {
     }
   }
 
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
   base::Random random_{7};
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
-  std::unique_ptr<DB> db_;
 };
 
 TEST_P(ReadCompactions, BeginWhenSeeksHaveVisitedManyRuns) {

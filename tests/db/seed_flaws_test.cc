@@ -12,6 +12,7 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/model_db.h"
+#include "testing/numbered_key.h"
 #include "testing/seed.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
@@ -19,11 +20,7 @@
 namespace mergedb::testing {
 namespace {
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%07llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 7); }
 
 ModelDb::Pairs Contents(DB& db) {
   ModelDb::Pairs pairs;

@@ -16,6 +16,7 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/fault_file_system.h"
+#include "testing/numbered_key.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 
@@ -26,11 +27,7 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1'000 * kMillisecond;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%09llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 9); }
 
 class SlowDiskTest : public ::testing::TestWithParam<Style> {
  protected:

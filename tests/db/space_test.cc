@@ -11,6 +11,7 @@
 
 #include "mergedb/db.h"
 #include "testing/counters.h"
+#include "testing/numbered_key.h"
 #include "testing/seed.h"
 #include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
@@ -20,11 +21,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::string Key(uint64_t i) {
-  char text[24];
-  std::snprintf(text, sizeof text, "key%09llu", static_cast<unsigned long long>(i));
-  return text;
-}
+std::string Key(uint64_t i) { return NumberedKey("key", i, 9); }
 
 // Where values are: in tables, or in blob files.
 struct Shape {

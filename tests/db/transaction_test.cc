@@ -15,7 +15,7 @@
 #include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/reverse_comparator.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 #include "testing/waiting_thread.h"
 
@@ -47,33 +47,20 @@ std::string Contents(Transaction& transaction) {
   return forward;
 }
 
-class Transactions : public ::testing::Test {
+class Transactions : public SimulatedDb {
  protected:
-  void SetUp() override { Open(sim_.SmallOptions()); }
-  void Open(const Options& options) {
-    db_ = nullptr;
-    auto db = DB::Open(options, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
-  }
   std::unique_ptr<Transaction> Begin(const TransactionOptions& options) {
     auto transaction = Transaction::Begin(*db_, options);
     EXPECT_OK(transaction.status());
     return std::move(*transaction);
   }
-  std::string Get(std::string_view key) {
-    std::string value;
-    return Show(db_->Get({}, key, &value), value);
-  }
+  using SimulatedDb::Get;
   using Of = std::unique_ptr<Transaction>;
   static std::string Get(const Of& transaction, std::string_view key) {
     return transaction_test::Get(*transaction, key);
   }
   // Flushes and compacts everything.
   void MergeAway() { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
-
-  SimulatedEnv sim_;
-  std::unique_ptr<DB> db_;
 };
 
 class EveryWritingKind : public Transactions, public ::testing::WithParamInterface<TransactionKind> {

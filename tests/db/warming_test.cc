@@ -9,7 +9,7 @@
 
 #include "mergedb/db.h"
 #include "testing/counters.h"
-#include "testing/simulated_env.h"
+#include "testing/simulated_db.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing {
@@ -17,18 +17,12 @@ namespace {
 
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
-class WarmingTest : public ::testing::TestWithParam<size_t> {
+class WarmingTest : public SimulatedDb, public ::testing::WithParamInterface<size_t> {
  protected:
   void SetUp() override {
     options_.memory_bytes = kMebibyte;
     options_.blob_value_bytes_min = GetParam();
-    Open();
-  }
-  void Open() {
-    db_ = nullptr;
-    auto db = DB::Open(options_, SimulatedEnv::kPath);
-    ASSERT_OK(db.status());
-    db_ = std::move(*db);
+    Reopen();
   }
   // More than 4 MiB and one step.
   void Fill(uint64_t mebibytes) {
@@ -40,9 +34,6 @@ class WarmingTest : public ::testing::TestWithParam<size_t> {
   }
   uint64_t Warmed() { return Counter(*db_, "warmed_bytes"); }
 
-  SimulatedEnv sim_;
-  Options options_ = sim_.SmallOptions();
-  std::unique_ptr<DB> db_;
   uint64_t next_ = 1'000'000;
 };
 
@@ -100,7 +91,7 @@ TEST_P(WarmingTest, BeginsAtTheEndOfAWaitAndNotWithinIt) {
 TEST_P(WarmingTest, OldFilesTakeNoFreeMemory) {
   Fill(16);
   sim_.files->SetFreeMemory(1'000 * kMebibyte);
-  Open();
+  Reopen();
   sim_.PassTime(10);
   EXPECT_GT(Warmed(), 0u);
   EXPECT_LE(Warmed(), 8 * kMebibyte);
@@ -109,7 +100,7 @@ TEST_P(WarmingTest, OldFilesTakeNoFreeMemory) {
 TEST_P(WarmingTest, OldFilesThatDoNotAllFitIntoHalfOfTheFreeMemoryAreNotRead) {
   Fill(16);
   sim_.files->SetFreeMemory(28 * kMebibyte);
-  Open();
+  Reopen();
   sim_.PassTime(10);
   EXPECT_EQ(Warmed(), 0u);
   sim_.files->SetFreeMemory(1'000 * kMebibyte);
