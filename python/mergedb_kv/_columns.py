@@ -6,7 +6,7 @@ from typing import Any, Optional, Union
 
 from . import _native
 from ._options import Durability
-from ._types import Bytes
+from ._types import Bound
 
 #: "binary", a number of bytes, the name of a number type, or None for no column.
 ColumnType = Union[str, int, None]
@@ -50,13 +50,7 @@ def _dtype(name: str, given: Any) -> Any:
 
 
 def to_numpy(
-    reader: _native.Reader,
-    start: Optional[Bytes],
-    stop: Optional[Bytes],
-    prefix: Optional[Bytes],
-    key_dtype: Any,
-    value_dtype: Any,
-    reverse: bool,
+    reader: _native.Reader, start: Bound, stop: Bound, prefix: Bound, key_dtype: Any, value_dtype: Any, reverse: bool,
     limit: Optional[int],
 ) -> tuple[Any, Any]:
     import numpy
@@ -120,15 +114,8 @@ class ArrowEntries:
     """
 
     def __init__(
-        self,
-        reader: _native.Reader,
-        start: Optional[Bytes],
-        stop: Optional[Bytes],
-        prefix: Optional[Bytes],
-        key_type: ColumnType,
-        value_type: ColumnType,
-        reverse: bool,
-        batch_rows: int,
+        self, reader: _native.Reader, start: Bound, stop: Bound, prefix: Bound, key_type: ColumnType,
+        value_type: ColumnType, reverse: bool, batch_rows: int,
     ) -> None:
         columns = _arrow_column("key", key_type) + _arrow_column("value", value_type)
         if not columns:

@@ -15,7 +15,7 @@ from ._columns import ArrowEntries, ColumnType
 from ._errors import Error, InvalidArgumentError
 from ._options import Durability, RepairReport, check_names, numbers
 from ._transaction import Transaction, TransactionKind, number_of
-from ._types import Bytes, Order, PathLike
+from ._types import Bound, Bytes, Order, PathLike
 from ._views import ITEMS, KEYS, VALUES, Entries, Iterator
 
 T = TypeVar("T")
@@ -34,58 +34,32 @@ class _Readable:
         def __getitem__(self, key: Bytes) -> bytes: ...
 
     def keys(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
+        self, start: Bound = None, stop: Bound = None, *, prefix: Bound = None, reverse: bool = False
     ) -> Entries[bytes]:
         """The keys from start (inclusive) to stop (exclusive) that begin with prefix. Values are not read."""
         return Entries(cast(_native.Reader, self), KEYS, start, stop, prefix, reverse)
 
     def items(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
+        self, start: Bound = None, stop: Bound = None, *, prefix: Bound = None, reverse: bool = False
     ) -> Entries[tuple[bytes, bytes]]:
         """The keys and values of a range, as in keys()."""
         return Entries(cast(_native.Reader, self), ITEMS, start, stop, prefix, reverse)
 
     def values(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        reverse: bool = False,
+        self, start: Bound = None, stop: Bound = None, *, prefix: Bound = None, reverse: bool = False
     ) -> Entries[bytes]:
         """The values of a range, as in keys()."""
         return Entries(cast(_native.Reader, self), VALUES, start, stop, prefix, reverse)
 
     def iterator(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        keys_only: bool = False,
+        self, start: Bound = None, stop: Bound = None, *, prefix: Bound = None, keys_only: bool = False
     ) -> Iterator:
         """An iterator that seeks and moves in both directions, over the same range as keys()."""
         return Iterator(cast(_native.Reader, self), start, stop, prefix, keys_only)
 
     def to_numpy(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        key_dtype: Any = None,
-        value_dtype: Any = None,
-        reverse: bool = False,
+        self, start: Bound = None, stop: Bound = None,
+        *, prefix: Bound = None, key_dtype: Any = None, value_dtype: Any = None, reverse: bool = False,
         limit: Optional[int] = None,
     ) -> tuple[Any, Any]:
         """The keys and the values of a range as two NumPy arrays, of at most `limit` entries.
@@ -97,15 +71,9 @@ class _Readable:
         return _columns.to_numpy(reader, start, stop, prefix, key_dtype, value_dtype, reverse, limit)
 
     def to_arrow(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        key_type: ColumnType = "binary",
-        value_type: ColumnType = "binary",
-        reverse: bool = False,
-        batch_rows: int = _columns.BATCH_ROWS,
+        self, start: Bound = None, stop: Bound = None,
+        *, prefix: Bound = None, key_type: ColumnType = "binary", value_type: ColumnType = "binary",
+        reverse: bool = False, batch_rows: int = _columns.BATCH_ROWS,
     ) -> ArrowEntries:
         """The keys and the values of a range as Arrow record batches, for pyarrow.table(), polars.DataFrame() and others.
 

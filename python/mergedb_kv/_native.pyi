@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Optional, TypeVar, Union, overload
 
-from ._types import Bytes
+from ._types import Bound, Bytes
 
 T = TypeVar("T")
 
@@ -18,25 +18,14 @@ def run_repair(path: bytes, repairs: bool, dry_run: bool) -> list[list[str]]: ..
 def destroy(path: bytes) -> None: ...
 
 def scan_fixed(
-    reader: Reader,
-    key_width: Optional[int],
-    value_width: Optional[int],
-    start: Optional[Bytes],
-    stop: Optional[Bytes],
-    prefix: Optional[Bytes],
-    reverse: bool,
-    limit: Optional[int],
+    reader: Reader, key_width: Optional[int], value_width: Optional[int], start: Bound, stop: Bound, prefix: Bound,
+    reverse: bool, limit: Optional[int],
 ) -> tuple[Any, Any, int]: ...
 def put_fixed(
     reader: Reader, keys: Any, values: Any, count: int, durability: int, batch_bytes: int
 ) -> None: ...
 def scan_arrow(
-    reader: Reader,
-    columns: Sequence[tuple[str, str, int]],
-    batch_rows: int,
-    start: Optional[Bytes],
-    stop: Optional[Bytes],
-    prefix: Optional[Bytes],
+    reader: Reader, columns: Sequence[tuple[str, str, int]], batch_rows: int, start: Bound, stop: Bound, prefix: Bound,
     reverse: bool,
 ) -> object: ...
 def put_arrow(
@@ -88,7 +77,7 @@ class Store(Reader):
     def delete_prefix(self, prefix: Bytes, *, durability: Optional[int] = None) -> None: ...
     def merge(self, key: Bytes, operand: Bytes, *, durability: Optional[int] = None) -> None: ...
     def property(self, name: str) -> Optional[bytes]: ...
-    def compact(self, start: Optional[Bytes] = None, stop: Optional[Bytes] = None) -> None: ...
+    def compact(self, start: Bound = None, stop: Bound = None) -> None: ...
     def approximate_sizes(self, ranges: Sequence[tuple[Bytes, Bytes]]) -> list[int]: ...
     def flush(self) -> None: ...
     def sync(self) -> None: ...
@@ -105,15 +94,8 @@ class Store(Reader):
 
 class Scan:
     def __init__(
-        self,
-        reader: Reader,
-        yields: int,
-        reverse: bool,
-        start: Optional[Bytes],
-        stop: Optional[Bytes],
-        prefix: Optional[Bytes],
-        verify_checksums: bool = True,
-        fill_cache: bool = True,
+        self, reader: Reader, yields: int, reverse: bool, start: Bound, stop: Bound, prefix: Bound,
+        verify_checksums: bool = True, fill_cache: bool = True,
     ) -> None: ...
     def __iter__(self) -> Scan: ...
     def __next__(self) -> Any: ...
@@ -122,14 +104,8 @@ class Scan:
 
 class Iterator:
     def __init__(
-        self,
-        reader: Reader,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        prefix: Optional[Bytes] = None,
-        keys_only: bool = False,
-        verify_checksums: bool = True,
-        fill_cache: bool = True,
+        self, reader: Reader, start: Bound = None, stop: Bound = None, prefix: Bound = None, keys_only: bool = False,
+        verify_checksums: bool = True, fill_cache: bool = True,
     ) -> None: ...
     def seek_to_first(self) -> bool: ...
     def seek_to_last(self) -> bool: ...

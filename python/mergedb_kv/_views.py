@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import collections.abc
-from typing import Generic, Optional, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from . import _native
-from ._types import Bytes
+from ._types import Bound
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -20,13 +20,7 @@ class Entries(Generic[T_co]):
     """
 
     def __init__(
-        self,
-        reader: _native.Reader,
-        yields: int,
-        start: Optional[Bytes],
-        stop: Optional[Bytes],
-        prefix: Optional[Bytes],
-        reverse: bool,
+        self, reader: _native.Reader, yields: int, start: Bound, stop: Bound, prefix: Bound, reverse: bool
     ) -> None:
         self._arguments = (reader, yields, start, stop, prefix)
         self._reverse = reverse

@@ -37,7 +37,7 @@ from . import _native
 from ._errors import AbortedError, BusyError, ClosedError
 from ._options import Durability
 from ._transaction import TransactionKind
-from ._types import Bytes, PathLike
+from ._types import Bound, Bytes, PathLike
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -297,12 +297,7 @@ class _Readable:
         return self.keys().__aiter__()
 
     def iterator(
-        self,
-        start: Optional[Bytes] = None,
-        stop: Optional[Bytes] = None,
-        *,
-        prefix: Optional[Bytes] = None,
-        keys_only: bool = False,
+        self, start: Bound = None, stop: Bound = None, *, prefix: Bound = None, keys_only: bool = False
     ) -> _Opening[Iterator]:
         """An iterator that seeks and moves in both directions."""
 

@@ -491,37 +491,5 @@ def _close_all():
         environment.close()
 
 
-__all__ = [
-    "Cursor",
-    "Environment",
-    "Transaction",
-    "_Database",
-    "enable_drop_gil",
-    "version",
-    "BadDbiError",
-    "BadRslotError",
-    "BadTxnError",
-    "BadValsizeError",
-    "CorruptedError",
-    "CursorFullError",
-    "DbsFullError",
-    "DiskError",
-    "Error",
-    "IncompatibleError",
-    "InvalidError",
-    "InvalidParameterError",
-    "KeyExistsError",
-    "LockError",
-    "MapFullError",
-    "MapResizedError",
-    "MemoryError",
-    "NotFoundError",
-    "PageFullError",
-    "PageNotFoundError",
-    "PanicError",
-    "ReadersFullError",
-    "ReadonlyError",
-    "TlsFullError",
-    "TxnFullError",
-    "VersionMismatchError",
-]
+__all__ = ["Cursor", "Environment", "Transaction", "_Database", "enable_drop_gil", "version", "Error"]
+__all__ += sorted(each.__name__ for each in Error.__subclasses__())  # pyright: ignore[reportUnsupportedDunderAll]
