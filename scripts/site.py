@@ -118,7 +118,7 @@ def configuration():
         {"Home": ["index.md", "pages.md", "changes.md", "security.md"]},
         {"Five minutes": "guides/five-minutes.md"},
         {"Guides": [*(f"guides/{name}.md" for name in guides), "examples.md"]},
-        {"Interfaces": [*(f"api/{name}.md" for name in ("cpp", "c", "python", "java", "go", "rust")), "api/moving-from-leveldb.md",
+        {"Interfaces": [*(f"api/{name}.md" for name in ("cpp", "c", "python", "java", "go", "rust", "options")), "api/moving-from-leveldb.md",
                         "api/leveldb-differences.md", "api/lmdb-differences.md", "api/lsmdb.md", "api/java-leveldb.md", "cluster.md",
                         "kafka-streams.md", "voldemort.md"]},
         {"Reference": [{"C++": nav_of("reference/cpp")}, {"C": "reference/c.md"}, {"Python": "reference/python.md"},

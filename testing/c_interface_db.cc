@@ -303,24 +303,39 @@ int32_t ToC(Compression compression) {
   return MERGEDB_COMPRESSION_DEFAULT;
 }
 
+int32_t ToC(OpenMode mode) { return static_cast<int32_t>(mode); }
+int32_t ToC(Style style) { return style == Style::kCascade ? MERGEDB_STYLE_CASCADE : MERGEDB_STYLE_LAZY; }
+int32_t ToC(bool flag) { return flag ? MERGEDB_YES : MERGEDB_NO; }
+
+// In C, 0 is the default, and -1 is 0.
+template <typename Number>
+int64_t OrNone(Number number) {
+  return number == 0 ? -1 : static_cast<int64_t>(number);
+}
+
 mergedb_options ToC(const Options& options) {
   mergedb_options c = {};
   c.struct_size = sizeof c;
-  c.mode = static_cast<int32_t>(options.mode);
-  c.style = options.style == Style::kCascade ? MERGEDB_STYLE_CASCADE : MERGEDB_STYLE_LAZY;
-  c.memory_bytes = options.memory_bytes;
-  c.write_buffer_bytes = options.write_buffer_bytes;
+  // options: begin fields (scripts/options.toml)
+  c.mode = ToC(options.mode);
+  c.memory_bytes = static_cast<uint64_t>(options.memory_bytes);
+  c.write_buffer_bytes = static_cast<uint64_t>(options.write_buffer_bytes);
+  c.style = ToC(options.style);
   c.compression_upper = ToC(options.compression.upper);
   c.compression_bottom = ToC(options.compression.bottom);
-  c.bloom_bits_per_key = options.bloom_bits_per_key == 0 ? -1 : options.bloom_bits_per_key;
-  c.blob_value_bytes_min = options.blob_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.blob_value_bytes_min);
+  c.bloom_bits_per_key = static_cast<int32_t>(OrNone(options.bloom_bits_per_key));
+  c.block_bytes = static_cast<uint64_t>(options.block_bytes);
+  c.blob_value_bytes_min = static_cast<int64_t>(OrNone(options.blob_value_bytes_min));
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
-  c.block_bytes = options.block_bytes;
-  c.write_delay_us_max = options.write_delay_us_max;
-  c.finish_compactions_on_close = options.finish_compactions_on_close ? MERGEDB_YES : MERGEDB_NO;
-  c.use_mapped_wal_buffer = options.use_mapped_wal_buffer ? MERGEDB_YES : MERGEDB_NO;
-  c.mapped_read_bytes_max = options.mapped_read_bytes_max;
-  c.keep_space_at_rest = options.keep_space_at_rest ? MERGEDB_YES : MERGEDB_NO;
+  c.mapped_read_bytes_max = static_cast<uint64_t>(options.mapped_read_bytes_max);
+  c.write_delay_us_max = static_cast<uint64_t>(options.write_delay_us_max);
+  c.finish_compactions_on_close = ToC(options.finish_compactions_on_close);
+  c.keep_space_at_rest = ToC(options.keep_space_at_rest);
+  c.use_mapped_wal_buffer = ToC(options.use_mapped_wal_buffer);
+  c.wal_sync_interval_ms = static_cast<int64_t>(OrNone(options.wal_sync_interval_ms));
+  c.log_bytes_max = static_cast<uint64_t>(options.log_bytes_max);
+  c.slow_call_us = static_cast<uint64_t>(options.slow_call_us);
+  // options: end
   return c;
 }
 

@@ -232,32 +232,64 @@ typedef struct mergedb_event_listener {
 
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
+  /* options: begin fields (scripts/options.toml) */
   size_t struct_size;
-  int32_t mode;                        /* MERGEDB_CREATE_IF_MISSING, ... */
-  int32_t style;                       /* MERGEDB_STYLE_... */
-  uint64_t memory_bytes;               /* default 256 MiB */
-  uint64_t write_buffer_bytes;         /* default: an eighth of memory_bytes */
-  int32_t compression_upper;           /* MERGEDB_COMPRESSION_... */
-  int32_t compression_bottom;          /* MERGEDB_COMPRESSION_... */
-  int32_t bloom_bits_per_key;          /* default 10; -1: no filters */
-  int32_t open_tables_max;             /* default 1,000 */
-  uint64_t block_bytes;                /* default 4,096 */
-  uint64_t write_delay_us_max;         /* default 10,000 microseconds */
-  int32_t finish_compactions_on_close; /* MERGEDB_YES: close waits for running compactions */
-  int32_t use_mapped_wal_buffer;       /* MERGEDB_NO: one system call per commit group instead of a mapped WAL buffer */
-  const mergedb_comparator* comparator; /* NULL: bytewise */
-  const mergedb_logger* logger;         /* NULL: no messages */
-  /* `merge_operator_count` pointers to the program's own operators */
+  /* What an open does if there is a database, or none; MERGEDB_CREATE_IF_MISSING, ...; default: CREATE_IF_MISSING */
+  int32_t mode;
+  /* How background compactions arrange the data; MERGEDB_STYLE_LAZY, ...; default: LAZY */
+  int32_t style;
+  /* The memory for write buffers and the block cache together; default: 256 MiB */
+  uint64_t memory_bytes;
+  /* Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included; default: an eighth
+   * of memory_bytes */
+  uint64_t write_buffer_bytes;
+  /* The codec of new upper tables, which are rewritten soon; MERGEDB_COMPRESSION_NONE, ...; default: LZ4 */
+  int32_t compression_upper;
+  /* The codec of new bottommost tables, which stay; MERGEDB_COMPRESSION_NONE, ...; default: LZ4 */
+  int32_t compression_bottom;
+  /* Bits per key of the tables' bloom filters; default: 10; -1: no filters */
+  int32_t bloom_bits_per_key;
+  /* The maximum of open tables; half as many blob files may be open, too; default: 1,000 */
+  int32_t open_tables_max;
+  /* The target size of a table's blocks before compression; default: 4,096 */
+  uint64_t block_bytes;
+  /* The maximum delay of a put while the disk keeps up with the writes; default: 10,000 microseconds */
+  uint64_t write_delay_us_max;
+  /* Close waits for running compactions; MERGEDB_YES or MERGEDB_NO; default: no */
+  int32_t finish_compactions_on_close;
+  /* Records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system call;
+   * MERGEDB_YES or MERGEDB_NO; default: yes */
+  int32_t use_mapped_wal_buffer;
+  /* The order of keys; NULL: bytewise */
+  const mergedb_comparator* comparator;
+  /* Gets the messages of the database: failed background work, and what an open had to drop; in C++ a member of env;
+   * NULL: no messages */
+  const mergedb_logger* logger;
+  /* The program's own merge operators, by name; in C `merge_operator_count` pointers to them; NULL: only the
+   * built-in ones */
   const mergedb_merge_operator* const* merge_operators;
   size_t merge_operator_count;
-  int64_t blob_value_bytes_min; /* bytes from which a value goes to a blob file; default 768; -1: no blob files */
-  int64_t wal_sync_interval_ms; /* default 5,000 milliseconds; -1: no limit in time */
-  const mergedb_event_listener* listener; /* NULL: no listener */
-  uint64_t log_bytes_max;                 /* of the files LOG and LOG.old; default: no LOG */
-  uint64_t slow_call_us;                  /* calls that take so long become events; default: none */
-  uint64_t mapped_read_bytes_max;         /* bytes of tables and blob files that are mapped; default: none */
-  int32_t keep_space_at_rest;             /* MERGEDB_YES: WAL space and recycled files stay allocated at rest */
-  int32_t reserved;                       /* 0 */
+  /* Values of at least this many bytes are written once, to a blob file, and tables refer to them; default: 768; -1:
+   * all values are stored in tables */
+  int64_t blob_value_bytes_min;
+  /* An unsynced write is durable (it survives a power loss) at most this long after the call; default: 5,000
+   * milliseconds; -1: no limit in time */
+  int64_t wal_sync_interval_ms;
+  /* Gets the events of the database (docs/EVENTS.md); NULL: no listener */
+  const mergedb_event_listener* listener;
+  /* The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes
+   * together; default: no LOG is written */
+  uint64_t log_bytes_max;
+  /* A call that takes at least this long becomes an event with its breakdown; default: calls are not measured */
+  uint64_t slow_call_us;
+  /* Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of
+   * the disk then kills the process; default: no file is mapped */
+  uint64_t mapped_read_bytes_max;
+  /* The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the steady state;
+   * MERGEDB_YES or MERGEDB_NO; default: no */
+  int32_t keep_space_at_rest;
+  int32_t reserved; /* 0 */
+  /* options: end */
 } mergedb_options;
 
 typedef struct mergedb_write_options {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "c/merging.h"
@@ -84,7 +85,12 @@ Progress ProgressOf(const Given& c) {
       [progress = c.progress, state = c.state](uint64_t done, uint64_t all) { return progress(state, done, all) != 0; };
 }
 
-Status DecodeCompression(const char* field, int32_t given, Compression* compression) {
+// Each Decode takes a field of mergedb_options.
+Status Decode(const char* field, int32_t given, bool* flag) {
+  return DecodeFlag("mergedb_options", field, given, flag);
+}
+
+Status Decode(const char* field, int32_t given, Compression* compression) {
   switch (given) {
     case MERGEDB_COMPRESSION_DEFAULT: return Status::Ok();
     case MERGEDB_COMPRESSION_NONE: *compression = Compression::kNone; return Status::Ok();
@@ -95,52 +101,69 @@ Status DecodeCompression(const char* field, int32_t given, Compression* compress
   }
 }
 
-Status DecodeMode(int32_t given, OpenMode* mode) {
+Status Decode(const char* field, int32_t given, OpenMode* mode) {
   switch (given) {
     case MERGEDB_CREATE_IF_MISSING: *mode = OpenMode::kCreateIfMissing; return Status::Ok();
     case MERGEDB_MUST_EXIST: *mode = OpenMode::kMustExist; return Status::Ok();
     case MERGEDB_MUST_NOT_EXIST: *mode = OpenMode::kMustNotExist; return Status::Ok();
     case MERGEDB_READ_ONLY: *mode = OpenMode::kReadOnly; return Status::Ok();
-    default: return BadField("mergedb_options", "mode", given, "0 to 3");
+    default: return BadField("mergedb_options", field, given, "0 to 3");
   }
 }
 
-Status DecodeStyle(int32_t given, Style* style) {
+Status Decode(const char* field, int32_t given, Style* style) {
   switch (given) {
     case MERGEDB_STYLE_DEFAULT: return Status::Ok();
     case MERGEDB_STYLE_LAZY: *style = Style::kLazy; return Status::Ok();
     case MERGEDB_STYLE_CASCADE: *style = Style::kCascade; return Status::Ok();
-    default: return BadField("mergedb_options", "style", given, "0 to 2");
+    default: return BadField("mergedb_options", field, given, "0 to 2");
   }
 }
 
-// Numbers for which 0 means the default.
-Status DecodeNumbers(const mergedb_options& c, Options* options) {
-  if (c.memory_bytes != 0) options->memory_bytes = c.memory_bytes;
-  options->write_buffer_bytes = c.write_buffer_bytes;
-  if (c.block_bytes != 0) options->block_bytes = c.block_bytes;
-  if (c.write_delay_us_max != 0) options->write_delay_us_max = c.write_delay_us_max;
-  if (c.bloom_bits_per_key < -1) {
-    return BadField("mergedb_options", "bloom_bits_per_key", c.bloom_bits_per_key, "-1 (none) or more");
+// A number for which 0 means the default.
+template <typename Given, typename Number>
+Status Decode(const char* field, Given given, Number* number) {
+  if (std::cmp_less(given, 0)) return BadField("mergedb_options", field, static_cast<int64_t>(given), "0 or more");
+  if (given != 0) *number = static_cast<Number>(given);
+  return Status::Ok();
+}
+
+// A number for which 0 means the default, and -1 means 0.
+template <typename Given, typename Number>
+Status DecodeOrNone(const char* field, const char* none, Given given, Number* number) {
+  if (given < -1) {
+    return BadField("mergedb_options", field, given, ("-1 (" + std::string(none) + ") or more").c_str());
   }
-  if (c.bloom_bits_per_key != 0) options->bloom_bits_per_key = std::max(0, c.bloom_bits_per_key);
-  if (c.wal_sync_interval_ms < -1) {
-    return BadField("mergedb_options", "wal_sync_interval_ms", c.wal_sync_interval_ms, "-1 (no limit) or more");
-  }
-  if (c.wal_sync_interval_ms != 0) {
-    options->wal_sync_interval_ms = c.wal_sync_interval_ms < 0 ? 0 : static_cast<uint64_t>(c.wal_sync_interval_ms);
-  }
-  if (c.blob_value_bytes_min < -1) {
-    return BadField("mergedb_options", "blob_value_bytes_min", c.blob_value_bytes_min, "-1 or more");
-  }
-  if (c.blob_value_bytes_min != 0) {
-    options->blob_value_bytes_min = c.blob_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.blob_value_bytes_min);
-  }
-  if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
-  if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
-  options->log_bytes_max = c.log_bytes_max;
-  options->slow_call_us = c.slow_call_us;
-  options->mapped_read_bytes_max = c.mapped_read_bytes_max;
+  if (given != 0) *number = given < 0 ? 0 : static_cast<Number>(given);
+  return Status::Ok();
+}
+
+// The fields that are numbers, flags and choices.
+Status DecodeFields(const mergedb_options& c, Options* options) {
+#define TAKE(field, member) RETURN_IF_ERROR(Decode(#field, c.field, &options->member))
+#define TAKE_OR_NONE(field, member, none) RETURN_IF_ERROR(DecodeOrNone(#field, none, c.field, &options->member))
+  // options: begin decode (scripts/options.toml)
+  TAKE(mode, mode);
+  TAKE(memory_bytes, memory_bytes);
+  TAKE(write_buffer_bytes, write_buffer_bytes);
+  TAKE(style, style);
+  TAKE(compression_upper, compression.upper);
+  TAKE(compression_bottom, compression.bottom);
+  TAKE_OR_NONE(bloom_bits_per_key, bloom_bits_per_key, "no filters");
+  TAKE(block_bytes, block_bytes);
+  TAKE_OR_NONE(blob_value_bytes_min, blob_value_bytes_min, "all values are stored in tables");
+  TAKE(open_tables_max, open_tables_max);
+  TAKE(mapped_read_bytes_max, mapped_read_bytes_max);
+  TAKE(write_delay_us_max, write_delay_us_max);
+  TAKE(finish_compactions_on_close, finish_compactions_on_close);
+  TAKE(keep_space_at_rest, keep_space_at_rest);
+  TAKE(use_mapped_wal_buffer, use_mapped_wal_buffer);
+  TAKE_OR_NONE(wal_sync_interval_ms, wal_sync_interval_ms, "no limit in time");
+  TAKE(log_bytes_max, log_bytes_max);
+  TAKE(slow_call_us, slow_call_us);
+  // options: end
+#undef TAKE
+#undef TAKE_OR_NONE
   return Status::Ok();
 }
 
@@ -260,17 +283,7 @@ Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std
 Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed) {
   mergedb_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_options", &c));
-  RETURN_IF_ERROR(DecodeMode(c.mode, &options->mode));
-  RETURN_IF_ERROR(DecodeStyle(c.style, &options->style));
-  RETURN_IF_ERROR(DecodeCompression("compression_upper", c.compression_upper, &options->compression.upper));
-  RETURN_IF_ERROR(DecodeCompression("compression_bottom", c.compression_bottom, &options->compression.bottom));
-  RETURN_IF_ERROR(DecodeNumbers(c, options));
-  RETURN_IF_ERROR(DecodeFlag("mergedb_options", "finish_compactions_on_close", c.finish_compactions_on_close,
-                             &options->finish_compactions_on_close));
-  RETURN_IF_ERROR(
-      DecodeFlag("mergedb_options", "use_mapped_wal_buffer", c.use_mapped_wal_buffer, &options->use_mapped_wal_buffer));
-  RETURN_IF_ERROR(
-      DecodeFlag("mergedb_options", "keep_space_at_rest", c.keep_space_at_rest, &options->keep_space_at_rest));
+  RETURN_IF_ERROR(DecodeFields(c, options));
   if (c.reserved != 0) return BadField("mergedb_options", "reserved", c.reserved, "0");
   mergedb_logger logger = {};
   RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // WHY first: its error must come before anything is borrowed

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "env/file_limit.h"
@@ -14,10 +15,7 @@ namespace {
 constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
 constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a memtable's offsets: memtable/memory.h
 constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
-constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
-constexpr uint64_t kSyncIntervalMsMax = uint64_t{3600} * 1000;
-constexpr uint64_t kLogBytesMin = uint64_t{16} << 10;
-constexpr uint64_t kLogBytesMax = uint64_t{1} << 30;
+constexpr uint64_t kNoMaximum = UINT64_MAX;
 constexpr size_t kWalBufferBytesMin = size_t{32} << 10;
 constexpr size_t kWalBufferBytesMax = size_t{256} << 20;
 // The WAL buffer is as large as all unflushed writes, and a memtable takes a quarter of these. So three memtables and
@@ -35,12 +33,32 @@ constexpr size_t kSegmentBytesMin = size_t{1} << 20;
 constexpr size_t kLimitedSegmentBytesMin = size_t{64} << 10;  // if the process may not write larger files
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
 constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
-constexpr size_t kBlockBytesMin = 256;
-constexpr size_t kBlockBytesMax = size_t{4} << 20;
-constexpr int kBloomBitsMax = 64;
 
 Status Refuse(std::string_view field, std::string value, std::string_view rule) {
   return Status::InvalidArgument("options." + std::string(field) + " is " + value + ": " + std::string(rule));
+}
+
+Status CheckLimits(const Options& options) {
+#define LIMIT(field, least, most, rule)                                               \
+  if (std::cmp_less(options.field, least) || std::cmp_greater(options.field, most)) { \
+    return Refuse(#field, std::to_string(options.field), rule);                       \
+  }
+#define LIMIT_OR_0(field, least, most, rule) \
+  if (options.field != 0) LIMIT(field, least, most, rule)
+  // options: begin limits (scripts/options.toml)
+  LIMIT(memory_bytes, 0, 1125899906842624, "the maximum is 1125899906842624");
+  LIMIT_OR_0(write_buffer_bytes, 65536, 34359738368, "0, or between 65536 and 34359738368");
+  LIMIT(bloom_bits_per_key, 0, 64, "between 0 and 64");
+  LIMIT(block_bytes, 256, 4194304, "between 256 and 4194304");
+  LIMIT(open_tables_max, 16, kNoMaximum, "the minimum is 16");
+  LIMIT(write_delay_us_max, 0, 3600000000, "the maximum is 3600000000, an hour");
+  LIMIT(wal_sync_interval_ms, 0, 3600000, "the maximum is 3600000, an hour");
+  LIMIT_OR_0(log_bytes_max, 16384, 1073741824, "0, or between 16384 and 1073741824");
+  LIMIT(slow_call_us, 0, 3600000000, "the maximum is 3600000000, an hour");
+  // options: end
+#undef LIMIT
+#undef LIMIT_OR_0
+  return {};
 }
 
 }  // namespace
@@ -55,41 +73,14 @@ Status CheckOptions(Options* options) {
 
   RETURN_IF_ERROR(kv::ProgramOperators::Check(options->merge_operators));
   if (options->comparator == nullptr) return Refuse("comparator", "null", "pass a comparator or leave the default");
-  if (options->memory_bytes > kMemoryBytesMax) {
-    return Refuse("memory_bytes", std::to_string(options->memory_bytes), "the maximum is 1125899906842624");
-  }
   if (options->write_buffer_bytes == 0) {
     options->write_buffer_bytes = std::clamp(options->memory_bytes / 8, kWriteBufferBytesMin, kWriteBufferBytesMax);
   }
-  if (options->write_buffer_bytes < kWriteBufferBytesMin || options->write_buffer_bytes > kWriteBufferBytesMax) {
-    return Refuse("write_buffer_bytes", std::to_string(options->write_buffer_bytes), "between 65536 and 34359738368");
-  }
+  RETURN_IF_ERROR(CheckLimits(*options));
   if (options->memory_bytes < 2 * options->write_buffer_bytes) {
     return Refuse("memory_bytes", std::to_string(options->memory_bytes),
                   "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
   }
-  if (options->write_delay_us_max > kPauseUsMax) {
-    return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max),
-                  "the maximum is 3600000000, an hour");
-  }
-  if (options->log_bytes_max != 0 && (options->log_bytes_max < kLogBytesMin || options->log_bytes_max > kLogBytesMax)) {
-    return Refuse("log_bytes_max", std::to_string(options->log_bytes_max), "0, or between 16384 and 1073741824");
-  }
-  if (options->slow_call_us > kPauseUsMax) {
-    return Refuse("slow_call_us", std::to_string(options->slow_call_us), "the maximum is 3600000000, an hour");
-  }
-  if (options->wal_sync_interval_ms > kSyncIntervalMsMax) {
-    return Refuse("wal_sync_interval_ms", std::to_string(options->wal_sync_interval_ms),
-                  "the maximum is 3600000, an hour");
-  }
-  if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
-    return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");
-  }
-  if (options->bloom_bits_per_key < 0 || options->bloom_bits_per_key > kBloomBitsMax) {
-    return Refuse("bloom_bits_per_key", std::to_string(options->bloom_bits_per_key), "between 0 and 64");
-  }
-  if (options->open_tables_max < 16)
-    return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the minimum is 16");
   for (const Compression codec : {options->compression.upper, options->compression.bottom}) {
     if (static_cast<int>(codec) > static_cast<int>(Compression::kLz4)) {
       return Refuse("compression", std::to_string(static_cast<int>(codec)), "unknown codec");

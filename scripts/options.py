@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Writes and checks what follows from scripts/options.toml, the table of the options of a database.
+
+A region of a file begins with a line that has "options: begin NAME" and ends with one that has "options: end". With --write,
+this script writes the lines between them. Without it, it fails if they differ from the table, and names the file and the
+option. It also checks that each option has a test, and that each language that has an object says so in its sources.
+"""
+
+import argparse
+import os
+import re
+import sys
+import textwrap
+import tomllib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TABLE = "scripts/options.toml"
+COLUMNS = 120
+KEYS = {"name", "java", "python", "go", "rust", "kind", "type", "c", "unit", "default", "zero", "min", "max", "note", "sentence", "opposite", "more",
+        "test", "bindings", "values", "member", "declaration", "rust_type"}
+JAVA, GO, RUST = "java/mergedb-java/src/main/java/dev/mergedb/Options.java", "bindings/go/mergedb.go", "bindings/rust/src/options.rs"
+# Where a language has its objects (comparator, listener, ...), and how.
+OBJECTS = {"c": ("src/c/options.cc", r"\bc\.{}\b"), "java": (JAVA, r"public Options {}\("), "python": ("python/mergedb_kv/_database.py", r"\b{}: "),
+           "go": (GO, r"(?m)^\t{} "), "rust": (RUST, r"pub {}: ")}
+
+
+class TableError(Exception):
+    pass
+
+
+def camel(name):
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def pascal(name):
+    return "".join(word.capitalize() for word in name.split("_")).replace("Wal", "WAL")
+
+
+class Row:
+    """An option."""
+
+    def __init__(self, keys):
+        unknown = set(keys) - KEYS
+        if "name" not in keys or "kind" not in keys or "sentence" not in keys or unknown:
+            raise TableError(f"option {keys.get('name')}: a row needs name, kind and sentence; unknown keys: {sorted(unknown)}")
+        self.keys = keys
+        self.name, self.kind = keys["name"], keys["kind"]
+        self.default, self.zero = keys.get("default"), keys.get("zero")
+        self.member = keys.get("member", self.name)
+        self.java = keys.get("java", camel(self.name))
+        self.python = keys.get("python", self.name)
+        self.go = keys.get("go", pascal(self.name))
+        self.rust = keys.get("rust", self.name)
+
+    def __getattr__(self, key):
+        if key in KEYS:
+            return self.keys.get(key)
+        raise AttributeError(key)
+
+    @property
+    def has_none(self):
+        """0 has a meaning that is not the default. C has -1 for it."""
+        return self.zero is not None and self.default != 0
+
+    @property
+    def is_opposite(self):
+        """A flag that Go and Rust have the other way round, since the zero of their structs is the default."""
+        return self.kind == "flag" and self.default is True
+
+    def amount(self, number):
+        """A number for people: 64 KiB, 10,000."""
+        if self.unit == "bytes":
+            for shift, name in ((50, "PiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+                if number % (1 << shift) == 0 and number > 4096:
+                    return f"{number >> shift:,} {name}"
+        return f"{number:,}"
+
+    def default_text(self):
+        if self.kind == "flag":
+            return "yes" if self.default else "no"
+        if self.kind == "object" or self.kind == "choice":
+            return str(self.default)
+        return self.zero if self.default == 0 else self.amount(self.default)
+
+    def limits_text(self):
+        least = None if self.min is None else self.amount(self.min)
+        most = None if self.max is None else self.amount(self.max)
+        if least is not None and most is not None:
+            text = f"{least} to {most}"
+        elif most is not None:
+            text = f"at most {most}"
+        else:
+            text = "" if least is None else f"at least {least}"
+        return f"{text} ({self.note})" if self.note else text
+
+    def rule(self):
+        """The words of the message that refuses a value."""
+        if self.min is not None and self.max is not None:
+            return ("0, or " if self.zero and self.min > 0 else "") + f"between {self.min} and {self.max}"
+        return f"the minimum is {self.min}" if self.max is None else f"the maximum is {self.max}" + (f", {self.note}" if self.note else "")
+
+    def cpp_default(self):
+        if self.kind == "choice":
+            return f"{self.type}::k{pascal(self.default.lower())}"
+        if self.kind == "flag":
+            return str(self.default).lower()
+        if self.default >= 1 << 20:
+            return f"{self.type}{{{self.default >> 20}}} << 20"
+        return f"{self.default:,}".replace(",", "'") if self.default >= 10000 else str(self.default)
+
+
+def load(root):
+    """Returns the rows and the fields of the C struct."""
+    try:
+        with open(os.path.join(root, TABLE), "rb") as file:
+            table = tomllib.load(file)
+    except tomllib.TOMLDecodeError as error:
+        raise TableError(f"not TOML: {error}") from error
+    rows, fields = [Row(keys) for keys in table["option"]], table["c_struct"]
+    names = [row.name for row in rows]
+    for name in names:
+        if names.count(name) > 1:
+            raise TableError(f"option {name}: two rows")
+    for row in rows:
+        if (row.c is not None) != (row.name in fields):
+            raise TableError(f"option {row.name}: c_struct and the key c of the row must both have it, or neither")
+    offset = 0
+    for field in fields:
+        kind = field.rsplit(" ", 1)[0] if " " in field else next((row.c for row in rows if row.name == field), None)
+        if kind is None:
+            raise TableError(f"option {field}: c_struct has it, and no row")
+        size = 4 if kind == "int32_t" else 8
+        if offset % size != 0:
+            raise TableError(f"option {field}: c_struct has a hole of 4 bytes before it")
+        offset += size
+    if offset % 8 != 0:
+        raise TableError("c_struct has a hole of 4 bytes at its end: add \"int32_t reserved\"")
+    return rows, fields
+
+
+def numbers(rows):
+    return [row for row in rows if row.kind != "object"]
+
+
+def wrapped(text, first, rest=None, last="", columns=COLUMNS):
+    lines = textwrap.wrap(" ".join(text.split()), columns, initial_indent=first, subsequent_indent=first if rest is None else rest,
+                          break_long_words=False, break_on_hyphens=False)
+    if last:
+        lines[-1] += last
+    return lines
+
+
+def plain(sentence):
+    return sentence[:-1] if sentence.endswith(".") else sentence
+
+
+# ---- C++ and C. A function yields the option and a line of it.
+
+
+def cpp_members(rows, _):
+    for row in rows:
+        declaration = row.declaration or (f"{row.type} {row.name} = {row.cpp_default()}" if row.member == row.name and row.kind != "object" else None)
+        comment = f"{row.sentence} {row.more or ''}"
+        if declaration is None:
+            continue  # a part of another member
+        if row is not rows[0]:
+            yield row.name, ""
+        for line in wrapped(comment, "  // "):
+            yield row.name, line
+        yield row.name, f"  {declaration};"
+
+
+def c_fields(rows, fields):
+    by_name = {row.name: row for row in rows}
+    for field in fields:
+        if " " in field:
+            yield None, f"  {field};" + (" /* 0 */" if field.endswith(" reserved") else "")
+            continue
+        row = by_name[field]
+        text = plain(row.sentence)
+        if row.kind == "choice":
+            prefix = {"mode": "MERGEDB_", "style": "MERGEDB_STYLE_"}.get(row.name, "MERGEDB_COMPRESSION_")
+            text += f"; {prefix}{row.values[0]}, ..."
+        elif row.kind == "flag":
+            text += "; MERGEDB_YES or MERGEDB_NO"
+        text += "; NULL: " + row.default_text() if row.kind == "object" else "; default: " + row.default_text()
+        text += f" {row.unit}" if row.kind == "time" and row.default else ""
+        text += f"; -1: {row.zero}" if row.has_none else ""
+        yield from ((row.name, line) for line in wrapped(text, "  /* ", "   * ", " */", COLUMNS - 3))
+        yield row.name, f"  {row.c} {row.name};"
+
+
+def c_decode(rows, _):
+    for row in numbers(rows):
+        if row.has_none:
+            yield row.name, f'  TAKE_OR_NONE({row.name}, {row.member}, "{row.zero}");'
+        else:
+            yield row.name, f"  TAKE({row.name}, {row.member});"
+
+
+def cpp_limits(rows, _):
+    for row in rows:
+        if row.kind in ("number", "time") and (row.min or row.max):
+            limit = "LIMIT_OR_0" if row.zero and row.min else "LIMIT"
+            most = "kNoMaximum" if row.max is None else row.max
+            yield row.name, f'  {limit}({row.name}, {row.min or 0}, {most}, "{row.rule()}");'
+
+
+def cpp_to_c(rows, _):
+    for row in numbers(rows):
+        value = f"OrNone(options.{row.member})" if row.has_none else f"options.{row.member}"
+        yield row.name, f"  c.{row.name} = " + (f"ToC({value});" if row.kind in ("choice", "flag") else f"static_cast<{row.c}>({value});")
+
+
+# ---- the page
+
+
+def page(rows, _):
+    yield None, "| option | default | limits | meaning | Java, Python | Go, Rust |"
+    yield None, "| --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        unit = f" {row.unit}" if row.kind == "time" and row.default else ""
+        default = f"`{row.default_text()}`" if row.kind == "choice" else row.default_text() + unit
+        if row.kind in ("number", "time"):
+            meaning = f"{row.sentence} 0: {row.zero}." if row.has_none else row.sentence
+        else:
+            meaning = row.sentence
+        has = (lambda language, name, row=row: f"`{name}`" if row.kind != "object" or language in row.bindings else "-")
+        yield row.name, (f"| `{row.name}` | {default} | {row.limits_text()} | {meaning} | {has('java', row.java)}, {has('python', row.python)} "
+                         f"| {has('go', row.go)}, {has('rust', row.rust)} |")
+
+
+REGIONS = [
+    ("include/mergedb/options.h", "members", cpp_members),
+    ("include/mergedb/c.h", "fields", c_fields),
+    ("src/c/options.cc", "decode", c_decode),
+    ("src/db/state/options_check.cc", "limits", cpp_limits),
+    ("testing/c_interface_db.cc", "fields", cpp_to_c),
+    ("docs/api/options.md", "table", page),
+]
+
+
+def find_region(lines, name):
+    """Returns the first line of the region and the line behind it, or None."""
+    begin = [i for i, line in enumerate(lines) if re.search(rf"options: begin {name}\b", line)]
+    if len(begin) != 1:
+        return None
+    for i in range(begin[0] + 1, len(lines)):
+        if "options: end" in lines[i]:
+            return begin[0] + 1, i
+    return None
+
+
+def differences(found, expected):
+    """Yields the line and the option of each difference, once for each option."""
+    seen = set()
+    present = set(found)
+    for option, line in expected:
+        if line not in present and option not in seen:
+            seen.add(option)
+            yield 0, f"option {option} is missing or differs" if option else f"the line {line.strip()!r} is missing"
+    wanted = {line for _, line in expected}
+    for i, line in enumerate(found):
+        if line not in wanted and not seen:
+            seen.add(line)
+            yield i, f"no option makes the line {line.strip()!r}"
+    if not seen and list(found) != [line for _, line in expected]:
+        yield 0, "the options are in another order, or one is there twice"
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def check_region(root, path, name, expected, writes):
+    """Returns the errors of a region, after it was written if `writes`."""
+    try:
+        lines = read(root, path).split("\n")
+    except FileNotFoundError:
+        return [f"{path}:1: the file does not exist"]
+    place = find_region(lines, name)
+    if place is None:
+        return [f"{path}:1: expected one region, from a line with \"options: begin {name}\" to one with \"options: end\""]
+    begin, end = place
+    errors = [f"{path}:{begin + at + 1}: {text}; scripts/options.py --write writes the region from {TABLE}"
+              for at, text in differences(lines[begin:end], expected)]
+    if not writes or not errors:
+        return errors
+    lines[begin:end] = [line for _, line in expected]
+    with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    print(f"{path}: wrote {name}")
+    return []
+
+
+def check_row(root, row):
+    """Yields the errors of what no region has: the test of the option, and the objects in each language."""
+    test = row.test or "testing/option_sets.cc"
+    path = os.path.join(root, test)
+    if not os.path.isfile(path):
+        yield f"{test}:1: option {row.name}: its test does not exist"
+    elif not re.search(rf"\b{row.member.split('.')[0]}\b", read(root, test)):
+        yield f"{test}:1: option {row.name}: its test does not name it"
+    for language in row.bindings or []:
+        source, pattern = OBJECTS[language]
+        if not re.search(pattern.format(row.name if language == "c" else getattr(row, language)), read(root, source)):
+            yield f"{source}:1: option {row.name}: {TABLE} says that {language} has it"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--write", action="store_true", help="write the regions")
+    arguments.add_argument("--root", default=ROOT, help="root of the source tree")
+    chosen = arguments.parse_args()
+    try:
+        rows, fields = load(chosen.root)
+    except TableError as error:
+        print(f"{TABLE}:1: {error}")
+        return 1
+    errors = []
+    for path, name, lines in REGIONS:
+        errors += check_region(chosen.root, path, name, list(lines(rows, fields)), chosen.write)
+    for row in rows:
+        errors += check_row(chosen.root, row)
+    print("\n".join(errors), end="\n" if errors else "")
+    print(f"options: {len(errors)} differences, {len(rows)} options in {len(REGIONS)} regions")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
