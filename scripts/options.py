@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = "scripts/options.toml"
 COLUMNS = 120
 KEYS = {"name", "java", "python", "go", "rust", "kind", "type", "c", "unit", "default", "zero", "min", "max", "note", "sentence", "opposite", "more",
-        "test", "bindings", "values", "member", "declaration", "rust_type"}
+        "test", "bindings", "values", "first", "member", "declaration", "rust_type"}
 JAVA, GO, RUST = "java/mergedb-java/src/main/java/dev/mergedb/Options.java", "bindings/go/mergedb.go", "bindings/rust/src/options.rs"
 # Where a language has its objects (comparator, listener, ...), and how.
 OBJECTS = {"c": ("src/c/options.cc", r"\bc\.{}\b"), "java": (JAVA, r"public Options {}\("), "python": ("python/mergedb_kv/_database.py", r"\b{}: "),
@@ -213,6 +213,68 @@ def cpp_to_c(rows, _):
         yield row.name, f"  c.{row.name} = " + (f"ToC({value});" if row.kind in ("choice", "flag") else f"static_cast<{row.c}>({value});")
 
 
+# ---- Rust
+
+RUST_TYPES = {"int32_t": "i32", "uint64_t": "u64", "int64_t": "i64", "size_t": "usize"}
+
+
+def of_struct(rows, fields):
+    """Yields the type, the name and the row of each field of the C struct."""
+    by_name = {row.name: row for row in rows}
+    for field in fields:
+        kind, _, name = field.rpartition(" ")
+        yield (kind, name, None) if kind else (by_name[field].c, field, by_name[field])
+
+
+def rust_ffi(rows, fields):
+    for kind, name, row in of_struct(rows, fields):
+        yield row and row.name, f"    pub {name}: {RUST_TYPES.get(kind, '*const c_void')},"
+
+
+def rust_offsets(rows, fields):
+    for _, name, row in of_struct(rows, fields):
+        yield row and row.name, f"            Options, mergedb_options, {name}, {name};"
+
+
+def flag_sentence(row):
+    return row.opposite if row.is_opposite else row.sentence
+
+
+def rust_members(rows, _):
+    for row in numbers(rows):
+        text = flag_sentence(row)
+        if row.kind == "time":
+            text += f" At least a {row.unit[:-1]}, of which it is cut to a multiple."
+        kind = {"choice": row.type, "flag": "bool", "time": "Duration"}.get(row.kind, row.rust_type or "u64").replace("OpenMode", "Mode")
+        if row.has_none:
+            text += f" `Some({'Duration::ZERO' if row.kind == 'time' else 0})`: {row.zero}."
+        if row.has_none or (row.kind == "choice" and row.first is None):
+            kind = f"Option<{kind}>"
+        if row.kind != "flag":
+            text += f" Default: {row.default_text()}{' ' + row.unit if row.kind == 'time' and row.default else ''}."
+        yield from ((row.name, line) for line in wrapped(text, "    /// "))
+        yield row.name, f"    pub {row.rust}: {kind},"
+
+
+def rust_fields(rows, fields):
+    for kind, name, row in of_struct(rows, fields):
+        if row is None:
+            value = "size_of::<ffi::Options>()" if name == "struct_size" else "0"
+        elif row.kind == "object":
+            value = "null()"
+        elif row.kind == "flag":
+            value = f"{'-' if row.is_opposite else ''}i32::from(self.{row.rust})"
+        elif row.kind == "choice":
+            value = f"self.{row.rust} as i32" if row.first is not None else f"self.{row.rust}.map_or(0, |choice| choice as i32)"
+        elif row.kind == "time":
+            value = f'{"units_or_none" if row.has_none else "units"}("{row.rust}", self.{row.rust}, {row.unit.upper()[:-1]})?'
+        elif row.has_none:
+            value = f"or_none(self.{row.rust}){' as i32' if kind == 'int32_t' else ''}"
+        else:
+            value = f"saturated(self.{row.rust}, i32::MAX)" if kind == "int32_t" else f"self.{row.rust}"
+        yield row and row.name, f"            {name}: {value},"
+
+
 # ---- the page
 
 
@@ -237,6 +299,10 @@ REGIONS = [
     ("src/c/options.cc", "decode", c_decode),
     ("src/db/state/options_check.cc", "limits", cpp_limits),
     ("testing/c_interface_db.cc", "fields", cpp_to_c),
+    ("bindings/rust/src/ffi.rs", "fields", rust_ffi),
+    ("bindings/rust/src/ffi.rs", "offsets", rust_offsets),
+    (RUST, "members", rust_members),
+    (RUST, "fields", rust_fields),
     ("docs/api/options.md", "table", page),
 ]
 

@@ -1,5 +1,6 @@
 use crate::batch::WriteBatch;
 use crate::error::{call, found, Error, Result};
+use crate::event::Given;
 use crate::ffi;
 use crate::iter::Iter;
 use crate::merge::Operand;
@@ -88,6 +89,31 @@ pub struct CheckpointReport {
     pub sequence: u64,
 }
 
+/// The options of [`Db::start_trace`]. 0 is the default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TraceOptions {
+    /// One of so many keys and iterators is recorded; 0: all.
+    pub sampling: u32,
+    /// The bytes of values of up to 1 MiB are recorded, instead of their sizes.
+    pub record_values: bool,
+    /// The trace ends when its file would exceed this size; 0: 1 GiB.
+    pub bytes_max: u64,
+}
+
+/// What a trace has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceReport {
+    /// Operations in the trace; a batch counts as one.
+    pub operations: u64,
+    /// Left out, because the file could not be written as fast, or a batch was too large.
+    pub lost: u64,
+    /// Of the file.
+    pub bytes: u64,
+    /// The trace ended at `bytes_max`.
+    pub is_full: bool,
+}
+
 fn c_path(path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::invalid("the path has a NUL byte"))
 }
@@ -111,11 +137,18 @@ impl Db {
     /// Opens the database with options.
     pub fn open_with(path: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let path = c_path(path.as_ref())?;
-        let options = options.to_c()?;
+        let mut c = options.to_c()?;
+        let listener = options.listener.as_ref().map(Given::new);
+        if let Some((_, listener)) = &listener {
+            c.listener = (listener as *const ffi::EventListener).cast();
+        }
         let mut handle = 0;
         // SAFETY: the path, the options and the handle live for the call, which copies what it keeps.
-        call(|error| unsafe { ffi::mergedb_open(path.as_ptr(), &options, &mut handle, error) })?;
-        Ok(Db { handle })
+        let result = call(|error| unsafe { ffi::mergedb_open(path.as_ptr(), &c, &mut handle, error) });
+        if let (Err(_), Some((given, _))) = (&result, listener) {
+            given.drop_untaken();
+        }
+        result.map(|()| Db { handle })
     }
 
     /// Removes the files of a database that no process has open.
@@ -364,6 +397,33 @@ impl Db {
             ffi::mergedb_metrics(self.handle, take, (&mut list as *mut Vec<Metric>).cast(), error)
         })?;
         Ok(list)
+    }
+
+    /// Begins to record the calls on this database to a new file: docs/TRACE.md. [`Db::end_trace`] or a close ends it.
+    pub fn start_trace(&self, path: impl AsRef<Path>, options: &TraceOptions) -> Result<()> {
+        let path = c_path(path.as_ref())?;
+        let c = ffi::TraceOptions {
+            struct_size: size_of::<ffi::TraceOptions>(),
+            sampling: options.sampling,
+            record_values: i32::from(options.record_values),
+            bytes_max: options.bytes_max,
+        };
+        // SAFETY: the path and the options live for the call.
+        call(|error| unsafe { ffi::mergedb_start_trace(self.handle, path.as_ptr(), &c, error) })
+    }
+
+    /// Ends the trace. `InvalidArgument`: none was started.
+    pub fn end_trace(&self) -> Result<TraceReport> {
+        let mut c = ffi::TraceReport {
+            struct_size: size_of::<ffi::TraceReport>(),
+            operations: 0,
+            lost: 0,
+            bytes: 0,
+            is_full: 0,
+        };
+        // SAFETY: the report lives for the call.
+        call(|error| unsafe { ffi::mergedb_end_trace(self.handle, &mut c, error) })?;
+        Ok(TraceReport { operations: c.operations, lost: c.lost, bytes: c.bytes, is_full: c.is_full != 0 })
     }
 
     /// Copies the database into an absent or empty directory, while it is read and written.

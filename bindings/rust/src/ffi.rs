@@ -46,6 +46,7 @@ impl Slice {
 
 #[repr(C)]
 pub struct Options {
+    // options: begin fields (scripts/options.toml)
     pub struct_size: usize,
     pub mode: i32,
     pub style: i32,
@@ -71,6 +72,7 @@ pub struct Options {
     pub mapped_read_bytes_max: u64,
     pub keep_space_at_rest: i32,
     pub reserved: i32,
+    // options: end
 }
 
 #[repr(C)]
@@ -162,6 +164,50 @@ pub struct CheckpointReport {
     pub sequence: u64,
 }
 
+#[repr(C)]
+pub struct EventField {
+    pub name: *const c_char,
+    pub number: u64,
+    pub text: *const c_char,
+    pub text_size: usize,
+}
+
+#[repr(C)]
+pub struct Event {
+    pub struct_size: usize,
+    pub kind: i32,
+    pub name: *const c_char,
+    pub time_us: u64,
+    pub fields: *const EventField,
+    pub field_count: usize,
+    pub json: *const c_char,
+}
+
+#[repr(C)]
+pub struct EventListener {
+    pub struct_size: usize,
+    pub on_event: unsafe extern "C" fn(*mut c_void, *const Event),
+    pub destroy: unsafe extern "C" fn(*mut c_void),
+    pub state: *mut c_void,
+}
+
+#[repr(C)]
+pub struct TraceOptions {
+    pub struct_size: usize,
+    pub sampling: u32,
+    pub record_values: i32,
+    pub bytes_max: u64,
+}
+
+#[repr(C)]
+pub struct TraceReport {
+    pub struct_size: usize,
+    pub operations: u64,
+    pub lost: u64,
+    pub bytes: u64,
+    pub is_full: i32,
+}
+
 type Bytes = *const c_void;
 
 #[rustfmt::skip]
@@ -234,6 +280,8 @@ extern "C" {
     pub fn mergedb_get_property(db: u64, name: *const c_char, value: *mut *mut c_char, error: *mut Error) -> Code;
     pub fn mergedb_check(db: u64, error: *mut Error) -> Code;
     pub fn mergedb_metrics(db: u64, take: unsafe extern "C" fn(*mut c_void, *const Metric) -> i32, state: *mut c_void, error: *mut Error) -> Code;
+    pub fn mergedb_start_trace(db: u64, path: *const c_char, options: *const TraceOptions, error: *mut Error) -> Code;
+    pub fn mergedb_end_trace(db: u64, report: *mut TraceReport, error: *mut Error) -> Code;
     pub fn mergedb_checkpoint(db: u64, target: *const c_char, options: *const CheckpointOptions, report: *mut CheckpointReport, error: *mut Error) -> Code;
 }
 
@@ -258,10 +306,33 @@ mod tests {
         compare! {
             Error, mergedb_error, message, message;
             Slice, mergedb_slice, size, size;
+            // options: begin offsets (scripts/options.toml)
+            Options, mergedb_options, struct_size, struct_size;
+            Options, mergedb_options, mode, mode;
+            Options, mergedb_options, style, style;
+            Options, mergedb_options, memory_bytes, memory_bytes;
+            Options, mergedb_options, write_buffer_bytes, write_buffer_bytes;
+            Options, mergedb_options, compression_upper, compression_upper;
+            Options, mergedb_options, compression_bottom, compression_bottom;
             Options, mergedb_options, bloom_bits_per_key, bloom_bits_per_key;
+            Options, mergedb_options, open_tables_max, open_tables_max;
+            Options, mergedb_options, block_bytes, block_bytes;
+            Options, mergedb_options, write_delay_us_max, write_delay_us_max;
+            Options, mergedb_options, finish_compactions_on_close, finish_compactions_on_close;
             Options, mergedb_options, use_mapped_wal_buffer, use_mapped_wal_buffer;
+            Options, mergedb_options, comparator, comparator;
+            Options, mergedb_options, logger, logger;
+            Options, mergedb_options, merge_operators, merge_operators;
+            Options, mergedb_options, merge_operator_count, merge_operator_count;
+            Options, mergedb_options, blob_value_bytes_min, blob_value_bytes_min;
             Options, mergedb_options, wal_sync_interval_ms, wal_sync_interval_ms;
+            Options, mergedb_options, listener, listener;
+            Options, mergedb_options, log_bytes_max, log_bytes_max;
+            Options, mergedb_options, slow_call_us, slow_call_us;
             Options, mergedb_options, mapped_read_bytes_max, mapped_read_bytes_max;
+            Options, mergedb_options, keep_space_at_rest, keep_space_at_rest;
+            Options, mergedb_options, reserved, reserved;
+            // options: end
             WriteOptions, mergedb_write_options, keyspace, keyspace;
             ReadOptions, mergedb_read_options, fill_cache, fill_cache;
             ReadOptions, mergedb_read_options, keyspace, keyspace;
@@ -274,6 +345,13 @@ mod tests {
             TransactionOptions, mergedb_transaction_options, name, name;
             KeyspaceEntry, mergedb_keyspace_entry, keyspace, keyspace;
             Metric, mergedb_metric, value, value;
+            EventField, mergedb_event_field, text_size, text_size;
+            Event, mergedb_event, time_us, time_us;
+            Event, mergedb_event, json, json;
+            EventListener, mergedb_event_listener, on_event, on_event;
+            EventListener, mergedb_event_listener, state, state;
+            TraceOptions, mergedb_trace_options, bytes_max, bytes_max;
+            TraceReport, mergedb_trace_report, is_full, is_full;
             CheckpointOptions, mergedb_checkpoint_options, state, state;
             CheckpointReport, mergedb_checkpoint_report, sequence, sequence;
         }

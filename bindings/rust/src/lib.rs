@@ -40,6 +40,7 @@
 mod batch;
 mod db;
 mod error;
+mod event;
 mod ffi;
 mod iter;
 pub mod merge;
@@ -48,8 +49,11 @@ mod transaction;
 mod value;
 
 pub use batch::{BatchKeyspace, WriteBatch};
-pub use db::{version, CheckpointOptions, CheckpointReport, Db, Keyspace, Metric, Snapshot, View};
+pub use db::{
+    version, CheckpointOptions, CheckpointReport, Db, Keyspace, Metric, Snapshot, TraceOptions, TraceReport, View,
+};
 pub use error::{Details, Error, Result};
+pub use event::{Event, EventValue, Listener};
 pub use iter::{Entries, Iter};
 pub use options::{Compression, Durability, IterOptions, Mode, Options, Style, TransactionKind, TransactionOptions};
 pub use transaction::{Cursor, To, Transaction, TransactionKeyspace};

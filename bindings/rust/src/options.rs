@@ -1,4 +1,5 @@
 use crate::error::{Error, Result};
+use crate::event::Listener;
 use crate::ffi;
 use std::mem::size_of;
 use std::ptr::null;
@@ -64,43 +65,71 @@ pub enum Compression {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether the database must exist.
+    // options: begin members (scripts/options.toml)
+    /// What an open does if there is a database, or none. Default: CREATE_IF_MISSING.
     pub mode: Mode,
-    /// The compaction style.
-    pub style: Option<Style>,
-    /// Memory for write buffers and the block cache.
+    /// The memory for write buffers and the block cache together. Default: 256 MiB.
     pub memory_bytes: u64,
-    /// Unflushed writes may take twice this many bytes.
+    /// Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included. Default: an eighth
+    /// of memory_bytes.
     pub write_buffer_bytes: u64,
-    /// The codec of upper tables.
+    /// How background compactions arrange the data. Default: LAZY.
+    pub style: Option<Style>,
+    /// The codec of new upper tables, which are rewritten soon. Default: LZ4.
     pub upper_compression: Option<Compression>,
-    /// The codec of bottommost tables.
+    /// The codec of new bottommost tables, which stay. Default: LZ4.
     pub bottom_compression: Option<Compression>,
-    /// Bits per key of the bloom filters; `Some(0)`: no filters.
+    /// Bits per key of the tables' bloom filters. `Some(0)`: no filters. Default: 10.
     pub bloom_bits_per_key: Option<u8>,
-    /// The maximum of open tables.
-    pub open_tables_max: u32,
-    /// Target size of a block.
+    /// The target size of a table's blocks before compression. Default: 4,096.
     pub block_bytes: u64,
-    /// Values of this size and larger go to blob files; `Some(0)`: none.
+    /// Values of at least this many bytes are written once, to a blob file, and tables refer to them. `Some(0)`: all
+    /// values are stored in tables. Default: 768.
     pub blob_value_bytes_min: Option<u64>,
-    /// The maximum delay of a put while the disk keeps up: at least a microsecond, of which it is cut to a multiple.
-    pub write_delay_max: Duration,
-    /// An unsynced write is durable at most this long after the call: at least a millisecond, of which it is cut to a
-    /// multiple. `Some(ZERO)`: no limit in time.
-    pub wal_sync_interval: Option<Duration>,
-    /// Tables and blob files up to this many bytes are mapped and read in place; an I/O error of the disk then kills the
-    /// process.
+    /// The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
+    pub open_tables_max: u32,
+    /// Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of
+    /// the disk then kills the process. Default: no file is mapped.
     pub mapped_read_bytes_max: u64,
+    /// The maximum delay of a put while the disk keeps up with the writes. At least a microsecond, of which it is cut
+    /// to a multiple. Default: 10,000 microseconds.
+    pub write_delay_max: Duration,
     /// Close waits for running compactions.
     pub finish_compactions_on_close: bool,
-    /// One write for each commit group instead of a mapped WAL buffer.
+    /// The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the steady state.
+    pub keep_space_at_rest: bool,
+    /// One write for each commit group, instead of a WAL buffer in a mapped file.
     pub no_mapped_wal_buffer: bool,
+    /// An unsynced write is durable (it survives a power loss) at most this long after the call. At least a
+    /// millisecond, of which it is cut to a multiple. `Some(Duration::ZERO)`: no limit in time. Default: 5,000
+    /// milliseconds.
+    pub wal_sync_interval: Option<Duration>,
+    /// The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes
+    /// together. Default: no LOG is written.
+    pub log_bytes_max: u64,
+    /// A call that takes at least this long becomes an event with its breakdown. At least a microsecond, of which it is
+    /// cut to a multiple. Default: calls are not measured.
+    pub slow_call: Duration,
+    // options: end
+    /// Gets the events of the database: docs/EVENTS.md.
+    pub listener: Option<Listener>,
 }
+
+const MICROSECOND: Duration = Duration::from_micros(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// The nearest number that C has. It means the same: no value, number of tables or time is larger.
 fn saturated<T, F: TryFrom<T>>(n: T, max: F) -> F {
     F::try_from(n).unwrap_or(max)
+}
+
+/// In C, 0 is the default, and -1 says none.
+fn or_none(value: Option<impl Into<u64>>) -> i64 {
+    match value.map(Into::into) {
+        None => 0,
+        Some(0) => -1,
+        Some(n) => saturated(n, i64::MAX),
+    }
 }
 
 /// The duration as a multiple of the unit of C. An error if it is less than one unit, and so would become 0.
@@ -111,40 +140,41 @@ fn units(name: &str, value: Duration, unit: Duration) -> Result<u64> {
     Ok(saturated(value.as_nanos() / unit.as_nanos(), u64::MAX))
 }
 
+fn units_or_none(name: &str, value: Option<Duration>, unit: Duration) -> Result<i64> {
+    value.map(|value| units(name, value, unit)).transpose().map(or_none)
+}
+
 impl Options {
+    /// All fields but the listener.
     pub(crate) fn to_c(&self) -> Result<ffi::Options> {
-        // In C, 0 is the default of every field, and -1 says none.
-        let or_none = |value: u64| if value == 0 { -1 } else { saturated(value, i64::MAX) };
-        let wal_sync_interval_ms = match self.wal_sync_interval {
-            Some(interval) => or_none(units("wal_sync_interval", interval, Duration::from_millis(1))?),
-            None => 0,
-        };
         Ok(ffi::Options {
+            // options: begin fields (scripts/options.toml)
             struct_size: size_of::<ffi::Options>(),
             mode: self.mode as i32,
-            style: self.style.map_or(0, |style| style as i32),
+            style: self.style.map_or(0, |choice| choice as i32),
             memory_bytes: self.memory_bytes,
             write_buffer_bytes: self.write_buffer_bytes,
-            compression_upper: self.upper_compression.map_or(0, |codec| codec as i32),
-            compression_bottom: self.bottom_compression.map_or(0, |codec| codec as i32),
-            bloom_bits_per_key: self.bloom_bits_per_key.map_or(0, |bits| if bits == 0 { -1 } else { i32::from(bits) }),
+            compression_upper: self.upper_compression.map_or(0, |choice| choice as i32),
+            compression_bottom: self.bottom_compression.map_or(0, |choice| choice as i32),
+            bloom_bits_per_key: or_none(self.bloom_bits_per_key) as i32,
             open_tables_max: saturated(self.open_tables_max, i32::MAX),
             block_bytes: self.block_bytes,
-            write_delay_us_max: units("write_delay_max", self.write_delay_max, Duration::from_micros(1))?,
+            write_delay_us_max: units("write_delay_max", self.write_delay_max, MICROSECOND)?,
             finish_compactions_on_close: i32::from(self.finish_compactions_on_close),
-            use_mapped_wal_buffer: if self.no_mapped_wal_buffer { ffi::NO } else { 0 },
+            use_mapped_wal_buffer: -i32::from(self.no_mapped_wal_buffer),
             comparator: null(),
             logger: null(),
             merge_operators: null(),
             merge_operator_count: 0,
-            blob_value_bytes_min: self.blob_value_bytes_min.map_or(0, or_none),
-            wal_sync_interval_ms,
+            blob_value_bytes_min: or_none(self.blob_value_bytes_min),
+            wal_sync_interval_ms: units_or_none("wal_sync_interval", self.wal_sync_interval, MILLISECOND)?,
             listener: null(),
-            log_bytes_max: 0,
-            slow_call_us: 0,
+            log_bytes_max: self.log_bytes_max,
+            slow_call_us: units("slow_call", self.slow_call, MICROSECOND)?,
             mapped_read_bytes_max: self.mapped_read_bytes_max,
-            keep_space_at_rest: 0,
+            keep_space_at_rest: i32::from(self.keep_space_at_rest),
             reserved: 0,
+            // options: end
         })
     }
 }

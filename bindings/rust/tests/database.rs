@@ -5,6 +5,7 @@ use mergedb::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A directory that the drop removes.
@@ -127,6 +128,7 @@ fn open_refuses_options_at_their_edges() {
     let hour = Duration::from_secs(3600);
     let interval = |value| Options { wal_sync_interval: Some(value), ..options() };
     let delay = |value| Options { write_delay_max: value, ..options() };
+    let slow = |value| Options { slow_call: value, ..options() };
     let good = [
         interval(Duration::ZERO),
         interval(ms),
@@ -134,6 +136,10 @@ fn open_refuses_options_at_their_edges() {
         interval(hour),
         delay(us),
         delay(hour),
+        slow(us),
+        slow(hour),
+        Options { log_bytes_max: 16 << 10, ..options() },
+        Options { log_bytes_max: 1 << 30, ..options() },
         Options { bloom_bits_per_key: Some(0), ..options() },
         Options { bloom_bits_per_key: Some(64), ..options() },
         Options { open_tables_max: 16, ..options() },
@@ -158,6 +164,10 @@ fn open_refuses_options_at_their_edges() {
         ("write_delay", delay(us - ns)),
         ("write_delay", delay(hour + us)),
         ("write_delay", delay(Duration::MAX)),
+        ("slow_call", slow(ns)),
+        ("slow_call_us", slow(hour + us)),
+        ("log_bytes_max", Options { log_bytes_max: (16 << 10) - 1, ..options() }),
+        ("log_bytes_max", Options { log_bytes_max: (1 << 30) + 1, ..options() }),
         ("bloom_bits_per_key", Options { bloom_bits_per_key: Some(65), ..options() }),
         ("open_tables_max", Options { open_tables_max: 15, ..options() }),
         ("block_bytes", Options { block_bytes: 255, ..options() }),
@@ -460,6 +470,91 @@ fn maintenance_metrics_and_properties() {
     assert!(!db.property("mergedb.stats").unwrap().unwrap().is_empty());
     assert!(db.property("mergedb.unknown").unwrap().is_none());
     assert!(matches!(db.property("a\0b"), Err(Error::InvalidArgument(_))));
+}
+
+#[test]
+fn a_listener_gets_events_and_the_log_has_them() {
+    let directory = Directory::new();
+    let path = directory.0.join("db");
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = events.clone();
+    let listener = Listener::new(move |event| {
+        seen.lock().unwrap().push(event.clone());
+        if event.name == "flush_begin" {
+            panic!("a panic of a listener ends at the call");
+        }
+    });
+    let options = Options {
+        listener: Some(listener),
+        log_bytes_max: 64 << 10,
+        slow_call: Duration::from_micros(1),
+        keep_space_at_rest: true,
+        ..Options::default()
+    };
+    let db = Db::open_with(&path, &options).unwrap();
+    fill(&db, 1000);
+    db.flush().unwrap();
+    db.close().unwrap();
+    drop(options);
+    let events = Arc::into_inner(events).expect("the engine has dropped the listener").into_inner().unwrap();
+    let find = |name| events.iter().find(|event| event.name == name).unwrap_or_else(|| panic!("{name} in {events:?}"));
+    assert!(find("flush_end").number("bytes").unwrap() > 0);
+    assert_eq!(find("flush_end").text("status"), Some("OK"));
+    assert_eq!(find("flush_end").number("status"), None);
+    assert!(find("slow_call").json.contains("\"event\":\"slow_call\""));
+    assert!(find("open").time.elapsed().unwrap() < Duration::from_secs(3600));
+    assert!(std::fs::read_to_string(path.join("LOG")).unwrap().contains("flush_end"));
+}
+
+#[test]
+fn a_listener_may_close_its_database_and_is_dropped_after_a_failed_open() {
+    let directory = Directory::new();
+    let shared: Arc<Mutex<Option<Db>>> = Arc::default();
+    let (cell, closed) = (shared.clone(), Arc::new(AtomicBool::new(false)));
+    let flag = closed.clone();
+    let listener = Listener::new(move |event| {
+        if event.name == "flush_end" {
+            drop(cell.lock().unwrap().take());
+            flag.store(true, Ordering::SeqCst);
+        }
+    });
+    let options = Options { listener: Some(listener), ..Options::default() };
+    let db = Db::open_with(directory.0.join("db"), &options).unwrap();
+    db.put("a", "1").unwrap();
+    let mut place = shared.lock().unwrap();
+    place.insert(db).flush().unwrap();
+    drop(place);
+    while !closed.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(options);
+    for bad in [
+        Options { block_bytes: 1, ..Options::default() },
+        Options { bloom_bits_per_key: Some(65), ..Options::default() },
+    ] {
+        let token = Arc::new(());
+        let kept = token.clone();
+        let options = Options { listener: Some(Listener::new(move |_| drop(kept.clone()))), ..bad };
+        assert!(matches!(Db::open_with(directory.0.join("bad"), &options), Err(Error::InvalidArgument(_))));
+        drop(options);
+        assert_eq!(Arc::strong_count(&token), 1);
+    }
+}
+
+#[test]
+fn a_trace_records_the_calls() {
+    let directory = Directory::new();
+    let db = directory.db();
+    let file = directory.0.join("trace");
+    assert!(matches!(db.end_trace(), Err(Error::InvalidArgument(_))));
+    db.start_trace(&file, &TraceOptions { record_values: true, ..TraceOptions::default() }).unwrap();
+    assert!(matches!(db.start_trace(directory.0.join("other"), &TraceOptions::default()), Err(Error::Busy(_))));
+    db.put("a", "1").unwrap();
+    db.get("a").unwrap();
+    let report = db.end_trace().unwrap();
+    assert_eq!((report.operations, report.lost, report.is_full), (2, 0, false));
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), report.bytes);
+    assert!(matches!(db.start_trace(&file, &TraceOptions::default()), Err(Error::InvalidArgument(_))));
 }
 
 #[test]
