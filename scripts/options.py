@@ -275,6 +275,52 @@ def rust_fields(rows, fields):
         yield row and row.name, f"            {name}: {value},"
 
 
+# ---- Go
+
+GO_TYPES = {"int32_t": "int", "uint64_t": "uint64", "int64_t": "int64"}
+GO_UNITS = {"microseconds": ("time.Microsecond", "1µs"), "milliseconds": ("time.Millisecond", "1ms")}
+
+
+def go_members(rows, _):
+    for row in numbers(rows):
+        text = flag_sentence(row)
+        if row.kind == "time":
+            text += f" At least a {row.unit[:-1]}, of which it is cut to a multiple."
+        text += f" -1: {row.zero}." if row.has_none else ""
+        if row.kind != "flag":
+            text += f" Default: {row.default_text()}{' ' + row.unit if row.kind == 'time' and row.default else ''}."
+        kind = {"choice": row.type, "flag": "bool", "time": "time.Duration"}.get(row.kind, GO_TYPES[row.c]).replace("OpenMode", "Mode")
+        yield from ((row.name, line) for line in wrapped(text, "\t// "))
+        yield row.name, f"\t{row.go} {kind}"
+        yield row.name, ""
+
+
+def go_check(rows, _):
+    for row in numbers(rows):
+        if row.kind == "time":
+            unit, least = GO_UNITS[row.unit]
+            zero = "the default" if row.default else row.zero
+            expected = (f"-1 ({row.zero}), " if row.has_none else "") + f"0 ({zero}) or at least {least}"
+            yield row.name, f"\tcase o.{row.go} < {-1 if row.has_none else 0} || o.{row.go} > 0 && o.{row.go} < {unit}:"
+        elif row.kind == "number" and row.c == "int32_t":
+            expected = f"-1 ({row.zero}) to {row.max}" if row.has_none else f"a number of {row.unit} below 2^31"
+            yield row.name, f"\tcase o.{row.go} != int(int32(o.{row.go})):"
+        else:
+            continue
+        yield row.name, f'\t\treturn refuse("{row.go}", o.{row.go}, "{expected}")'
+
+
+def go_fields(rows, _):
+    for row in numbers(rows):
+        if row.kind == "flag":
+            value = f"chosen(o.{row.go}, C.MERGEDB_{'NO' if row.is_opposite else 'YES'})"
+        elif row.kind == "time":
+            value = f"C.{row.c}(units(o.{row.go}, {GO_UNITS[row.unit][0]}))"
+        else:
+            value = f"C.{row.c}(o.{row.go})"
+        yield row.name, f"\tc.{row.name} = {value}"
+
+
 # ---- the page
 
 
@@ -303,6 +349,9 @@ REGIONS = [
     ("bindings/rust/src/ffi.rs", "offsets", rust_offsets),
     (RUST, "members", rust_members),
     (RUST, "fields", rust_fields),
+    (GO, "members", go_members),
+    (GO, "check", go_check),
+    (GO, "fields", go_fields),
     ("docs/api/options.md", "table", page),
 ]
 

@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -74,21 +75,73 @@ const (
 // Options of Open. A field that is zero has its default; include/mergedb/options.h describes each of them and its limits.
 // Open refuses a value beyond them with ErrInvalidArgument.
 type Options struct {
-	Mode                     Mode
-	Style                    Style
-	MemoryBytes              uint64
-	WriteBufferBytes         uint64
-	UpperCompression         Compression
-	BottomCompression        Compression
-	BloomBitsPerKey          int // -1: no filters
-	OpenTablesMax            int
-	BlockBytes               uint64
-	BlobValueBytesMin        int64         // -1: no blob files
-	WriteDelayMax            time.Duration // at least a microsecond, of which it is cut to a multiple
-	WALSyncInterval          time.Duration // at least a millisecond, of which it is cut to a multiple; -1: no limit in time
+	// options: begin members (scripts/options.toml)
+	// What an open does if there is a database, or none. Default: CREATE_IF_MISSING.
+	Mode Mode
+
+	// The memory for write buffers and the block cache together. Default: 256 MiB.
+	MemoryBytes uint64
+
+	// Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included. Default: an eighth of
+	// memory_bytes.
+	WriteBufferBytes uint64
+
+	// How background compactions arrange the data. Default: LAZY.
+	Style Style
+
+	// The codec of new upper tables, which are rewritten soon. Default: LZ4.
+	UpperCompression Compression
+
+	// The codec of new bottommost tables, which stay. Default: LZ4.
+	BottomCompression Compression
+
+	// Bits per key of the tables' bloom filters. -1: no filters. Default: 10.
+	BloomBitsPerKey int
+
+	// The target size of a table's blocks before compression. Default: 4,096.
+	BlockBytes uint64
+
+	// Values of at least this many bytes are written once, to a blob file, and tables refer to them. -1: all values are
+	// stored in tables. Default: 768.
+	BlobValueBytesMin int64
+
+	// The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
+	OpenTablesMax int
+
+	// Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of the
+	// disk then kills the process. Default: no file is mapped.
+	MappedReadBytesMax uint64
+
+	// The maximum delay of a put while the disk keeps up with the writes. At least a microsecond, of which it is cut to a
+	// multiple. Default: 10,000 microseconds.
+	WriteDelayMax time.Duration
+
+	// Close waits for running compactions.
 	FinishCompactionsOnClose bool
-	NoMappedWALBuffer        bool
-	MappedReadBytesMax       uint64
+
+	// The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the steady state.
+	KeepSpaceAtRest bool
+
+	// One write for each commit group, instead of a WAL buffer in a mapped file.
+	NoMappedWALBuffer bool
+
+	// An unsynced write is durable (it survives a power loss) at most this long after the call. At least a millisecond, of
+	// which it is cut to a multiple. -1: no limit in time. Default: 5,000 milliseconds.
+	WALSyncInterval time.Duration
+
+	// The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes
+	// together. Default: no LOG is written.
+	LogBytesMax uint64
+
+	// A call that takes at least this long becomes an event with its breakdown. At least a microsecond, of which it is cut
+	// to a multiple. Default: calls are not measured.
+	SlowCall time.Duration
+
+	// options: end
+
+	// Listener gets the events of the database, one at a time, in order; docs/EVENTS.md. It may block and may call the
+	// database; DB.Close is ErrBusy there. A panic ends at the call and is logged.
+	Listener func(Event)
 }
 
 // check refuses what the types of C would cut, or would take for 0, which is the default.
@@ -97,6 +150,7 @@ func (o *Options) check() error {
 		return &Error{Code: ErrInvalidArgument, Message: fmt.Sprintf("Options.%s is %v, expected %s", name, value, expected)}
 	}
 	switch {
+	// options: begin check (scripts/options.toml)
 	case o.BloomBitsPerKey != int(int32(o.BloomBitsPerKey)):
 		return refuse("BloomBitsPerKey", o.BloomBitsPerKey, "-1 (no filters) to 64")
 	case o.OpenTablesMax != int(int32(o.OpenTablesMax)):
@@ -104,7 +158,10 @@ func (o *Options) check() error {
 	case o.WriteDelayMax < 0 || o.WriteDelayMax > 0 && o.WriteDelayMax < time.Microsecond:
 		return refuse("WriteDelayMax", o.WriteDelayMax, "0 (the default) or at least 1µs")
 	case o.WALSyncInterval < -1 || o.WALSyncInterval > 0 && o.WALSyncInterval < time.Millisecond:
-		return refuse("WALSyncInterval", o.WALSyncInterval, "-1 (no limit), 0 (the default) or at least 1ms")
+		return refuse("WALSyncInterval", o.WALSyncInterval, "-1 (no limit in time), 0 (the default) or at least 1ms")
+	case o.SlowCall < 0 || o.SlowCall > 0 && o.SlowCall < time.Microsecond:
+		return refuse("SlowCall", o.SlowCall, "0 (calls are not measured) or at least 1µs")
+		// options: end
 	}
 	return nil
 }
@@ -123,43 +180,59 @@ func Open(path string, options *Options) (*DB, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	c := C.mergedb_options{
-		struct_size:          C.sizeof_mergedb_options,
-		mode:                 C.int32_t(o.Mode),
-		style:                C.int32_t(o.Style),
-		memory_bytes:         C.uint64_t(o.MemoryBytes),
-		write_buffer_bytes:   C.uint64_t(o.WriteBufferBytes),
-		compression_upper:    C.int32_t(o.UpperCompression),
-		compression_bottom:   C.int32_t(o.BottomCompression),
-		bloom_bits_per_key:   C.int32_t(o.BloomBitsPerKey),
-		open_tables_max:      C.int32_t(o.OpenTablesMax),
-		block_bytes:          C.uint64_t(o.BlockBytes),
-		blob_value_bytes_min: C.int64_t(o.BlobValueBytesMin),
-		write_delay_us_max:   C.uint64_t(o.WriteDelayMax.Microseconds()),
-		wal_sync_interval_ms: C.int64_t(o.WALSyncInterval.Milliseconds()),
-
-		mapped_read_bytes_max: C.uint64_t(o.MappedReadBytesMax),
-	}
-	if o.WALSyncInterval < 0 {
-		c.wal_sync_interval_ms = -1
-	}
-	if o.FinishCompactionsOnClose {
-		c.finish_compactions_on_close = C.MERGEDB_YES
-	}
-	if o.NoMappedWALBuffer {
-		c.use_mapped_wal_buffer = C.MERGEDB_NO
-	}
+	c := C.mergedb_options{struct_size: C.sizeof_mergedb_options}
+	// options: begin fields (scripts/options.toml)
+	c.mode = C.int32_t(o.Mode)
+	c.memory_bytes = C.uint64_t(o.MemoryBytes)
+	c.write_buffer_bytes = C.uint64_t(o.WriteBufferBytes)
+	c.style = C.int32_t(o.Style)
+	c.compression_upper = C.int32_t(o.UpperCompression)
+	c.compression_bottom = C.int32_t(o.BottomCompression)
+	c.bloom_bits_per_key = C.int32_t(o.BloomBitsPerKey)
+	c.block_bytes = C.uint64_t(o.BlockBytes)
+	c.blob_value_bytes_min = C.int64_t(o.BlobValueBytesMin)
+	c.open_tables_max = C.int32_t(o.OpenTablesMax)
+	c.mapped_read_bytes_max = C.uint64_t(o.MappedReadBytesMax)
+	c.write_delay_us_max = C.uint64_t(units(o.WriteDelayMax, time.Microsecond))
+	c.finish_compactions_on_close = chosen(o.FinishCompactionsOnClose, C.MERGEDB_YES)
+	c.keep_space_at_rest = chosen(o.KeepSpaceAtRest, C.MERGEDB_YES)
+	c.use_mapped_wal_buffer = chosen(o.NoMappedWALBuffer, C.MERGEDB_NO)
+	c.wal_sync_interval_ms = C.int64_t(units(o.WALSyncInterval, time.Millisecond))
+	c.log_bytes_max = C.uint64_t(o.LogBytesMax)
+	c.slow_call_us = C.uint64_t(units(o.SlowCall, time.Microsecond))
+	// options: end
 	name, err := cString(path)
 	if err != nil {
 		return nil, err
 	}
 	defer C.free(unsafe.Pointer(name))
 	db := &DB{}
-	err = call(func(e *C.mergedb_error) C.mergedb_code { return C.mergedb_open(name, &c, &db.db, e) })
+	listening := newListening(o.Listener)
+	err = call(func(e *C.mergedb_error) C.mergedb_code {
+		return C.shim_open(name, &c, C.uintptr_t(listening.handle), &db.db, e)
+	})
 	if err != nil {
+		listening.end()
 		return nil, err
 	}
+	listening.db.Store(uint64(db.db))
 	return db, nil
+}
+
+// units is a duration in units of C. A negative one is -1, which says none.
+func units(d, unit time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return int64(d / unit)
+}
+
+// chosen is the value if the flag is set, else 0, the default.
+func chosen(flag bool, value C.int32_t) C.int32_t {
+	if flag {
+		return value
+	}
+	return 0
 }
 
 // Destroy removes the files of a database that no process has open.
@@ -177,10 +250,10 @@ func Version() string { return C.GoString(C.mergedb_version()) }
 
 // Close makes the WAL durable, stops background work and releases the directory. It waits for calls that are in
 // progress. End all transactions before. A second call does nothing. ErrBusy: it is called by Progress of a checkpoint of
-// this database, for which it would wait forever; the database stays open.
+// this database, or by its Listener, for which it would wait forever; the database stays open.
 func (db *DB) Close() error {
-	if of, found := progressThreads.Load(C.shim_thread()); found && of == db.db {
-		return &Error{Code: ErrBusy, Message: "Progress cannot close the database of its checkpoint; close it after that call"}
+	if of, found := callbackThreads.Load(C.shim_thread()); found && of.(*atomic.Uint64).Load() == uint64(db.db) {
+		return &Error{Code: ErrBusy, Message: "Progress and Listener cannot close their database; close it after that call"}
 	}
 	return closeOnce(db.closeHandle())
 }
@@ -276,7 +349,7 @@ type CheckpointReport struct {
 }
 
 type checkpointProgress struct {
-	db    C.mergedb_db
+	db    atomic.Uint64
 	ctx   context.Context
 	show  func(bytesDone, bytesAll uint64)
 	ended ending
@@ -298,17 +371,17 @@ func (e ending) again() {
 	}
 }
 
-// progressThreads has the threads that run a Progress, and the databases of their checkpoints. Each goroutine is locked to
-// its thread, so that no other one runs there.
-var progressThreads sync.Map
+// callbackThreads has the threads that run a Progress or a Listener, and their databases, *atomic.Uint64. Each goroutine is
+// locked to its thread, so that no other one runs there.
+var callbackThreads sync.Map
 
 // inOwnThread runs f with the database registered for its thread.
-func inOwnThread(db C.mergedb_db, f func() bool) bool {
+func inOwnThread(db *atomic.Uint64, f func() bool) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread := C.shim_thread()
-	progressThreads.Store(thread, db)
-	defer progressThreads.Delete(thread)
+	callbackThreads.Store(thread, db)
+	defer callbackThreads.Delete(thread)
 	return f()
 }
 
@@ -335,7 +408,7 @@ func runApart(f func() bool) (result bool, how ending) {
 func goCheckpointProgress(handle C.uintptr_t, bytesDone, bytesAll C.uint64_t) C.int32_t {
 	progress := cgo.Handle(handle).Value().(*checkpointProgress)
 	goesOn, how := runApart(func() bool {
-		return inOwnThread(progress.db, func() bool {
+		return inOwnThread(&progress.db, func() bool {
 			if progress.ctx.Err() != nil {
 				return false
 			}
@@ -363,7 +436,8 @@ func (db *DB) Checkpoint(ctx context.Context, target string, options *Checkpoint
 		return CheckpointReport{}, err
 	}
 	defer C.free(unsafe.Pointer(name))
-	progress := &checkpointProgress{db: db.db, ctx: ctx, show: options.Progress}
+	progress := &checkpointProgress{ctx: ctx, show: options.Progress}
+	progress.db.Store(uint64(db.db))
 	handle := cgo.NewHandle(progress)
 	defer handle.Delete()
 	var report C.mergedb_checkpoint_report

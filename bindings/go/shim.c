@@ -20,6 +20,19 @@ static mergedb_slice slice(const void* data, size_t size) {
   return made;
 }
 
+static void show_event(void* state, const mergedb_event* event) { goEvent((uintptr_t)state, (mergedb_event*)event); }
+
+static void end_listener(void* state) { goListenerEnds((uintptr_t)state); }
+
+mergedb_code shim_open(const char* path, const mergedb_options* options, uintptr_t listener, mergedb_db* db,
+                       mergedb_error* error) {
+  mergedb_options given = *options;
+  mergedb_event_listener c_listener = {
+      .struct_size = sizeof c_listener, .on_event = show_event, .destroy = end_listener, .state = (void*)listener};
+  if (listener) given.listener = &c_listener;
+  return mergedb_open(path, &given, db, error);
+}
+
 mergedb_code shim_put(mergedb_db db, int32_t durability, mergedb_keyspace in, const char* key, size_t key_size,
                       const char* value, size_t value_size, mergedb_error* error) {
   mergedb_write_options options = writing(durability, in);

@@ -15,6 +15,9 @@ typedef struct shim_operand {
   uint64_t cap_bytes;
 } shim_operand;
 
+/* As mergedb_open; `listener` is a handle of Go, or 0: no listener. */
+mergedb_code shim_open(const char* path, const mergedb_options* options, uintptr_t listener, mergedb_db* db,
+                       mergedb_error* error);
 mergedb_code shim_put(mergedb_db db, int32_t durability, mergedb_keyspace in, const char* key, size_t key_size,
                       const char* value, size_t value_size, mergedb_error* error);
 mergedb_code shim_delete(mergedb_db db, int32_t durability, mergedb_keyspace in, const char* key, size_t key_size,
