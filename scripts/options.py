@@ -7,6 +7,7 @@ option. It also checks that each option has a test, and that each language that 
 """
 
 import argparse
+import difflib
 import os
 import re
 import sys
@@ -368,20 +369,18 @@ def find_region(lines, name):
 
 
 def differences(found, expected):
-    """Yields the line and the option of each difference, once for each option."""
+    """Yields the line and the text of each difference, once for each option."""
     seen = set()
-    present = set(found)
-    for option, line in expected:
-        if line not in present and option not in seen:
-            seen.add(option)
-            yield 0, f"option {option} is missing or differs" if option else f"the line {line.strip()!r} is missing"
-    wanted = {line for _, line in expected}
-    for i, line in enumerate(found):
-        if line not in wanted and not seen:
-            seen.add(line)
-            yield i, f"no option makes the line {line.strip()!r}"
-    if not seen and list(found) != [line for _, line in expected]:
-        yield 0, "the options are in another order, or one is there twice"
+    matcher = difflib.SequenceMatcher(None, found, [line for _, line in expected], autojunk=False)
+    for tag, begin, end, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        wanted = [f"option {option} is missing or differs" if option else f"the line {line.strip()!r} is missing"
+                  for option, line in expected[first:last]]
+        for text in wanted or [f"no option makes the line {line.strip()!r}" for line in found[begin:end]]:
+            if text not in seen:
+                seen.add(text)
+                yield begin, text
 
 
 def read(root, path):

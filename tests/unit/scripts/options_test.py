@@ -59,7 +59,8 @@ class OptionsTest(unittest.TestCase):
         for path, region, lines in options.REGIONS:
             with self.subTest(path=path, region=region):
                 rows, fields = options.load(ROOT)
-                line = next((line for name, line in lines(rows, fields) if name == "block_bytes" and line.strip()), None)
+                all_lines = [line for _, line in lines(rows, fields)]
+                line = next((line for name, line in lines(rows, fields) if name == "block_bytes" and all_lines.count(line) == 1), None)
                 if line is None:
                     continue
                 shutil.copy(os.path.join(ROOT, path), self.path(path))
