@@ -322,6 +322,58 @@ def go_fields(rows, _):
         yield row.name, f"\tc.{row.name} = {value}"
 
 
+# ---- Python
+
+
+def python_type(row):
+    return {"choice": row.type, "flag": "bool"}.get(row.kind, "int").replace("OpenMode", "Mode") if row.kind != "object" else None
+
+
+def python_sentence(row):
+    text = row.sentence if row.kind != "choice" else f"A {python_type(row)}. {row.sentence}"
+    text += f" 0: {row.zero}." if row.has_none else ""
+    unit = f" {row.unit}" if row.kind == "time" and row.default else ""
+    return text + f" Default: {row.default_text()}{unit}."
+
+
+def python_keywords(rows, _):
+    for row in numbers(rows):
+        yield row.name, f"    {row.python}: Optional[{python_type(row)}]"
+        text = wrapped(python_sentence(row), '    """', "    ", columns=COLUMNS - 3)
+        text[-1] += '"""'
+        yield from ((row.name, line) for line in text)
+
+
+def python_rows(rows, _):
+    for row in numbers(rows):
+        number = f'Row("{row.name}", {python_type(row)}, {1 << 31 if row.c == "int32_t" else 1 << 63}, {row.has_none})'
+        yield row.name, f'    "{row.python}": {number},'
+
+
+PYTHON_OPEN = ('''def open(path: PathLike, **options: Unpack[OpenOptions]) -> Database:
+    """Opens the database in the directory `path`, or creates it.
+
+    None, or an absent option, is the default of the engine. A TypeError names an option that does not exist.
+
+    durability: a Durability, of the writes that name none; PROCESS_CRASH by default.''', '''\
+    comparator, comparator_name: the order of the keys, f(a, b) -> int, and its name, which the database stores.
+    listener: gets each Event of the database, in a thread of its own, one at a time.
+    """
+    return Database(path, **options)''')
+
+
+def python_open(rows, _):
+    yield from ((None, line) for line in PYTHON_OPEN[0].split("\n"))
+    for row in numbers(rows):
+        yield from ((row.name, line) for line in wrapped(f"{row.python}: {python_sentence(row)}", "    ", "        "))
+    yield from ((None, line) for line in PYTHON_OPEN[1].split("\n"))
+
+
+def native_names(rows, _):
+    for row in numbers(rows):
+        yield row.name, f"    MERGEDB_NUMBER({row.name}),"
+
+
 # ---- the page
 
 
@@ -353,6 +405,10 @@ REGIONS = [
     (GO, "members", go_members),
     (GO, "check", go_check),
     (GO, "fields", go_fields),
+    ("python/mergedb_kv/_options.py", "keywords", python_keywords),
+    ("python/mergedb_kv/_options.py", "rows", python_rows),
+    ("python/mergedb_kv/_database.py", "open", python_open),
+    ("python/native/database.cc", "names", native_names),
     ("docs/api/options.md", "table", page),
 ]
 
@@ -423,11 +479,11 @@ def check_row(root, row):
             yield f"{source}:1: option {row.name}: {TABLE} says that {language} has it"
 
 
-def main():
+def main(words=None):
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--write", action="store_true", help="write the regions")
     arguments.add_argument("--root", default=ROOT, help="root of the source tree")
-    chosen = arguments.parse_args()
+    chosen = arguments.parse_args(words)
     try:
         rows, fields = load(chosen.root)
     except TableError as error:

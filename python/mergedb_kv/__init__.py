@@ -28,7 +28,7 @@ from ._errors import (
     OutOfMemoryError,
     StorageError,
 )
-from ._options import Compression, Durability, Mode, RepairReport, Style
+from ._options import Compression, Durability, Event, Metric, Mode, OpenOptions, RepairReport, Style, TraceReport
 from ._transaction import Cursor, Transaction, TransactionKind
 from ._views import Entries, Iterator
 from . import merge, _native
@@ -50,20 +50,24 @@ __all__ = [
     "Durability",
     "Entries",
     "Error",
+    "Event",
     "ForkedError",
     "InvalidArgumentError",
     "Iterator",
     "Keyspace",
     "MergeError",
+    "Metric",
     "Mode",
     "NoSpaceError",
     "NotFoundError",
     "NotSupportedError",
+    "OpenOptions",
     "OutOfMemoryError",
     "RepairReport",
     "Snapshot",
     "StorageError",
     "Style",
+    "TraceReport",
     "Transaction",
     "TransactionKind",
     "WriteBatch",

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import sys
 import types
 import weakref
 from collections.abc import Iterable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 from collections import abc
 
 from . import _columns, _native, _paths
 from ._columns import ArrowEntries, ColumnType
 from ._errors import Error, InvalidArgumentError
-from ._options import Durability, RepairReport, check_names, numbers
+from ._options import (
+    Durability,
+    Event,
+    Metric,
+    NumberOptions,
+    OpenOptions,
+    RepairReport,
+    TraceReport,
+    check_names,
+    numbers,
+)
 from ._transaction import Transaction, TransactionKind, number_of
 from ._types import Bound, Bytes, Order, PathLike
 from ._views import ITEMS, KEYS, VALUES, Entries, Iterator
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
 _MISSING: Any = object()
 #: The memory that a transaction may take, in bytes.
 TRANSACTION_BYTES_MAX = 256 << 20
+#: The size of the file of a trace, in bytes.
+TRACE_BYTES_MAX = 1 << 30
 
 
 class _Readable:
@@ -351,6 +367,12 @@ class Snapshot(_Reader):
         self.close()
 
 
+def _deliver(
+    listener: Callable[[Event], object], name: str, time_us: int, fields: dict[str, Union[int, str]], json: str
+) -> None:
+    listener(Event(name, time_us / 1e6, fields, json))
+
+
 class Database(_Store):
     """An ordered map from bytes to bytes in a directory, which one process uses.
 
@@ -365,7 +387,8 @@ class Database(_Store):
         durability: Durability = Durability.PROCESS_CRASH,
         comparator: Optional[Order] = None,
         comparator_name: Optional[bytes] = None,
-        **options: Any,
+        listener: Optional[Callable[[Event], object]] = None,
+        **options: Unpack[NumberOptions],
     ) -> None:
         if (comparator is None) != (comparator_name is None):
             raise ValueError("comparator and comparator_name must be given together")
@@ -373,9 +396,12 @@ class Database(_Store):
             raise TypeError("comparator must be callable")
         if comparator_name is not None and not isinstance(comparator_name, bytes):
             raise TypeError(f"comparator_name must be bytes, not {type(comparator_name).__name__}")
-        check_names(options, ("durability", "comparator", "comparator_name"))
+        if listener is not None and not callable(listener):
+            raise TypeError("listener must be callable")
+        check_names(options, ("durability", "comparator", "comparator_name", "listener"))
         name = b"" if comparator_name is None else comparator_name
-        super().__init__(_paths.encode(path), numbers(**options), comparator, name)
+        listens = None if listener is None else functools.partial(_deliver, listener)
+        super().__init__(_paths.encode(path), numbers(options), comparator, name, listens)
         self.path: PathLike = path
         self._compares_in_python = comparator is not None
         self.durability = durability
@@ -431,6 +457,25 @@ class Database(_Store):
         how = self.durability if durability is None else Durability(durability)
         return Transaction(self, TransactionKind(kind), how, bytes_max, timeout, name)
 
+    def metrics(self) -> list[Metric]:
+        """The present values of all counters and gauges."""
+        return [Metric(*each) for each in self._metrics()]
+
+    def start_trace(
+        self, path: PathLike, *, sampling: int = 1, record_values: bool = False, bytes_max: int = TRACE_BYTES_MAX
+    ) -> None:
+        """Begins to record the calls on this database to a new file: docs/TRACE.md. end_trace() or close() ends it.
+
+        sampling: one of so many keys and iterators is recorded.
+        record_values: the bytes of values of up to 1 MiB are recorded, instead of their sizes.
+        bytes_max: the trace ends when its file would exceed this size.
+        """
+        self._start_trace(_paths.encode(path), sampling, bool(record_values), bytes_max)
+
+    def end_trace(self) -> TraceReport:
+        """Ends the trace. InvalidArgumentError if none was started."""
+        return TraceReport(*self._end_trace())
+
     def checkpoint(self, target: PathLike, *, may_link: bool = True) -> None:
         """Copies the database into the absent or empty directory `target`, while it is read and written."""
         self._checkpoint(_paths.encode(target), may_link)
@@ -471,33 +516,45 @@ def _close_all() -> None:
     sys.setswitchinterval(interval)
 
 
-def open(path: PathLike, **options: Any) -> Database:
+# options: begin open (scripts/options.toml)
+def open(path: PathLike, **options: Unpack[OpenOptions]) -> Database:
     """Opens the database in the directory `path`, or creates it.
 
     None, or an absent option, is the default of the engine. A TypeError names an option that does not exist.
 
-    mode: a Mode; CREATE_IF_MISSING by default.
     durability: a Durability, of the writes that name none; PROCESS_CRASH by default.
-    memory_bytes: the memory of write buffers and block cache together; 256 MiB by default.
-    write_buffer_bytes: the size of a memtable.
-    style: a Style of compaction; LAZY by default.
-    compression, bottom_compression: a Compression, of upper sorted runs and of the bottommost one; LZ4 by default.
-    bloom_bits_per_key: of the filters of tables, 0 (none) to 64; 10 by default.
-    block_bytes: the size of a block of a table before compression, 256 to 4 MiB; 4096 by default.
-    blob_value_bytes_min: values of at least this size go to blob files; 0: none; 768 by default.
-    open_tables_max: how many tables are open at most; at least 16; 1000 by default.
-    mapped_read_bytes_max: files are read by mappings up to this many bytes together; 0 (none) by default. An I/O error
-        of the disk then kills the process (SIGBUS).
-    write_delay_us_max: how long a write is delayed at most while compactions do not keep up; 10,000 by default.
-    wal_sync_interval_ms: an unsynced write survives a power loss after this time; 0: no limit; 5000 by default.
-    use_mapped_wal_buffer: False makes each write a call of the system; True by default.
-    finish_compactions_on_close: close waits for running compactions; False by default.
-    log_bytes_max: the size of the files LOG and LOG.old, which have the events; 0 (no LOG) by default.
-    slow_call_us: a call that takes as long becomes an event; 0 (none) by default.
-    keep_space_at_rest: keeps the space of the WAL and of recycled files while nothing is written; False by default.
+    mode: A Mode. What an open does if there is a database, or none. Default: CREATE_IF_MISSING.
+    memory_bytes: The memory for write buffers and the block cache together. Default: 256 MiB.
+    write_buffer_bytes: Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included.
+        Default: an eighth of memory_bytes.
+    style: A Style. How background compactions arrange the data. Default: LAZY.
+    compression: A Compression. The codec of new upper tables, which are rewritten soon. Default: LZ4.
+    bottom_compression: A Compression. The codec of new bottommost tables, which stay. Default: LZ4.
+    bloom_bits_per_key: Bits per key of the tables' bloom filters. 0: no filters. Default: 10.
+    block_bytes: The target size of a table's blocks before compression. Default: 4,096.
+    blob_value_bytes_min: Values of at least this many bytes are written once, to a blob file, and tables refer to them.
+        0: all values are stored in tables. Default: 768.
+    open_tables_max: The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
+    mapped_read_bytes_max: Tables and blob files up to this many bytes together are mapped into memory and read in
+        place; an I/O error of the disk then kills the process. Default: no file is mapped.
+    write_delay_us_max: The maximum delay of a put while the disk keeps up with the writes. Default: 10,000
+        microseconds.
+    finish_compactions_on_close: Close waits for running compactions. Default: no.
+    keep_space_at_rest: The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the
+        steady state. Default: no.
+    use_mapped_wal_buffer: Records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no
+        system call. Default: yes.
+    wal_sync_interval_ms: An unsynced write is durable (it survives a power loss) at most this long after the call. 0:
+        no limit in time. Default: 5,000 milliseconds.
+    log_bytes_max: The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many
+        bytes together. Default: no LOG is written.
+    slow_call_us: A call that takes at least this long becomes an event with its breakdown. Default: calls are not
+        measured.
     comparator, comparator_name: the order of the keys, f(a, b) -> int, and its name, which the database stores.
+    listener: gets each Event of the database, in a thread of its own, one at a time.
     """
     return Database(path, **options)
+# options: end
 
 
 def destroy(path: PathLike) -> None:

@@ -67,24 +67,26 @@ struct NumberOption {
 #field, [](mergedb_options & o, int64_t value) { o.field = static_cast<decltype(o.field)>(value); } \
   }
 constexpr NumberOption kNumberOptions[] = {
+    // options: begin names (scripts/options.toml)
     MERGEDB_NUMBER(mode),
-    MERGEDB_NUMBER(style),
     MERGEDB_NUMBER(memory_bytes),
     MERGEDB_NUMBER(write_buffer_bytes),
+    MERGEDB_NUMBER(style),
     MERGEDB_NUMBER(compression_upper),
     MERGEDB_NUMBER(compression_bottom),
     MERGEDB_NUMBER(bloom_bits_per_key),
-    MERGEDB_NUMBER(open_tables_max),
     MERGEDB_NUMBER(block_bytes),
+    MERGEDB_NUMBER(blob_value_bytes_min),
+    MERGEDB_NUMBER(open_tables_max),
+    MERGEDB_NUMBER(mapped_read_bytes_max),
     MERGEDB_NUMBER(write_delay_us_max),
     MERGEDB_NUMBER(finish_compactions_on_close),
+    MERGEDB_NUMBER(keep_space_at_rest),
     MERGEDB_NUMBER(use_mapped_wal_buffer),
-    MERGEDB_NUMBER(blob_value_bytes_min),
     MERGEDB_NUMBER(wal_sync_interval_ms),
-    MERGEDB_NUMBER(mapped_read_bytes_max),
     MERGEDB_NUMBER(log_bytes_max),
     MERGEDB_NUMBER(slow_call_us),
-    MERGEDB_NUMBER(keep_space_at_rest),
+    // options: end
 };
 #undef MERGEDB_NUMBER
 
@@ -105,7 +107,7 @@ mergedb_options DecodeOptions(const nb::dict& numbers) {
 }
 
 std::shared_ptr<OpenDatabase> OpenPath(const std::string& path, const nb::dict& numbers, nb::object comparator,
-                                       const std::string& comparator_name) {
+                                       const std::string& comparator_name, nb::object listener) {
   mergedb_options options = DecodeOptions(numbers);
   auto opened = std::make_shared<OpenDatabase>();
   opened->owner = getpid();
@@ -115,11 +117,20 @@ std::shared_ptr<OpenDatabase> OpenPath(const std::string& path, const nb::dict& 
     order = opened->comparator->comparator();
     options.comparator = &order;
   }
+  std::unique_ptr<EventHook, EventHook::Dropper> hook;
+  mergedb_event_listener events{};
+  if (!listener.is_none()) {
+    hook.reset(new EventHook(std::move(listener)));
+    events = hook->listener();
+    options.listener = &events;
+    opened->listens = true;
+  }
   mergedb_error error;
   const mergedb_code code = WithoutGil([&] { return mergedb_open(path.c_str(), &options, &opened->handle, &error); });
   if (code != MERGEDB_OK) {
     opened->is_closed = true;
     if (opened->comparator != nullptr) opened->comparator->DropUntaken();
+    if (hook != nullptr) hook->DropUntaken();
   }
   Check(code, error, opened->owner);
   return opened;
@@ -278,6 +289,41 @@ class Store : public Reader {
     });
   }
 
+  nb::object Metrics() const {
+    std::vector<mergedb_metric> metrics;  // its texts are static
+    Call([&](mergedb_db db, mergedb_error* error) {
+      return mergedb_metrics(
+          db,
+          [](void* state, const mergedb_metric* metric) {
+            static_cast<std::vector<mergedb_metric>*>(state)->push_back(*metric);
+            return int32_t{1};
+          },
+          &metrics, error);
+    });
+    nb::list list;
+    for (const mergedb_metric& each : metrics) {
+      list.append(nb::make_tuple(each.name, each.value, each.unit, each.help, each.type == MERGEDB_GAUGE));
+    }
+    return list;
+  }
+
+  void StartTrace(const nb::bytes& path, uint32_t sampling, bool record_values, uint64_t bytes_max) const {
+    const std::string file = TextOf(path, "a path");
+    mergedb_trace_options options{};
+    options.struct_size = sizeof options;
+    options.sampling = sampling;
+    options.record_values = record_values ? MERGEDB_YES : MERGEDB_NO;
+    options.bytes_max = bytes_max;
+    Call([&](mergedb_db db, mergedb_error* error) { return mergedb_start_trace(db, file.c_str(), &options, error); });
+  }
+
+  nb::object EndTrace() const {
+    mergedb_trace_report report{};
+    report.struct_size = sizeof report;
+    Call([&](mergedb_db db, mergedb_error* error) { return mergedb_end_trace(db, &report, error); });
+    return nb::make_tuple(report.operations, report.lost, report.bytes, report.is_full != 0);
+  }
+
   int default_durability = MERGEDB_PROCESS_CRASH;  // of writes that name none
 
  private:
@@ -324,7 +370,7 @@ OpenDatabase::~OpenDatabase() {
   if (comparator != nullptr) comparator->Drop();
 }
 
-bool OpenDatabase::CanWait() const { return comparator == nullptr || mergedb_gil_is_ending() == 0; }
+bool OpenDatabase::CanWait() const { return (comparator == nullptr && !listens) || mergedb_gil_is_ending() == 0; }
 
 void OpenDatabase::Close() {
   if (is_closed) return;
@@ -469,12 +515,13 @@ void BindDatabase(nb::module_& module) {
       .def(
           "__init__",
           [](Store* self, const nb::bytes& path, const nb::dict& numbers, nb::object comparator,
-             const nb::bytes& comparator_name) {
+             const nb::bytes& comparator_name, nb::object listener) {
             auto opened = OpenPath(TextOf(path, "a path"), numbers, std::move(comparator),
-                                   TextOf(comparator_name, "comparator_name"));
+                                   TextOf(comparator_name, "comparator_name"), std::move(listener));
             new (self) Store(Source{std::move(opened), nullptr, 0});
           },
-          nb::arg("path"), nb::arg("numbers"), nb::arg("comparator").none(), nb::arg("comparator_name"))
+          nb::arg("path"), nb::arg("numbers"), nb::arg("comparator").none(), nb::arg("comparator_name"),
+          nb::arg("listener").none())
       .def("__init__",
            [](Store* self, const Store& parent, mergedb_keyspace keyspace) {
              new (self) Store(Source{parent.source().database, nullptr, keyspace});
@@ -499,6 +546,9 @@ void BindDatabase(nb::module_& module) {
       .def("compact", &Store::Compact, nb::arg("start") = nb::none(), nb::arg("stop") = nb::none())
       .def("approximate_sizes", &Store::ApproximateSizes, nb::arg("ranges"))
       .def("_checkpoint", &Store::Checkpoint)
+      .def("_metrics", &Store::Metrics)
+      .def("_start_trace", &Store::StartTrace)
+      .def("_end_trace", &Store::EndTrace)
       .def("flush", [](Store& self) { self.Call(&mergedb_flush); })
       .def("sync", [](Store& self) { self.Call(&mergedb_sync_wal); })
       .def("wait_for_compaction", [](Store& self) { self.Call(&mergedb_wait); })

@@ -16,6 +16,7 @@
 
 #include "call.h"
 #include "comparator.h"
+#include "listener.h"
 
 namespace mergedb::python {
 
@@ -24,6 +25,7 @@ struct OpenDatabase {
   pid_t owner = 0;
   bool is_closed = false;             // guarded by the GIL
   CompareHook* comparator = nullptr;  // null: bytewise. It lives until the engine no longer calls it.
+  bool listens = false;               // a thread of the engine calls a listener
 
   OpenDatabase() = default;
   OpenDatabase(const OpenDatabase&) = delete;
@@ -31,7 +33,7 @@ struct OpenDatabase {
   ~OpenDatabase();
 
   void Close();
-  // False at the end of the interpreter if a thread of the engine may wait for the comparator forever.
+  // False at the end of the interpreter if a thread of the engine may wait for the comparator or the listener forever.
   bool CanWait() const;
   // Throws if the database is closed, or if its comparator has failed.
   void CheckUsable() const;

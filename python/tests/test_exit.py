@@ -101,6 +101,18 @@ mergedb_kv._database._open_databases.clear()
 slow.db = db
 start(lambda: db.put(os.urandom(3), b"y" * 200), lambda: list(db), lambda: db.get(b"000100"))
 """,
+    "a listener": """
+import mergedb_kv
+db = mergedb_kv.open(path, listener=lambda event: time.sleep(0.001), slow_call_us=1)
+start(lambda: db.put(os.urandom(3), b"y" * 200), lambda: list(db), db.flush)
+""",
+    "a listener, the database is destroyed after the end": """
+import mergedb_kv
+db = mergedb_kv.open(path, listener=lambda event: time.sleep(0.001), slow_call_us=1)
+mergedb_kv._database._open_databases.clear()
+slow.db = db
+start(lambda: db.put(os.urandom(3), b"y" * 200), lambda: list(db), db.flush)
+""",
     "asyncio": """
 import asyncio
 from mergedb_kv import aio

@@ -62,9 +62,9 @@ CALLS = {
     mergedb_kv.Database: {
         **READS,
         **WRITES,
-        **dict.fromkeys(["snapshot", "keyspaces", "transaction"], NONE),
+        **dict.fromkeys(["snapshot", "keyspaces", "transaction", "metrics", "end_trace"], NONE),
         **dict.fromkeys(["create_keyspace", "open_keyspace", "drop_keyspace"], (b"k",)),
-        "checkpoint": (NO_DIRECTORY,),
+        **dict.fromkeys(["checkpoint", "start_trace"], (NO_DIRECTORY,)),
     },
     mergedb_kv.Keyspace: {**READS, **WRITES},
     mergedb_kv.Snapshot: dict(READS),

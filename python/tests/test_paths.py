@@ -40,6 +40,11 @@ def checkpoint(path):
         db.checkpoint(path)
 
 
+def start_trace(path):
+    with tempfile.TemporaryDirectory() as directory, mergedb_kv.open(os.path.join(directory, "db")) as db:
+        db.start_trace(path)
+
+
 def copy(path):
     with tempfile.TemporaryDirectory() as directory, lmdb.open(directory) as env:
         if b"\0" not in os.fsencode(path):
@@ -77,6 +82,7 @@ TAKERS = {
     "mergedb_kv.open": (nothing, make),
     "mergedb_kv.Database": (nothing, closed(mergedb_kv.Database)),
     "mergedb_kv.Database.checkpoint": (nothing, checkpoint),
+    "mergedb_kv.Database.start_trace": (nothing, start_trace),
     "mergedb_kv.destroy": (make, mergedb_kv.destroy),
     "mergedb_kv.verify": (make, mergedb_kv.verify),
     "mergedb_kv.repair": (make, mergedb_kv.repair),
@@ -181,9 +187,10 @@ class PathTest(unittest.TestCase):
             lambda: _native.destroy(forged),
             lambda: _native.run_repair(forged, True, False),
             lambda: _native.run_repair(forged, False, False),
-            lambda: _native.Store(forged, {}, None, b""),
-            lambda: _native.Store(self.under(b"new"), {}, lambda a, b: 0, b"order\0two"),
+            lambda: _native.Store(forged, {}, None, b"", None),
+            lambda: _native.Store(self.under(b"new"), {}, lambda a, b: 0, b"order\0two", None),
             lambda: db._checkpoint(self.under(b"copy\0x"), True),
+            lambda: db._start_trace(self.under(b"trace\0x"), 1, False, 0),
             lambda: _native.LmdbEnvironment(forged, 0, 0o644, 1 << 20, 1, 1, 1),
             lambda: env._copy(forged, False),
             lambda: db.property("mergedb.stats\0x"),

@@ -2,10 +2,11 @@
 """Goal: scripts/options.py accepts the repository, notices an option that a file lacks, and names the file and the option.
 Method: a copy of the files with regions, of which each test changes one."""
 
+import contextlib
+import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -42,9 +43,10 @@ class OptionsTest(unittest.TestCase):
             file.write(changed)
 
     def run_script(self, *arguments):
-        done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "options.py"), "--root", self.directory.name, *arguments],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
-        return done.returncode, done.stdout
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            code = options.main(["--root", self.directory.name, *arguments])
+        return code, printed.getvalue()
 
     def expect_error(self, path, *words):
         code, text = self.run_script()
