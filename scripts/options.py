@@ -374,6 +374,38 @@ def native_names(rows, _):
         yield row.name, f"    MERGEDB_NUMBER({row.name}),"
 
 
+# ---- Java
+
+
+def java_setters(rows, _):
+    for row in numbers(rows):
+        kind = {"choice": row.type, "flag": "boolean"}.get(row.kind, "int" if row.c == "int32_t" else "long").replace("OpenMode", "Mode")
+        value, throws = "value", None
+        if row.kind == "choice":
+            what = f"the choice; default {row.default_text()}"
+            value = f'Objects.requireNonNull(value, "{row.java}").ordinal()'
+        elif row.kind == "flag":
+            what, value = f"default: {row.default_text()}", "value ? 1 : -1"
+        else:
+            what = f"{row.unit}; 0: the default, {row.default_text()}" + (f"; -1: {row.zero}" if row.has_none else "")
+            if row.has_none and row.kind == "time":
+                value, throws = f'Limits.notBelow(-1, value, "{row.java}")', "less than -1"
+            elif not row.has_none:
+                value, throws = f'Limits.notNegative(value, "{row.java}")', "negative"
+        yield row.name, "  /**"
+        yield from ((row.name, line) for line in wrapped(row.sentence, "   * "))
+        yield row.name, "   *"
+        yield from ((row.name, line) for line in wrapped(f"@param value {what}", "   * ", "   *     "))
+        yield row.name, "   * @return this"
+        if throws:
+            yield row.name, f"   * @throws IllegalArgumentException if {throws}"
+        yield row.name, "   */"
+        yield row.name, f"  public Options {row.java}({kind} value) {{"
+        yield row.name, f'    return set("{row.name}", {value});'
+        yield row.name, "  }"
+        yield row.name, ""
+
+
 # ---- the page
 
 
@@ -409,6 +441,8 @@ REGIONS = [
     ("python/mergedb_kv/_options.py", "rows", python_rows),
     ("python/mergedb_kv/_database.py", "open", python_open),
     ("python/native/database.cc", "names", native_names),
+    (JAVA, "setters", java_setters),
+    ("java/native/hooks.cc", "names", native_names),
     ("docs/api/options.md", "table", page),
 ]
 

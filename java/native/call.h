@@ -156,9 +156,11 @@ struct Java {
   jclass byte_array;
   jclass byte_arrays;
   jmethodID has_logger;
+  jmethodID has_listener;
   jmethodID has_progress;
   jmethodID compare;
   jmethodID log;
+  jmethodID event;
   jmethodID go_on;
   jfieldID failure;
 };

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "functions.h"
@@ -27,12 +28,13 @@ bool TakeText(Call& call, jbyteArray given, const char* name, size_t bytes_max, 
   return false;
 }
 
-jlong Open(JNIEnv* env, jclass, jbyteArray path, jlongArray numbers, jbyteArray comparator_name, jobject callbacks) {
+jlong Open(JNIEnv* env, jclass, jbyteArray path, jbyteArray option_lines, jbyteArray comparator_name,
+           jobject callbacks) {
   return Run(env, jlong{0}, [&](Call& call) {
     std::string directory;
     DecodedOptions options;
     if (!TakeText(call, path, "directory", kPathBytesMax, &directory) ||
-        !options.Decode(call, numbers, comparator_name, callbacks)) {
+        !options.Decode(call, option_lines, comparator_name, callbacks)) {
       return jlong{0};
     }
     mergedb_db db = 0;
@@ -90,13 +92,13 @@ jobjectArray Lines(Call& call, mergedb_report report, int32_t list) {
   return call.BytesList(lines.data(), lines.size());
 }
 
-jobjectArray Inspect(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolean dry_run, jlongArray numbers,
+jobjectArray Inspect(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolean dry_run, jbyteArray option_lines,
                      jbyteArray comparator_name, jobject callbacks) {
   return Run(env, jobjectArray{}, [&](Call& call) -> jobjectArray {
     std::string directory;
     DecodedOptions options;
     if (!TakeText(call, path, "directory", kPathBytesMax, &directory) ||
-        !options.Decode(call, numbers, comparator_name, callbacks)) {
+        !options.Decode(call, option_lines, comparator_name, callbacks)) {
       return nullptr;
     }
     mergedb_repair_options repair_options = {};
@@ -201,6 +203,49 @@ jbyteArray Property(JNIEnv* env, jclass, jlong db, jbyteArray name) {
   });
 }
 
+int32_t TakeMetric(void* state, const mergedb_metric* metric) {
+  std::string text = metric->type == MERGEDB_GAUGE ? "1" : "0";
+  text.append("\t").append(std::to_string(metric->value));
+  for (const char* part : {metric->name, metric->unit, metric->help}) text.append("\t").append(part);
+  static_cast<std::vector<std::string>*>(state)->push_back(std::move(text));
+  return 1;
+}
+
+jobjectArray Metrics(JNIEnv* env, jclass, jlong db) {
+  return Run(env, jobjectArray{}, [&](Call& call) -> jobjectArray {
+    std::vector<std::string> texts;
+    if (!call.Done(mergedb_metrics(Handle(db), TakeMetric, &texts, call.error()))) return nullptr;
+    return call.BytesList(Slices(texts).data(), texts.size());
+  });
+}
+
+void StartTrace(JNIEnv* env, jclass, jlong db, jbyteArray path, jint sampling, jboolean record_values,
+                jlong bytes_max) {
+  Run(env, [&](Call& call) {
+    std::string file;
+    if (!TakeText(call, path, "file", kPathBytesMax, &file)) return;
+    if (sampling < 0 || bytes_max < 0) return call.ThrowArgument("sampling and bytesMax must not be negative");
+    mergedb_trace_options options = {};
+    options.struct_size = sizeof options;
+    options.sampling = static_cast<uint32_t>(sampling);
+    options.record_values = record_values != JNI_FALSE ? MERGEDB_YES : MERGEDB_NO;
+    options.bytes_max = static_cast<uint64_t>(bytes_max);
+    call.Done(mergedb_start_trace(Handle(db), file.c_str(), &options, call.error()));
+  });
+}
+
+jlongArray EndTrace(JNIEnv* env, jclass, jlong db) {
+  return Run(env, jlongArray{}, [&](Call& call) -> jlongArray {
+    mergedb_trace_report report = {};
+    report.struct_size = sizeof report;
+    if (!call.Done(mergedb_end_trace(Handle(db), &report, call.error()))) return nullptr;
+    const uint64_t numbers[] = {report.operations, report.lost, report.bytes, static_cast<uint64_t>(report.is_full)};
+    jlongArray result = env->NewLongArray(4);
+    if (result != nullptr) env->SetLongArrayRegion(result, 0, 4, reinterpret_cast<const jlong*>(numbers));
+    return result;
+  });
+}
+
 jlongArray Checkpoint(JNIEnv* env, jclass, jlong db, jbyteArray target, jboolean may_link, jboolean verify,
                       jobject callbacks) {
   return Run(env, jlongArray{}, [&](Call& call) -> jlongArray {
@@ -231,14 +276,17 @@ jlongArray Checkpoint(JNIEnv* env, jclass, jlong db, jbyteArray target, jboolean
 std::span<const JNINativeMethod> DatabaseFunctions() {
   static const JNINativeMethod methods[] = {
       Method("version", "()Ljava/lang/String;", Version),
-      Method("open", "([B[J[B" MERGEDB_CALLBACKS ")J", Open),
+      Method("open", "([B[B[B" MERGEDB_CALLBACKS ")J", Open),
       Method("close", "(IJ)V", Close),
       Method("destroy", "([B)V", Destroy),
-      Method("inspect", "([BZZ[J[B" MERGEDB_CALLBACKS ")[[[B", Inspect),
+      Method("inspect", "([BZZ[B[B" MERGEDB_CALLBACKS ")[[[B", Inspect),
       Method("databaseDo", "(JI)V", DatabaseDo),
       Method("compact", "(JI[B[B)V", Compact),
       Method("approximateSizes", "(J[[B[[B)[J", ApproximateSizes),
       Method("property", "(J[B)[B", Property),
+      Method("metrics", "(J)[[B", Metrics),
+      Method("startTrace", "(J[BIZJ)V", StartTrace),
+      Method("endTrace", "(J)[J", EndTrace),
       Method("checkpoint", "(J[BZZ" MERGEDB_CALLBACKS ")[J", Checkpoint),
   };
   return methods;

@@ -1,15 +1,19 @@
 #include "hooks.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace mergedb::jni {
 
 namespace {
 
-constexpr int kNumbers = 15;  // of dev.mergedb.Options.numbers()
+constexpr jsize kLinesBytesMax = 1 << 16;  // of dev.mergedb.Options.lines()
 constexpr int kAllocationTries = 100;
 constexpr auto kAllocationPause = std::chrono::milliseconds(10);
 
@@ -91,29 +95,117 @@ void Log(void* state, const char* line, size_t size) {
 
 void Destroy(void* state) { static_cast<Hook*>(state)->Drop(); }
 
-bool FillNumbers(const jlong* n, mergedb_options* options) {
-  auto fits = [](jlong value) { return value >= INT32_MIN && value <= INT32_MAX; };
-  for (int i : {0, 1, 4, 5, 6, 7, 10, 11}) {
-    if (!fits(n[i])) return false;
+// A list of texts; null texts stay null. Null: an exception is pending.
+template <typename Text>
+jobjectArray Texts(JNIEnv* env, const mergedb_event& event, Text text) {
+  jobjectArray list = env->NewObjectArray(static_cast<jsize>(event.field_count), java.byte_array, nullptr);
+  for (size_t i = 0; list != nullptr && i < event.field_count; ++i) {
+    const mergedb_slice bytes = text(event.fields[i]);
+    if (bytes.data == nullptr) continue;
+    jbyteArray element = Copy(env, bytes.data, bytes.size);
+    if (element == nullptr) return nullptr;
+    env->SetObjectArrayElement(list, static_cast<jsize>(i), element);
+    env->DeleteLocalRef(element);
   }
-  for (int i : {2, 3, 8, 9, 14}) {
-    if (n[i] < 0) return false;
+  return list;
+}
+
+// Without memory the event is lost, and an exception is pending.
+void TellJava(JNIEnv* env, jobject callbacks, const mergedb_event& event) {
+  jbyteArray name = Copy(env, event.name, std::strlen(event.name));
+  jbyteArray json = name == nullptr ? nullptr : Copy(env, event.json, std::strlen(event.json));
+  if (json == nullptr) return;
+  jobjectArray names = Texts(env, event, [](const mergedb_event_field& f) {
+    return mergedb_slice{f.name, std::strlen(f.name)};
+  });
+  if (names == nullptr) return;
+  jobjectArray texts = Texts(env, event, [](const mergedb_event_field& f) {
+    return mergedb_slice{f.text, f.text_size};
+  });
+  jlongArray numbers = texts == nullptr ? nullptr : env->NewLongArray(static_cast<jsize>(event.field_count));
+  if (numbers == nullptr) return;
+  for (size_t i = 0; i < event.field_count; ++i) {
+    const auto number = static_cast<jlong>(event.fields[i].number);
+    env->SetLongArrayRegion(numbers, static_cast<jsize>(i), 1, &number);
   }
-  options->mode = static_cast<int32_t>(n[0]);
-  options->style = static_cast<int32_t>(n[1]);
-  options->memory_bytes = static_cast<uint64_t>(n[2]);
-  options->write_buffer_bytes = static_cast<uint64_t>(n[3]);
-  options->compression_upper = static_cast<int32_t>(n[4]);
-  options->compression_bottom = static_cast<int32_t>(n[5]);
-  options->bloom_bits_per_key = static_cast<int32_t>(n[6]);
-  options->open_tables_max = static_cast<int32_t>(n[7]);
-  options->block_bytes = static_cast<uint64_t>(n[8]);
-  options->write_delay_us_max = static_cast<uint64_t>(n[9]);
-  options->finish_compactions_on_close = static_cast<int32_t>(n[10]);
-  options->use_mapped_wal_buffer = static_cast<int32_t>(n[11]);
-  options->blob_value_bytes_min = n[12];
-  options->wal_sync_interval_ms = n[13];
-  options->mapped_read_bytes_max = static_cast<uint64_t>(n[14]);
+  env->CallVoidMethod(callbacks, java.event, name, static_cast<jlong>(event.time_us), names, numbers, texts, json);
+}
+
+// WHY no InCallback: a listener may call the database.
+void OnEvent(void* state, const mergedb_event* event) {
+  JNIEnv* env = Attach();
+  if (env == nullptr) return;
+  if (env->PushLocalFrame(16) == 0) {
+    TellJava(env, static_cast<Hook*>(state)->callbacks(), *event);
+    env->ExceptionClear();
+    env->PopLocalFrame(nullptr);
+  }
+  env->ExceptionClear();
+}
+
+// An option that is a number. `set` returns false if the field cannot hold the value.
+struct Number {
+  std::string_view name;
+  bool (*set)(mergedb_options& options, int64_t value);
+};
+
+template <typename Field>
+bool Store(int64_t value, Field* field) {
+  if (!std::in_range<Field>(value)) return false;
+  *field = static_cast<Field>(value);
+  return true;
+}
+
+#define MERGEDB_NUMBER(field)                                                                     \
+  {                                                                                               \
+#field, [](mergedb_options & options, int64_t value) { return Store(value, &options.field); } \
+  }
+constexpr Number kNumbers[] = {
+    // options: begin names (scripts/options.toml)
+    MERGEDB_NUMBER(mode),
+    MERGEDB_NUMBER(memory_bytes),
+    MERGEDB_NUMBER(write_buffer_bytes),
+    MERGEDB_NUMBER(style),
+    MERGEDB_NUMBER(compression_upper),
+    MERGEDB_NUMBER(compression_bottom),
+    MERGEDB_NUMBER(bloom_bits_per_key),
+    MERGEDB_NUMBER(block_bytes),
+    MERGEDB_NUMBER(blob_value_bytes_min),
+    MERGEDB_NUMBER(open_tables_max),
+    MERGEDB_NUMBER(mapped_read_bytes_max),
+    MERGEDB_NUMBER(write_delay_us_max),
+    MERGEDB_NUMBER(finish_compactions_on_close),
+    MERGEDB_NUMBER(keep_space_at_rest),
+    MERGEDB_NUMBER(use_mapped_wal_buffer),
+    MERGEDB_NUMBER(wal_sync_interval_ms),
+    MERGEDB_NUMBER(log_bytes_max),
+    MERGEDB_NUMBER(slow_call_us),
+    // options: end
+};
+#undef MERGEDB_NUMBER
+
+// A line NAME=VALUE.
+bool FillNumber(std::string_view line, mergedb_options* options) {
+  const size_t equals = line.find('=');
+  if (equals == std::string_view::npos) return false;
+  int64_t value = 0;
+  const std::string_view digits = line.substr(equals + 1);
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code != std::errc() || end != digits.data() + digits.size()) return false;
+  for (const Number& each : kNumbers) {
+    if (each.name == line.substr(0, equals)) return each.set(*options, value);
+  }
+  return false;
+}
+
+bool FillNumbers(Call& call, std::string_view lines, mergedb_options* options) {
+  for (int number = 1; !lines.empty(); ++number) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    if (!FillNumber(lines.substr(0, end), options))
+      return call.ThrowArgument("line %d of the options is not NAME=VALUE of an option within its range", number),
+             false;
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
   return true;
 }
 
@@ -139,14 +231,15 @@ void Hook::KeepIf(bool has_succeeded) {
   Drop();
 }
 
-bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparator_name, jobject callbacks) {
+bool DecodedOptions::Decode(Call& call, jbyteArray lines, jbyteArray comparator_name, jobject callbacks) {
   JNIEnv* env = call.env();
-  jlong values[kNumbers] = {};
-  if (numbers == nullptr || env->GetArrayLength(numbers) != kNumbers)
-    return call.ThrowArgument("options have %d numbers", kNumbers), false;
-  env->GetLongArrayRegion(numbers, 0, kNumbers, values);
+  if (lines == nullptr) return call.ThrowNull("options"), false;
+  const jsize bytes = env->GetArrayLength(lines);
+  if (bytes > kLinesBytesMax) return call.ThrowArgument("the options have %d bytes", bytes), false;
+  std::string text(static_cast<size_t>(bytes), '\0');
+  env->GetByteArrayRegion(lines, 0, bytes, reinterpret_cast<jbyte*>(text.data()));
   options_.struct_size = sizeof options_;
-  if (!FillNumbers(values, &options_)) return call.ThrowArgument("an option is out of range"), false;
+  if (!FillNumbers(call, text, &options_)) return false;
   if (comparator_name != nullptr) {
     const jsize size = env->GetArrayLength(comparator_name);
     if (size < 1 || size > 255)
@@ -161,19 +254,26 @@ bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparato
   }
   if (callbacks == nullptr) return true;
   const bool has_logger = env->CallBooleanMethod(callbacks, java.has_logger) != JNI_FALSE;
+  const bool has_listener = !env->ExceptionCheck() && env->CallBooleanMethod(callbacks, java.has_listener) != JNI_FALSE;
   if (env->ExceptionCheck()) return false;
-  if (!has_logger) return true;
-  logger_hook_ = Hook::Create(env, callbacks);
-  logger_ = {sizeof logger_, Log, Destroy, logger_hook_};
-  options_.logger = &logger_;
+  if (has_logger) {
+    logger_hook_ = Hook::Create(env, callbacks);
+    logger_ = {sizeof logger_, Log, Destroy, logger_hook_};
+    options_.logger = &logger_;
+  }
+  if (has_listener) {
+    listener_hook_ = Hook::Create(env, callbacks);
+    listener_ = {sizeof listener_, OnEvent, Destroy, listener_hook_};
+    options_.listener = &listener_;
+  }
   return true;
 }
 
 void DecodedOptions::KeepIf(bool has_succeeded) {
-  if (comparator_hook_ != nullptr) comparator_hook_->KeepIf(has_succeeded);
-  if (logger_hook_ != nullptr) logger_hook_->KeepIf(has_succeeded);
-  comparator_hook_ = nullptr;
-  logger_hook_ = nullptr;
+  for (Hook** hook : {&comparator_hook_, &logger_hook_, &listener_hook_}) {
+    if (*hook != nullptr) (*hook)->KeepIf(has_succeeded);
+    *hook = nullptr;
+  }
 }
 
 int32_t GoOn(void* state, uint64_t bytes_done, uint64_t bytes_all) {

@@ -1,8 +1,8 @@
-// What the engine calls back in Java: comparators, loggers, progress listeners.
+// What the engine calls back in Java: comparators, loggers, listeners of events and of progress.
 //
 // A hook is a global reference to a dev.mergedb.Callbacks object, which lets no exception out. The engine's threads
-// become daemon threads of Java the first time that they call back. Calls into mergedb from a callback are refused:
-// ThreadState::callbacks.
+// become daemon threads of Java the first time that they call back. Calls into mergedb from a callback are refused
+// (ThreadState::callbacks), but those of a listener of events, for which no thread of the engine waits.
 //
 // A comparison that Java cannot answer, because the comparator threw or there is no memory for the two arrays, is
 // answered in bytewise order: the engine has no way to give up inside a comparison. The exception is remembered in
@@ -38,8 +38,9 @@ class Hook {
 class DecodedOptions {
  public:
   ~DecodedOptions() { KeepIf(false); }
-  // False: an exception is pending. The name of the comparator is read from `comparator_name`.
-  bool Decode(Call& call, jlongArray numbers, jbyteArray comparator_name, jobject callbacks);
+  // False: an exception is pending. `lines` has the options that are numbers: NAME=VALUE, by their names in C. The name
+  // of the comparator is read from `comparator_name`.
+  bool Decode(Call& call, jbyteArray lines, jbyteArray comparator_name, jobject callbacks);
   void KeepIf(bool has_succeeded);
   const mergedb_options* get() const { return &options_; }
 
@@ -47,9 +48,11 @@ class DecodedOptions {
   mergedb_options options_ = {};
   mergedb_comparator comparator_ = {};
   mergedb_logger logger_ = {};
+  mergedb_event_listener listener_ = {};
   char name_[256] = {};
   Hook* comparator_hook_ = nullptr;
   Hook* logger_hook_ = nullptr;
+  Hook* listener_hook_ = nullptr;
 };
 
 // Of mergedb_checkpoint_options; `state` is a ProgressCall.

@@ -28,9 +28,11 @@ bool LookUp(JNIEnv* env) {
   if (env->ExceptionCheck()) return false;
   java.exception_of = env->GetStaticMethodID(java.mergedb_exception, "of", "(IZ[B)Ldev/mergedb/MergedbException;");
   java.has_logger = env->GetMethodID(callbacks, "hasLogger", "()Z");
+  java.has_listener = env->GetMethodID(callbacks, "hasListener", "()Z");
   java.has_progress = env->GetMethodID(callbacks, "hasProgress", "()Z");
   java.compare = env->GetMethodID(callbacks, "compare", "([B[B)I");
   java.log = env->GetMethodID(callbacks, "log", "([B)V");
+  java.event = env->GetMethodID(callbacks, "event", "([BJ[[B[J[[B[B)V");
   java.go_on = env->GetMethodID(callbacks, "goOn", "(JJ)Z");
   java.failure = env->GetFieldID(callbacks, "failure", "Ljava/lang/Throwable;");
   return !env->ExceptionCheck();

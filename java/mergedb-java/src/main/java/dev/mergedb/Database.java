@@ -83,9 +83,9 @@ public final class Database implements AutoCloseable {
   }
 
   private static Callbacks callbacks(Options options) {
-    return options.comparator == null && options.logger == null
+    return options.comparator == null && options.logger == null && options.listener == null
         ? null
-        : new Callbacks(options.comparator, options.logger, null);
+        : new Callbacks(options.comparator, options.logger, options.listener, null);
   }
 
   private static byte[] comparatorName(Options options) {
@@ -120,7 +120,7 @@ public final class Database implements AutoCloseable {
     byte[] path = bytes(directory, "directory");
     Objects.requireNonNull(options, "options");
     Callbacks callbacks = callbacks(options);
-    long number = Native.open(path, options.numbers(), comparatorName(options), callbacks);
+    long number = Native.open(path, options.lines(), comparatorName(options), callbacks);
     Database database = new Database(directory, number, callbacks);
     if (callbacks != null && callbacks.failure() != null) {
       database.close();
@@ -152,7 +152,7 @@ public final class Database implements AutoCloseable {
     byte[] path = bytes(directory, "directory");
     Objects.requireNonNull(options, "options");
     Callbacks callbacks = callbacks(options);
-    byte[][][] lists = Native.inspect(path, repair, dryRun, options.numbers(), comparatorName(options), callbacks);
+    byte[][][] lists = Native.inspect(path, repair, dryRun, options.lines(), comparatorName(options), callbacks);
     if (callbacks != null && callbacks.failure() != null) {
       throw failed(callbacks.failure());
     }
@@ -895,6 +895,53 @@ public final class Database implements AutoCloseable {
   }
 
   /**
+   * The present values of all counters and gauges.
+   *
+   * @return a list of the caller's
+   */
+  public List<Metric> metrics() {
+    ready();
+    byte[][] lines = Native.metrics(number);
+    checkComparator();
+    List<Metric> result = new ArrayList<>(lines.length);
+    for (String line : lines(lines)) {
+      String[] parts = line.split("\t", 5);
+      result.add(
+          new Metric(parts[2], parts[3], parts[4], parts[0].equals("1"), Long.parseUnsignedLong(parts[1])));
+    }
+    return result;
+  }
+
+  /**
+   * Begins to record the calls on this database to a new file. {@link #endTrace} or {@link #close} ends it.
+   *
+   * @param file a file that is not there
+   * @param options what is recorded
+   * @throws MergedbException INVALID_ARGUMENT: the file is there, or an option is out of its range. BUSY: a trace was
+   *     started and not ended. IO_ERROR, NO_SPACE
+   */
+  public void startTrace(Path file, TraceOptions options) {
+    byte[] path = bytes(file, "file");
+    Objects.requireNonNull(options, "options");
+    ready();
+    Native.startTrace(number, path, options.sampling, options.recordValues, options.bytesMax);
+    checkComparator();
+  }
+
+  /**
+   * Ends the trace.
+   *
+   * @return what the trace has
+   * @throws MergedbException INVALID_ARGUMENT: no trace was started. IO_ERROR, NO_SPACE: the file could not be written
+   */
+  public TraceReport endTrace() {
+    ready();
+    long[] n = Native.endTrace(number);
+    checkComparator();
+    return new TraceReport(n[0], n[1], n[2], n[3] != 0);
+  }
+
+  /**
    * Makes a copy with all defaults.
    *
    * @param target as {@link #checkpoint(Path, CheckpointOptions)}
@@ -919,7 +966,7 @@ public final class Database implements AutoCloseable {
     byte[] path = bytes(target, "target");
     Objects.requireNonNull(options, "options");
     ready();
-    Callbacks progress = new Callbacks(null, null, options.progress);
+    Callbacks progress = new Callbacks(null, null, null, options.progress);
     try {
       long[] n = Native.checkpoint(number, path, options.mayLink, options.verify, progress);
       checkComparator();

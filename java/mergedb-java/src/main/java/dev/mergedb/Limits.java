@@ -21,6 +21,13 @@ final class Limits {
     return value;
   }
 
+  static long notBelow(long least, long value, String name) {
+    if (value < least) {
+      throw new IllegalArgumentException(name + " is " + value + "; it must be at least " + least);
+    }
+    return value;
+  }
+
   static byte[] key(byte[] key, String name) {
     Objects.requireNonNull(key, name);
     keySize(key.length, name);

@@ -33,7 +33,8 @@ final class Native {
 
   static native String version();
 
-  static native long open(byte[] path, long[] numbers, byte[] comparatorName, Callbacks callbacks);
+  /** `options`: lines of NAME=VALUE, by the names of mergedb_options. */
+  static native long open(byte[] path, byte[] options, byte[] comparatorName, Callbacks callbacks);
 
   static native void close(int kind, long handle);
 
@@ -41,7 +42,7 @@ final class Native {
 
   /** The four lists of a report, each as UTF-8 lines. */
   static native byte[][][] inspect(
-      byte[] path, boolean repair, boolean dryRun, long[] numbers, byte[] comparatorName, Callbacks callbacks);
+      byte[] path, boolean repair, boolean dryRun, byte[] options, byte[] comparatorName, Callbacks callbacks);
 
   static native void put(long db, int durability, int keyspace, byte[] key, byte[] value);
 
@@ -170,4 +171,12 @@ final class Native {
   static native byte[] property(long db, byte[] name);
 
   static native long[] checkpoint(long db, byte[] target, boolean mayLink, boolean verify, Callbacks progress);
+
+  /** For each metric a text: 1 for a gauge, value, name, unit, help, with tabs between them. */
+  static native byte[][] metrics(long db);
+
+  static native void startTrace(long db, byte[] path, int sampling, boolean recordValues, long bytesMax);
+
+  /** Operations, lost, bytes, 1 if it is full. */
+  static native long[] endTrace(long db);
 }

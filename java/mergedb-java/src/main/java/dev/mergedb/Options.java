@@ -1,6 +1,9 @@
 package dev.mergedb;
 
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
@@ -30,220 +33,219 @@ public final class Options {
     CASCADE
   }
 
-  Mode mode = Mode.CREATE_IF_MISSING;
-  Style style = Style.DEFAULT;
-  long memoryBytes;
-  long writeBufferBytes;
-  Compression upperCompression = Compression.DEFAULT;
-  Compression bottomCompression = Compression.DEFAULT;
-  int bloomBitsPerKey;
-  int openTablesMax;
-  long blockBytes;
-  long writeDelayMicrosMax;
-  long walSyncIntervalMillis;
-  int finishCompactionsOnClose;
-  int useMappedWalBuffer;
-  long blobValueBytesMin;
-  long mappedReadBytesMax;
+  private final Map<String, Long> numbers = new TreeMap<>(); // by their names in C; one that is not here has its default
   KeyComparator comparator;
   Consumer<String> logger;
+  Consumer<Event> listener;
 
   /** All defaults. */
   public Options() {}
 
-  /** In the order that native code expects. */
-  long[] numbers() {
-    return new long[] {
-      mode.ordinal(),
-      style.ordinal(),
-      memoryBytes,
-      writeBufferBytes,
-      upperCompression.ordinal(),
-      bottomCompression.ordinal(),
-      bloomBitsPerKey,
-      openTablesMax,
-      blockBytes,
-      writeDelayMicrosMax,
-      finishCompactionsOnClose,
-      useMappedWalBuffer,
-      blobValueBytesMin,
-      walSyncIntervalMillis,
-      mappedReadBytesMax
-    };
+  private Options set(String name, long value) {
+    numbers.put(name, value);
+    return this;
   }
 
+  /** The options that are set, as native code reads them: lines of NAME=VALUE. */
+  byte[] lines() {
+    StringBuilder text = new StringBuilder();
+    numbers.forEach((name, value) -> text.append(name).append('=').append(value).append('\n'));
+    return text.toString().getBytes(StandardCharsets.US_ASCII);
+  }
+
+  // options: begin setters (scripts/options.toml)
   /**
-   * What must be there.
+   * What an open does if there is a database, or none.
    *
-   * @param value the mode; default CREATE_IF_MISSING
+   * @param value the choice; default CREATE_IF_MISSING
    * @return this
    */
   public Options mode(Mode value) {
-    mode = Objects.requireNonNull(value, "mode");
-    return this;
+    return set("mode", Objects.requireNonNull(value, "mode").ordinal());
   }
 
   /**
-   * How compactions arrange the data.
-   *
-   * @param value the style
-   * @return this
-   */
-  public Options style(Style value) {
-    style = Objects.requireNonNull(value, "style");
-    return this;
-  }
-
-  /**
-   * The memory that the database may take in all.
+   * The memory for write buffers and the block cache together.
    *
    * @param value bytes; 0: the default, 256 MiB
    * @return this
    * @throws IllegalArgumentException if negative
    */
   public Options memoryBytes(long value) {
-    memoryBytes = Limits.notNegative(value, "memoryBytes");
-    return this;
+    return set("memory_bytes", Limits.notNegative(value, "memoryBytes"));
   }
 
   /**
-   * The size of one write buffer (memtable).
+   * Unflushed writes may take twice this many bytes of memory_bytes, standby memtable included.
    *
-   * @param value bytes; 0: the default, an eighth of memoryBytes
+   * @param value bytes; 0: the default, an eighth of memory_bytes
    * @return this
    * @throws IllegalArgumentException if negative
    */
   public Options writeBufferBytes(long value) {
-    writeBufferBytes = Limits.notNegative(value, "writeBufferBytes");
-    return this;
+    return set("write_buffer_bytes", Limits.notNegative(value, "writeBufferBytes"));
   }
 
   /**
-   * How the upper, short-lived runs are compressed.
+   * How background compactions arrange the data.
    *
-   * @param value the codec
+   * @param value the choice; default LAZY
+   * @return this
+   */
+  public Options style(Style value) {
+    return set("style", Objects.requireNonNull(value, "style").ordinal());
+  }
+
+  /**
+   * The codec of new upper tables, which are rewritten soon.
+   *
+   * @param value the choice; default LZ4
    * @return this
    */
   public Options upperCompression(Compression value) {
-    upperCompression = Objects.requireNonNull(value, "upperCompression");
-    return this;
+    return set("compression_upper", Objects.requireNonNull(value, "upperCompression").ordinal());
   }
 
   /**
-   * How the bottom run is compressed.
+   * The codec of new bottommost tables, which stay.
    *
-   * @param value the codec
+   * @param value the choice; default LZ4
    * @return this
    */
   public Options bottomCompression(Compression value) {
-    bottomCompression = Objects.requireNonNull(value, "bottomCompression");
-    return this;
+    return set("compression_bottom", Objects.requireNonNull(value, "bottomCompression").ordinal());
   }
 
   /**
-   * The size of bloom filters.
+   * Bits per key of the tables' bloom filters.
    *
-   * @param value bits a key; 0: the default, 10; -1: no filters
+   * @param value bits; 0: the default, 10; -1: no filters
    * @return this
    */
   public Options bloomBitsPerKey(int value) {
-    bloomBitsPerKey = value;
-    return this;
+    return set("bloom_bits_per_key", value);
   }
 
   /**
-   * How many tables may be open at once.
-   *
-   * @param value tables; 0: the default, 1,000
-   * @return this
-   */
-  public Options openTablesMax(int value) {
-    openTablesMax = (int) Limits.notNegative(value, "openTablesMax");
-    return this;
-  }
-
-  /**
-   * The size of a block of a table before compression.
+   * The target size of a table's blocks before compression.
    *
    * @param value bytes; 0: the default, 4,096
    * @return this
    * @throws IllegalArgumentException if negative
    */
   public Options blockBytes(long value) {
-    blockBytes = Limits.notNegative(value, "blockBytes");
-    return this;
+    return set("block_bytes", Limits.notNegative(value, "blockBytes"));
   }
 
   /**
-   * The longest delay of one write when compactions fall behind.
+   * Values of at least this many bytes are written once, to a blob file, and tables refer to them.
+   *
+   * @param value bytes; 0: the default, 768; -1: all values are stored in tables
+   * @return this
+   */
+  public Options blobValueBytesMin(long value) {
+    return set("blob_value_bytes_min", value);
+  }
+
+  /**
+   * The maximum of open tables; half as many blob files may be open, too.
+   *
+   * @param value tables; 0: the default, 1,000
+   * @return this
+   * @throws IllegalArgumentException if negative
+   */
+  public Options openTablesMax(int value) {
+    return set("open_tables_max", Limits.notNegative(value, "openTablesMax"));
+  }
+
+  /**
+   * Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of the
+   * disk then kills the process.
+   *
+   * @param value bytes; 0: the default, no file is mapped
+   * @return this
+   * @throws IllegalArgumentException if negative
+   */
+  public Options mappedReadBytesMax(long value) {
+    return set("mapped_read_bytes_max", Limits.notNegative(value, "mappedReadBytesMax"));
+  }
+
+  /**
+   * The maximum delay of a put while the disk keeps up with the writes.
    *
    * @param value microseconds; 0: the default, 10,000
    * @return this
    * @throws IllegalArgumentException if negative
    */
   public Options writeDelayMicrosMax(long value) {
-    writeDelayMicrosMax = Limits.notNegative(value, "writeDelayMicrosMax");
-    return this;
+    return set("write_delay_us_max", Limits.notNegative(value, "writeDelayMicrosMax"));
   }
 
   /**
-   * An unsynced write survives a power loss at most this long after it.
+   * Close waits for running compactions.
+   *
+   * @param value default: no
+   * @return this
+   */
+  public Options finishCompactionsOnClose(boolean value) {
+    return set("finish_compactions_on_close", value ? 1 : -1);
+  }
+
+  /**
+   * The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the steady state.
+   *
+   * @param value default: no
+   * @return this
+   */
+  public Options keepSpaceAtRest(boolean value) {
+    return set("keep_space_at_rest", value ? 1 : -1);
+  }
+
+  /**
+   * Records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system call.
+   *
+   * @param value default: yes
+   * @return this
+   */
+  public Options useMappedWalBuffer(boolean value) {
+    return set("use_mapped_wal_buffer", value ? 1 : -1);
+  }
+
+  /**
+   * An unsynced write is durable (it survives a power loss) at most this long after the call.
    *
    * @param value milliseconds; 0: the default, 5,000; -1: no limit in time
    * @return this
    * @throws IllegalArgumentException if less than -1
    */
   public Options walSyncIntervalMillis(long value) {
-    if (value < -1) throw new IllegalArgumentException("walSyncIntervalMillis: " + value + ", expected -1 or more");
-    walSyncIntervalMillis = value;
-    return this;
+    return set("wal_sync_interval_ms", Limits.notBelow(-1, value, "walSyncIntervalMillis"));
   }
 
   /**
-   * Whether close waits for compactions.
+   * The files LOG and LOG.old of the directory hold the newest events as lines of JSON, at most this many bytes
+   * together.
    *
-   * @param value true: close waits until no compaction is owed
+   * @param value bytes; 0: the default, no LOG is written
    * @return this
+   * @throws IllegalArgumentException if negative
    */
-  public Options finishCompactionsOnClose(boolean value) {
-    finishCompactionsOnClose = value ? 1 : -1;
-    return this;
+  public Options logBytesMax(long value) {
+    return set("log_bytes_max", Limits.notNegative(value, "logBytesMax"));
   }
 
   /**
-   * Whether the WAL is written through a mapped buffer.
+   * A call that takes at least this long becomes an event with its breakdown.
    *
-   * @param value false: one system call a commit group
+   * @param value microseconds; 0: the default, calls are not measured
    * @return this
+   * @throws IllegalArgumentException if negative
    */
-  public Options useMappedWalBuffer(boolean value) {
-    useMappedWalBuffer = value ? 1 : -1;
-    return this;
+  public Options slowCallMicros(long value) {
+    return set("slow_call_us", Limits.notNegative(value, "slowCallMicros"));
   }
 
-  /**
-   * From which size on values go to blob files.
-   *
-   * @param value bytes; 0: the default, 768; -1: never
-   * @return this
-   */
-  public Options blobValueBytesMin(long value) {
-    blobValueBytesMin = value;
-    return this;
-  }
-
-  /**
-   * How many bytes of tables and blob files are mapped and read in place. A read of mapped bytes that are in memory needs no
-   * system call; an I/O error of the disk then kills the process.
-   *
-   * @param value bytes; 0, the default: no file is mapped
-   * @return this
-   */
-  public Options mappedReadBytesMax(long value) {
-    if (value < 0) throw new IllegalArgumentException("mappedReadBytesMax: " + value + ", expected 0 or more");
-    mappedReadBytesMax = value;
-    return this;
-  }
+  // options: end
 
   /**
    * The order of keys.
@@ -265,6 +267,19 @@ public final class Options {
    */
   public Options logger(Consumer<String> value) {
     logger = value;
+    return this;
+  }
+
+  /**
+   * What gets the events of the database: docs/EVENTS.md. A thread of the database calls it, for one event at a time, in
+   * order. It may block, and may call the database and even close it. What it throws ends at the call; the logger gets a
+   * line.
+   *
+   * @param value the listener, or null: no listener
+   * @return this
+   */
+  public Options listener(Consumer<Event> value) {
+    listener = value;
     return this;
   }
 }

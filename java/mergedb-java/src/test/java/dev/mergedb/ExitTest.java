@@ -32,7 +32,7 @@ class ExitTest {
   static final class Busy {
     public static void main(String[] arguments) throws InterruptedException {
       Path folder = Path.of(arguments[0]);
-      Database plain = Database.open(folder.resolve("plain"), small());
+      Database plain = Database.open(folder.resolve("plain"), small().listener(event -> {}).slowCallMicros(1));
       Database ordered =
           Database.open(folder.resolve("ordered"), small().comparator(new Reversed()).logger(line -> {}));
       CountDownLatch written = new CountDownLatch(4 * 2000);
@@ -70,7 +70,7 @@ class ExitTest {
       Process child = Testing.jvm(log, List.of(), Busy.class, folder.toString(), how);
       String output = Testing.finish(child, log, how.equals("exit") ? 7 : 0);
       assertTrue(!output.contains("SIG"), output);
-      try (Database plain = Database.open(folder.resolve("plain"), small());
+      try (Database plain = Database.open(folder.resolve("plain"), small().listener(event -> {}).slowCallMicros(1));
           Database ordered = Database.open(folder.resolve("ordered"), small().comparator(new Reversed()))) {
         plain.check();
         ordered.check();

@@ -179,7 +179,7 @@ class LeakTest {
   void cursorsOfAClosedTransaction() throws Exception {
     Path directory = folder.resolve("db");
     Object owner = new Object();
-    long number = Native.open(directory.toString().getBytes(), new Options().numbers(), null, null);
+    long number = Native.open(directory.toString().getBytes(), new Options().lines(), null, null);
     Handle database = Handle.create(owner, Handle.DATABASE, number, null);
     int optimistic = TransactionOptions.Kind.OPTIMISTIC.ordinal();
     for (boolean isClosedFirst : new boolean[] {false, true}) {
@@ -213,7 +213,7 @@ class LeakTest {
     db.put(bytes("k"), bytes("v"));
     // Two handles as of a database and of its snapshot, released in the wrong order.
     Path other = folder.resolve("other");
-    long number = Native.open(other.toString().getBytes(), new Options().numbers(), null, null);
+    long number = Native.open(other.toString().getBytes(), new Options().lines(), null, null);
     Handle parent = Handle.create(first, Handle.DATABASE, number, null);
     Handle child = Handle.create(second, Handle.SNAPSHOT, Native.snapshotCreate(number), parent);
     parent.run();

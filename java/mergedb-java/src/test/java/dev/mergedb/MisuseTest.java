@@ -201,6 +201,8 @@ class MisuseTest {
     isNull("keyspace", () -> db.dropKeyspace(null));
     isNull("keyspace", () -> WriteOptions.DEFAULT.in(null));
     isNull("target", () -> db.checkpoint(null));
+    isNull("file", () -> db.startTrace(null, TraceOptions.DEFAULT));
+    isNull("options", () -> db.startTrace(folder.resolve("trace"), null));
     isNull("ranges", () -> db.approximateSizes(null));
     isNull("options", () -> db.iterator(null));
     isNull("options", () -> db.begin(null));
@@ -269,7 +271,7 @@ class MisuseTest {
     } else if (type == ByteBuffer.class) {
       return random.nextBoolean() ? ByteBuffer.allocate(3) : ByteBuffer.allocateDirect(random.nextInt(9));
     } else if (type == Callbacks.class) {
-      return new Callbacks(null, null, null);
+      return new Callbacks(null, null, null, null);
     }
     throw new AssertionError("no garbage of " + type);
   }

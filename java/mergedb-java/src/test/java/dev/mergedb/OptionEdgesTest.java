@@ -31,6 +31,10 @@ class OptionEdgesTest {
     good.put("blob none", Testing.small().blobValueBytesMin(-1));
     good.put("blob most", Testing.small().blobValueBytesMin(Long.MAX_VALUE));
     good.put("block least", Testing.small().blockBytes(256));
+    good.put("log least", Testing.small().logBytesMax(16 << 10));
+    good.put("log most", Testing.small().logBytesMax(1 << 30));
+    good.put("slow least", Testing.small().slowCallMicros(1));
+    good.put("slow most", Testing.small().slowCallMicros(1000 * HOUR_MILLIS));
     good.put("mapped most", Testing.small().mappedReadBytesMax(Long.MAX_VALUE));
     good.forEach((name, options) -> Database.open(folder.resolve(name), options).close());
   }
@@ -45,6 +49,9 @@ class OptionEdgesTest {
     bad.put("wal_sync_interval_ms is 3600001", Testing.small().walSyncIntervalMillis(HOUR_MILLIS + 1));
     bad.put("wal_sync_interval_ms is " + Long.MAX_VALUE, Testing.small().walSyncIntervalMillis(Long.MAX_VALUE));
     bad.put("write_delay_us_max is 3600000001", Testing.small().writeDelayMicrosMax(1000 * HOUR_MILLIS + 1));
+    bad.put("log_bytes_max is 16383", Testing.small().logBytesMax((16 << 10) - 1));
+    bad.put("log_bytes_max is 1073741825", Testing.small().logBytesMax((1 << 30) + 1));
+    bad.put("slow_call_us is 3600000001", Testing.small().slowCallMicros(1000 * HOUR_MILLIS + 1));
     bad.put("blob_value_bytes_min is -2", Testing.small().blobValueBytesMin(-2));
     bad.put("blob_value_bytes_min is " + Long.MIN_VALUE, Testing.small().blobValueBytesMin(Long.MIN_VALUE));
     bad.put("block_bytes is 255", Testing.small().blockBytes(255));
@@ -66,6 +73,7 @@ class OptionEdgesTest {
                 "delay", () -> new Options().writeDelayMicrosMax(-1),
                 "sync", () -> new Options().walSyncIntervalMillis(-2),
                 "mapped", () -> new Options().mappedReadBytesMax(-1),
+                "log", () -> new Options().logBytesMax(-1),
                 "bytes", () -> TransactionOptions.DEFAULT.bytesMax(-1),
                 "wait", () -> TransactionOptions.DEFAULT.waitMicrosMax(-1))
             .values()) {

@@ -324,6 +324,9 @@ final class RandomCalls {
         }
       }
       case 8 -> System.gc();
+      case 9 -> db.metrics();
+      case 10 -> db.startTrace(folder.resolve("trace" + left.get()), TraceOptions.DEFAULT.bytesMax(1 << 20));
+      case 11 -> db.endTrace();
       default -> db.approximateSizes(List.of(new Range(bytes("key1"), bytes("key9"))));
     }
   }
