@@ -80,16 +80,6 @@ Status KeyVersions::FoldOntoBase() {
   return {};
 }
 
-Status KeyVersions::Show(kv::Sequence sequence, kv::Entry* shown) {
-  std::string_view value;
-  if (!in_.options.keys_only) RETURN_IF_ERROR(Fold(&value));
-  *shown = {.prefix = key_.prefix(),
-            .key = lasting_key_.data() == nullptr ? key() : lasting_key_,
-            .tag = kv::MakeTag(sequence, kv::Kind::kPut),
-            .value = value};
-  return {};
-}
-
 Status KeyVersions::ShowWhole(const kv::Entry& entry, std::string_view* shown) {
   if (kv::KindOf(entry.tag) == kv::Kind::kPutBlobIndex) return Resolve(entry, shown);
   Status status = kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, shown);

@@ -59,7 +59,15 @@ class KeyVersions {
   Status Collect();
 
   // The key and its value as a PUT of `sequence`. *shown lives until the next call, or longer if its bytes last.
-  Status Show(kv::Sequence sequence, kv::Entry* shown);
+  Status Show(kv::Sequence sequence, kv::Entry* shown) {
+    std::string_view value = in_.options.keys_only ? std::string_view() : base_value_;
+    if (!in_.options.keys_only && !(chain_.empty() && base_.kind == kv::Kind::kPut)) RETURN_IF_ERROR(Fold(&value));
+    *shown = {.prefix = key_.prefix(),
+              .key = lasting_key_.data() == nullptr ? key() : lasting_key_,
+              .tag = kv::MakeTag(sequence, kv::Kind::kPut),
+              .value = value};
+    return {};
+  }
   // The value of `entry`, a version that needs no older one: a blob index or the result of a merge. As of Show.
   Status ShowWhole(const kv::Entry& entry, std::string_view* shown);
 

@@ -48,7 +48,8 @@ class ReverseScan {
 
  private:
   // The input stands at the oldest version of the decided key. Moves it before the newest visible version.
-  Move ShowNewestOfKey() {
+  // WHY always_inline: a reverse move calls it once, and a call costs a twentieth of the move.
+  [[gnu::always_inline]] Move ShowNewestOfKey() {
     versions_.Clear();
     kv::Tag newest = 0;
     for (int steps = 1; input_.Valid(); ++steps) {
