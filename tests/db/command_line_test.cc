@@ -1,6 +1,6 @@
 // Goal: every word and every value of an option arrives unchanged, for each verb, and nothing that the command line
 // does not name is touched. Method: in this process, parse a table of hostile words at each place of each verb that
-// AddVerbs lists, so that a new verb is covered by itself; then run the writing verbs on a database, and compare its
+// the command has, so that a new verb is covered by itself; then run the writing verbs on a database, and compare its
 // contents.
 #include "command_line.h"
 
@@ -79,50 +79,53 @@ Words Both() {
   return words;
 }
 
+// A verb that is only here, with an option of each type that holds text.
+struct Texts : Line {
+  std::string text;
+  std::optional<std::string> optional;
+  Words pair;
+};
+Texts arrived_texts;
+int RunTexts(Texts& texts) {
+  arrived_texts = texts;
+  return kOk;
+}
+
 struct Parsed {
   bool is_valid = false;
   std::string error = {};
-  Context* context = nullptr;
+  Command* command = nullptr;
+
+  const Line& line() const { return command->line; }
+  // What the option of the verb got.
+  const Words& Values(const std::string& verb, const std::string& option) const {
+    return command->app.get_subcommand(verb)->get_option(option)->results();
+  }
 };
 
-// WHY one command line for all: to add the verbs takes far longer than to parse a line.
+// WHY one command for all: to add the verbs takes far longer than to parse a line.
 Parsed Parse(const Words& line) {
-  static Context context;
-  static CLI::App* const app = [] {
-    auto* const made = new CLI::App("", "mergedb");  // WHY never deleted: it must outlive all tests
-    AddVerbs(*made, context);
+  static Command* const command = [] {
+    auto* const made = new Command();  // WHY never deleted: it must outlive all tests
+    const auto [verb, texts] = AddVerb(*made, {.name = "texts", .usage = "", .description = ""}, RunTexts);
+    verb->add_option("--text", texts.text);
+    verb->add_option("--optional", texts.optional);
+    verb->add_option("--pair", texts.pair)->expected(2);
     return made;
   }();
-  context.arguments = Arguments();
-  context.run = nullptr;
+  command->run = nullptr;
   try {
-    ParseCommandLine(*app, context, line);
-    return {.is_valid = true, .context = &context};
-  } catch (const CLI::ParseError& error) { return {.error = error.what(), .context = &context}; }
+    ParseCommandLine(*command, line);
+    return {.is_valid = true, .command = command};
+  } catch (const CLI::ParseError& error) { return {.error = error.what(), .command = command}; }
 }
 
 // The words of a verb as they arrived: the directory or the file, then the others.
-Words Arrived(const Arguments& arguments) {
-  Words words = arguments.words;
-  if (!arguments.path.empty()) {
-    words.insert(words.begin(), arguments.path);
-  } else if (!arguments.directory.empty() && arguments.directory != ".") {
-    words.insert(words.begin(), arguments.directory);
-  }
+Words Arrived(const Line& line) {
+  Words words = line.words;
+  const std::string& first = line.path.empty() ? line.directory : line.path;
+  if (!first.empty()) words.insert(words.begin(), first);
   return words;
-}
-
-// Everything of Arguments that is text.
-Words Texts(const Arguments& arguments) {
-  Words texts = arguments.range;
-  for (const auto* text : {&arguments.directory, &arguments.html, &arguments.style, &arguments.listen, &arguments.type,
-                           &arguments.operator_name, &arguments.delimiter, &arguments.as, &arguments.flavour})
-    texts.push_back(*text);
-  for (const auto* text : {&arguments.from, &arguments.to, &arguments.prefix, &arguments.property, &arguments.keyspace,
-                           &arguments.create, &arguments.drop, &arguments.file, &arguments.database}) {
-    if (*text) texts.push_back(**text);
-  }
-  return texts;
 }
 
 struct VerbCase {
@@ -134,11 +137,9 @@ struct VerbCase {
 };
 
 std::vector<VerbCase> AllVerbs() {
-  CLI::App app("", "mergedb");
-  Context context;
-  AddVerbs(app, context);
+  const Command command;
   std::vector<VerbCase> verbs;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* verb : command.app.get_subcommands({})) {
     VerbCase made{verb->get_name(), {}, {}};
     for (const CLI::Option* option : verb->get_options()) {
       if (option->get_required()) made.required.insert(made.required.end(), {option->get_name(), "required"});
@@ -150,7 +151,7 @@ std::vector<VerbCase> AllVerbs() {
       const Parsed parsed = Parse(line);
       if (!parsed.is_valid) continue;
       made.sizes.push_back(size);
-      made.is_of_file = !parsed.context->arguments.path.empty();
+      made.is_of_file = !parsed.line().path.empty();
     }
     if (made.sizes == std::vector<size_t>{0}) {
       made.is_of_command = true;
@@ -196,12 +197,12 @@ TEST(CommandLine, EachWordOfEachVerbArrivesUnchanged) {
             const Words line = LineOf(verb, words, mark);
             const Parsed parsed = Parse(line);
             ++lines;
-            if (hostile.empty() && place == 0 && parsed.context->arguments.path.empty() && !parsed.is_valid) {
+            if (hostile.empty() && place == 0 && parsed.line().path.empty() && !parsed.is_valid) {
               EXPECT_NE(parsed.error.find("no database directory is given"), std::string::npos) << Shown(line);
               continue;
             }
             ASSERT_TRUE(parsed.is_valid) << Shown(line) << ": " << parsed.error;
-            Words arrived = Arrived(parsed.context->arguments);
+            Words arrived = Arrived(parsed.line());
             // A file whose name is empty.
             if (arrived.size() + 1 == size && hostile.empty() && place == 0) arrived.insert(arrived.begin(), "");
             ASSERT_EQ(arrived, words) << Shown(line);
@@ -215,10 +216,8 @@ TEST(CommandLine, EachWordOfEachVerbArrivesUnchanged) {
 
 TEST(CommandLine, EachValueOfEachOptionArrivesUnchanged) {
   for (const VerbCase& verb : AllVerbs()) {
-    CLI::App app("", "mergedb");
-    Context context;
-    AddVerbs(app, context);
-    for (const CLI::Option* option : app.get_subcommand(verb.name)->get_options()) {
+    const Command command;
+    for (const CLI::Option* option : command.app.get_subcommand(verb.name)->get_options()) {
       const auto count = static_cast<size_t>(option->get_items_expected_max());
       if (count == 0) continue;
       std::vector<std::string> names;
@@ -249,12 +248,12 @@ TEST(CommandLine, EachValueOfEachOptionArrivesUnchanged) {
               EXPECT_TRUE(is_checked) << Shown(line) << ": " << parsed.error;
               continue;
             }
-            const Words texts = Texts(parsed.context->arguments);
-            if (name == "--db" && !parsed.context->arguments.path.empty()) {
-              EXPECT_EQ(parsed.context->arguments.path, value + "/w") << Shown(line);
+            if (name != "--db") {
+              EXPECT_EQ(parsed.Values(verb.name, name), Words(count, value)) << Shown(line);
+            } else if (verb.is_of_file) {
+              EXPECT_EQ(parsed.line().path, value + "/w") << Shown(line);
             } else {
-              EXPECT_EQ(static_cast<size_t>(std::ranges::count(texts, value)) >= count, true)
-                  << Shown(line) << ": a new text of Arguments belongs into Texts()";
+              EXPECT_EQ(parsed.line().directory, value) << Shown(line);
             }
           }
         }
@@ -263,16 +262,36 @@ TEST(CommandLine, EachValueOfEachOptionArrivesUnchanged) {
   }
 }
 
+// The options of the verbs have these types.
+TEST(CommandLine, AValueArrivesUnchangedInAVariableOfEachType) {
+  for (const std::string& value : Both()) {
+    const Parsed parsed = Parse({"texts", "d", "--text", value, "--optional", value, "--pair", value, value});
+    ASSERT_TRUE(parsed.is_valid) << Shown({value}) << ": " << parsed.error;
+    ASSERT_EQ(parsed.command->run(), kOk);
+    EXPECT_EQ(arrived_texts.text, value);
+    EXPECT_EQ(arrived_texts.optional, value);
+    EXPECT_EQ(arrived_texts.pair, (Words{value, value}));
+  }
+  const Parsed parsed = Parse({"texts", "d", "--text", "a"});
+  ASSERT_TRUE(parsed.is_valid) << parsed.error;
+  ASSERT_EQ(parsed.command->run(), kOk);
+  EXPECT_EQ(arrived_texts.text, "a");
+  EXPECT_EQ(arrived_texts.optional, std::nullopt) << "a value of the line before";
+  EXPECT_EQ(arrived_texts.pair, Words());
+  ASSERT_TRUE(Parse({"texts", "d", "--optional="}).is_valid);
+  ASSERT_EQ(parsed.command->run(), kOk);
+  EXPECT_EQ(arrived_texts.optional, "");
+  EXPECT_EQ(arrived_texts.directory, "d");
+}
+
 TEST(CommandLine, OptionsComeOnlyFromTheCommandLine) {
-  CLI::App app("", "mergedb");
-  Context context;
-  AddVerbs(app, context);
+  const Command command;
   const auto expect = [](const CLI::App& each) {
     EXPECT_EQ(each.get_config_ptr(), nullptr) << each.get_name();
     for (const CLI::Option* option : each.get_options()) EXPECT_EQ(option->get_envname(), "") << option->get_name();
   };
-  expect(app);
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) expect(*verb);
+  expect(command.app);
+  for (const CLI::App* verb : command.app.get_subcommands({})) expect(*verb);
 }
 
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
@@ -302,13 +321,14 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
 TEST(CommandLine, TakesOptionsInEachForm) {
   const Parsed parsed = Parse({"--db", "d", "stat", "-efrr", "-sname"});
   ASSERT_TRUE(parsed.is_valid) << parsed.error;
-  EXPECT_TRUE(parsed.context->arguments.is_environment);
-  EXPECT_EQ(parsed.context->arguments.readers_level, 2);
-  EXPECT_EQ(parsed.context->arguments.free_level, 1);
-  EXPECT_EQ(parsed.context->arguments.database, "name");
-  EXPECT_EQ(Parse({"dump", "-pf", "file", "d"}).context->arguments.file, "file");
-  EXPECT_EQ(Parse({"scan", "d", "--prefix="}).context->arguments.prefix, "");
-  EXPECT_EQ(Parse({"scan", "d"}).context->arguments.prefix, std::nullopt);
+  const CLI::App& stat = *parsed.command->app.get_subcommand("stat");
+  EXPECT_EQ(stat.count("-e"), 1u);
+  EXPECT_EQ(stat.count("-r"), 2u);
+  EXPECT_EQ(stat.count("-f"), 1u);
+  EXPECT_EQ(parsed.Values("stat", "--keyspace"), Words{"name"});
+  EXPECT_EQ(Parse({"dump", "-pf", "file", "d"}).Values("dump", "-f"), Words{"file"});
+  EXPECT_EQ(Parse({"scan", "d", "--prefix="}).Values("scan", "--prefix"), Words{""});
+  EXPECT_EQ(Parse({"scan", "d"}).Values("scan", "--prefix"), Words());
 }
 
 // ---- The verbs that write, on a database
@@ -320,7 +340,7 @@ class CommandWords : public ::testing::Test {
   int Run(const Words& line) const {
     Parsed parsed = Parse(line);
     EXPECT_TRUE(parsed.is_valid) << Shown(line) << ": " << parsed.error;
-    return parsed.is_valid ? parsed.context->run() : -1;
+    return parsed.is_valid ? parsed.command->run() : -1;
   }
   Contents Read(const std::string& path, const std::string& keyspace = "") const {
     Contents contents;

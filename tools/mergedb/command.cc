@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "mergedb/c.h"
 #include "mergedb/leveldb.h"
 #include "progress.h"
 #include "text.h"
@@ -32,61 +31,84 @@ class UsageFormatter final : public CLI::Formatter {
 };
 
 // Takes the directory from the first word, unless --db is given, and checks the number of words.
-void TakeWords(const Verb& verb, Arguments& arguments) {
-  std::vector<std::string>& words = arguments.words;
-  if (verb.is_of_command) {
-    if (!words.empty())
-      throw CLI::ValidationError(verb.name, "a command goes after --; usage: mergedb " + std::string(verb.usage));
-    words = arguments.tail;
+void TakeWords(const Verb& verb, Command& command) {
+  const auto refuse = [&](const std::string& problem) {
+    throw CLI::ValidationError(verb.name, problem + "; usage: mergedb " + verb.usage);
+  };
+  Line& line = command.line;
+  std::vector<std::string>& words = line.words;
+  if (verb.takes == Takes::kCommand) {
+    if (!words.empty()) refuse("a command goes after --");
+    words = command.tail;
     return;
   }
-  words.insert(words.end(), arguments.tail.begin(), arguments.tail.end());
-  if (verb.is_of_file) {
-    if (words.empty())
-      throw CLI::ValidationError(verb.name, "no file is given; usage: mergedb " + std::string(verb.usage));
-    arguments.path = arguments.directory.empty() ? words.front() : arguments.directory + "/" + words.front();
-    arguments.directory = ".";
+  words.insert(words.end(), command.tail.begin(), command.tail.end());
+  if (verb.takes == Takes::kFile) {
+    if (words.empty()) refuse("no file is given");
+    line.path = line.directory.empty() ? words.front() : line.directory + "/" + words.front();
+    line.directory.clear();
     words.erase(words.begin());
   }
-  if (verb.is_of_words) arguments.directory = ".";
-  if (arguments.directory.empty() && !words.empty()) {
-    arguments.directory = words.front();
-    words.erase(words.begin());
+  if (verb.takes == Takes::kDirectory) {
+    if (line.directory.empty() && !words.empty()) {
+      line.directory = words.front();
+      words.erase(words.begin());
+    }
+    if (line.directory.empty()) refuse("no database directory is given");
   }
-  if (arguments.directory.empty())
-    throw CLI::ValidationError(verb.name, "no database directory is given; usage: mergedb " + std::string(verb.usage));
-  if (words.size() < verb.words_min || words.size() > verb.words_max) {
-    throw CLI::ValidationError(verb.name, "wrong number of words; usage: mergedb " + std::string(verb.usage));
-  }
+  if (words.size() < verb.words_min || words.size() > verb.words_max) refuse("wrong number of words");
+}
+
+std::string FooterOf(const Verb& verb) {
+  const auto [first, second] = verb.examples;
+  if (first == nullptr) return verb.footer;
+  return verb.footer + (verb.footer.empty() ? "" : "\n\n") + "Examples:\n  " + first + "\n  " + second;
 }
 
 }  // namespace
 
-CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
-  CLI::App* added = app.add_subcommand(verb.name, verb.description);
+CLI::App* AddVerb(Command& command, const Verb& verb, std::function<void()> reset, std::function<int()> run) {
+  CLI::App* const added = command.app.add_subcommand(verb.name, verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
-  added->footer(verb.footer);
-  if (!verb.is_of_command && !verb.is_of_words) {
+  added->footer(FooterOf(verb));
+  if (verb.takes == Takes::kDirectory || verb.takes == Takes::kFile) {
+    const bool is_of_file = verb.takes == Takes::kFile;
     added
-        ->add_option("--db", context.arguments.directory,
-                     verb.is_of_file ? "The directory of FILE" : "The database directory; default: the first word")
+        ->add_option("--db", command.line.directory,
+                     is_of_file ? "The directory of FILE" : "The database directory; default: the first word")
         ->check(NotEmpty());
   }
-  added->final_callback([&context, verb] {
-    TakeWords(verb, context.arguments);
-    context.run = [&context, run = verb.run] { return run(context.arguments); };
+  added->preparse_callback([reset = std::move(reset)](size_t) { reset(); });
+  added->final_callback([&command, verb, run = std::move(run)] {
+    TakeWords(verb, command);
+    command.run = run;
   });
   return added;
 }
 
-void AddHexAndJson(CLI::App* verb, Arguments& arguments) {
+void AddHexAndJson(CLI::App* verb, HexOption& arguments, bool& is_json) {
   verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
-  verb->add_flag("--json", arguments.is_json, "Print JSON");
+  verb->add_flag("--json", is_json, "Print JSON");
 }
 
-void AddRange(CLI::App* verb, Arguments& arguments) {
+void AddKeyspace(CLI::App* verb, KeyspaceOption& arguments) {
+  verb->add_option("--keyspace", arguments.keyspace, "The keyspace; default: the default keyspace")
+      ->type_name("NAME")
+      ->check(NotEmpty());
+}
+
+void AddRange(CLI::App* verb, RangeOption& arguments) {
   verb->add_option("--from", arguments.from, "Smallest key");
   verb->add_option("--to", arguments.to, "Upper bound; the range ends before this key");
+}
+
+void AddSkipErrors(CLI::App* verb, bool& is_skipping) {
+  verb->add_flag("--skip-errors", is_skipping,
+                 "Leave out keys whose value cannot be read, and print them on stderr; exit code 4 if there are any");
+}
+
+void AddSync(CLI::App* verb, bool& is_synced) {
+  verb->add_flag("--sync", is_synced, "Sync the write: it survives power loss");
 }
 
 CLI::Validator IntegerFrom(uint64_t min, uint64_t max) {
@@ -104,6 +126,36 @@ CLI::Validator NotEmpty() {
   return {[](const std::string& word) -> std::string { return word.empty() ? "expected a name, found \"\"" : ""; }, ""};
 }
 
+Result<Keyspace> KeyspaceOf(const KeyspaceOption& arguments, DB& db, bool may_create) {
+  if (!arguments.keyspace) return Keyspace();
+  const std::string name = TakeBytes(arguments, *arguments.keyspace);
+  return may_create ? db.CreateKeyspace(name, {.may_exist = true}) : db.OpenKeyspace(name);
+}
+
+WriteOptions WriteOptionsOf(bool is_synced) {
+  return {.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash};
+}
+
+std::string TakeBytes(const HexOption& arguments, const std::string& word) {
+  if (!arguments.is_hex) return word;
+  std::optional<std::string> bytes = FromHex(word);
+  if (!bytes) throw CLI::ValidationError("--hex", "\"" + word + "\": expected an even number of hex digits");
+  return *std::move(bytes);
+}
+
+std::string ShowBytes(const HexOption& arguments, std::string_view bytes) {
+  return arguments.is_hex ? ToHex(bytes) : ToText(bytes);
+}
+
+void SetBytes(const HexOption& arguments, nlohmann::ordered_json* object, const std::string& name,
+              std::string_view bytes) {
+  if (arguments.is_hex || !IsUtf8(bytes)) {
+    (*object)[name + "_hex"] = ToHex(bytes);
+  } else {
+    (*object)[name] = std::string(bytes);
+  }
+}
+
 int Fail(Exit exit, std::string_view message) {
   std::fprintf(stderr, "mergedb: %s\n", ToLine(message).c_str());
   return exit;
@@ -113,6 +165,33 @@ int Fail(const Status& status) {
   const char* const next_step =
       status.IsNoSpace() ? "; free space there, or copy the database to another disk (mergedb copy DIR TARGET)" : "";
   return Fail(kError, status.ToString() + next_step);
+}
+
+void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void PrintJson(const nlohmann::ordered_json& json, int indent) {
+  // WHY ensure_ascii: it escapes the control characters beyond ASCII, so they do not reach the terminal.
+  Print(json.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+int FlushOutput(int exit) {
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? exit : Fail(kError, "cannot write to stdout");
+}
+
+std::FILE* CreatePrivateFile(const std::string& path) {
+  constexpr mode_t kOwnerOnly = 0600;
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
+  if (descriptor < 0) return nullptr;
+  std::FILE* const file = fdopen(descriptor, "wb");
+  if (file == nullptr) close(descriptor);
+  return file;
+}
+
+Progress ShowProgress(bool is_quiet) {
+  if (is_quiet) return {};
+  return [meter = std::make_shared<ProgressMeter>(isatty(STDERR_FILENO) != 0)](uint64_t done, uint64_t all) {
+    return meter->Note(done, all);
+  };
 }
 
 Status UntilNotBusy(const std::function<Status()>& read) {
@@ -160,31 +239,10 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
 
 int Finish(DB& db, int exit) {
   if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) exit = Fail(kError, "cannot write to stdout");
-  return exit;
+  return FlushOutput(exit);
 }
 
-void AddLmdbFlags(CLI::App* verb) {
-  verb->add_flag("-n")->description(
-      "Accepted for LMDB: there, the database is a file; a mergedb database is always a directory");
-  verb->add_flag_callback(
-      "-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
-}
-
-Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db, bool is_all) {
-  if (arguments.database) {
-    ASSIGN_OR_RETURN(const Keyspace keyspace, db.OpenKeyspace(*arguments.database));
-    return std::vector<KeyspaceEntry>{{*arguments.database, keyspace}};
-  }
-  std::vector<KeyspaceEntry> databases = {{"", Keyspace()}};
-  if (is_all) {
-    ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
-    databases.insert(databases.end(), named.begin(), named.end());
-  }
-  return databases;
-}
-
-void NoteOtherKeyspaces(const Arguments& arguments, DB& db) {
+void NoteOtherKeyspaces(const KeyspaceOption& arguments, DB& db) {
   constexpr size_t kNamesMax = 5;
   if (arguments.keyspace) return;
   const auto it = db.NewIterator({.keys_only = true, .read = {.fill_cache = false}});
@@ -199,21 +257,24 @@ void NoteOtherKeyspaces(const Arguments& arguments, DB& db) {
                names.c_str());
 }
 
-std::FILE* CreatePrivateFile(const std::string& path) {
-  constexpr mode_t kOwnerOnly = 0600;
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
-  if (descriptor < 0) return nullptr;
-  std::FILE* const file = fdopen(descriptor, "wb");
-  if (file == nullptr) close(descriptor);
-  return file;
+std::string Property(DB& db, const std::string& name) {
+  std::string text;
+  db.GetProperty(name, &text);
+  return text;
 }
 
-Result<uint64_t> CountEntries(DB& db, Keyspace keyspace) {
-  const auto it = db.NewIterator({.keys_only = true, .read = {.fill_cache = false}, .keyspace = keyspace});
-  uint64_t count = 0;
-  for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
-  RETURN_IF_ERROR(it->status());
-  return count;
+Status CheckIsOutside(const std::string& directory, const std::string& target) {
+  std::error_code error;
+  const std::filesystem::path inner =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(target, error), error);
+  if (error) return {};  // the work itself meets the error
+  for (std::filesystem::path outer = inner;; outer = outer.parent_path()) {
+    if (std::filesystem::equivalent(outer, directory, error)) {
+      return Status::InvalidArgument(target + ": is or lies within the database directory " + directory +
+                                     "; expected a directory outside of it");
+    }
+    if (outer == outer.parent_path()) return {};
+  }
 }
 
 Disk MeasureDirectory(const std::string& directory) {
@@ -228,13 +289,6 @@ Disk MeasureDirectory(const std::string& directory) {
   return disk;
 }
 
-Progress ShowProgress(const Arguments& arguments) {
-  if (arguments.is_quiet) return {};
-  return [meter = std::make_shared<ProgressMeter>(isatty(STDERR_FILENO) != 0)](uint64_t done, uint64_t all) {
-    return meter->Note(done, all);
-  };
-}
-
 bool SkippedKeys::Take(const Iterator& it) {
   if (it.Valid()) return false;
   Take(*it.failed_key(), it.status());
@@ -243,12 +297,11 @@ bool SkippedKeys::Take(const Iterator& it) {
 
 void SkippedKeys::Take(std::string_view key, const Status& status) {
   ++count_;
-  std::fprintf(stderr, "mergedb: skipped %s: %s\n", ShowBytes(arguments_, key).c_str(),
-               ToLine(status.ToString()).c_str());
+  std::fprintf(stderr, "mergedb: skipped %s: %s\n", ShowBytes(format_, key).c_str(), ToLine(status.ToString()).c_str());
 }
 
 Status SkippedKeys::WithAdvice(const Status& status, bool is_of_one_key) const {
-  if (status.ok() || !is_of_one_key || arguments_.is_skipping) return status;
+  if (status.ok() || !is_of_one_key || is_skipping_) return status;
   return Status::Make(status.code(), std::string(status.message()) + "; --skip-errors leaves such keys out");
 }
 
@@ -257,37 +310,5 @@ int SkippedKeys::Finish(int exit) const {
   std::fprintf(stderr, "mergedb: %llu keys were skipped\n", static_cast<unsigned long long>(count_));
   return exit == kOk ? kSkipped : exit;
 }
-
-void AddSkipErrors(CLI::App* verb, Arguments& arguments) {
-  verb->add_flag("--skip-errors", arguments.is_skipping,
-                 "Leave out keys whose value cannot be read, and print them on stderr; exit code 4 if there are any");
-}
-
-std::string TakeBytes(const Arguments& arguments, const std::string& word) {
-  if (!arguments.is_hex) return word;
-  std::optional<std::string> bytes = FromHex(word);
-  if (!bytes) throw CLI::ValidationError("--hex", "\"" + word + "\": expected an even number of hex digits");
-  return *std::move(bytes);
-}
-
-std::string ShowBytes(const Arguments& arguments, std::string_view bytes) {
-  return arguments.is_hex ? ToHex(bytes) : ToText(bytes);
-}
-
-void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,
-              std::string_view bytes) {
-  if (arguments.is_hex || !IsUtf8(bytes)) {
-    (*object)[name + "_hex"] = ToHex(bytes);
-  } else {
-    (*object)[name] = std::string(bytes);
-  }
-}
-
-void PrintJson(const nlohmann::ordered_json& json, int indent) {
-  // WHY ensure_ascii: it escapes the control characters beyond ASCII, so they do not reach the terminal.
-  Print(json.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
-}
-
-void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace mergedb::tool

@@ -10,14 +10,14 @@ bool IsOption(const std::string& word) { return word.size() > 1 && word[0] == '-
 
 class Splitter {
  public:
-  Splitter(CLI::App& app, Arguments& arguments, const std::vector<std::string>& words)
-      : scope_(&app), arguments_(arguments), words_(words) {}
+  Splitter(Command& command, const std::vector<std::string>& words)
+      : scope_(&command.app), command_(command), words_(words) {}
 
   void Split() {
     while (at_ < words_.size()) {
       const std::string& word = words_[at_++];
       if (word == "--") {
-        arguments_.tail.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
+        command_.tail.assign(words_.begin() + static_cast<std::ptrdiff_t>(at_), words_.end());
         at_ = words_.size();
       } else if (word.starts_with("--")) {
         TakeLong(word);
@@ -26,7 +26,7 @@ class Splitter {
       } else if (scope_->get_parent() == nullptr) {
         EnterVerb(word);
       } else {
-        arguments_.words.push_back(word);
+        command_.line.words.push_back(word);
       }
     }
   }
@@ -101,7 +101,7 @@ class Splitter {
       }
       values.push_back(words_[at_++]);
     }
-    // WHY: Arguments has one place for the --db of the command and that of the verb.
+    // WHY: Line has one place for the --db of the command and that of the verb.
     const bool is_again = std::ranges::any_of(given_, [&](const Given& each) {
       return each.option == option || each.option->get_name() == option->get_name();
     });
@@ -116,7 +116,7 @@ class Splitter {
   }
 
   CLI::App* scope_;  // the command, then its verb
-  Arguments& arguments_;
+  Command& command_;
   const std::vector<std::string>& words_;
   size_t at_ = 0;
   std::vector<Given> given_;
@@ -124,12 +124,14 @@ class Splitter {
 
 }  // namespace
 
-void ParseCommandLine(CLI::App& app, Context& context, const std::vector<std::string>& arguments) {
-  Splitter splitter(app, context.arguments, arguments);
+void ParseCommandLine(Command& command, const std::vector<std::string>& words) {
+  command.line = {.is_alias = command.line.is_alias};
+  command.tail.clear();
+  Splitter splitter(command, words);
   splitter.Split();
   std::vector<std::string> options = splitter.options;
   std::ranges::reverse(options);  // CLI11 takes the last one first
-  app.parse(std::move(options));
+  command.app.parse(std::move(options));
   splitter.CheckValues();
 }
 

@@ -4,8 +4,8 @@
 //
 //   mergedb put --db DIR KEY --hex --keyspace NAME VALUE -- -more
 //   options   --db DIR   --hex   --keyspace NAME           for CLI11, each value behind its option
-//   words     KEY VALUE                                    Arguments::words
-//   tail      -more                                        Arguments::tail
+//   words     KEY VALUE                                    Line::words
+//   tail      -more                                        Command::tail
 //
 // A word that begins with a dash is an option, except "-" and all words after "--". An option that takes values takes
 // the next words as they are. "--name=VALUE" and "-nVALUE" are the same as the name and VALUE; "-ab" is "-a -b".
@@ -19,8 +19,8 @@
 
 namespace mergedb::tool {
 
-// REQUIRES: AddVerbs was called with this `app` and `context`. Sets the arguments and context.run. Throws
-// CLI::ParseError if the command line is invalid, and CLI::Success for --help and --version.
-void ParseCommandLine(CLI::App& app, Context& context, const std::vector<std::string>& arguments);
+// Sets the line, the tail and the function that runs the verb. Throws CLI::ParseError if the command line is invalid,
+// and CLI::Success for --help and --version.
+void ParseCommandLine(Command& command, const std::vector<std::string>& words);
 
 }  // namespace mergedb::tool

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "damage_report.h"
 #include "format/file_name.h"
 #include "text.h"
 
@@ -29,8 +30,8 @@ std::string Inline(const nlohmann::ordered_json& value) {
   return text;
 }
 
-std::string NextStep(const Arguments& arguments) {
-  const std::string directory = format::ParentOf(arguments.path);
+std::string NextStep(const std::string& path) {
+  const std::string directory = format::ParentOf(path);
   if (Files()->SizeOf(format::FilePath(directory, format::FileKind::kCurrent)))
     return "next: `mergedb verify " + ToText(directory) +
            "` says what this means for the database, and `mergedb repair " + ToText(directory) +
@@ -39,39 +40,33 @@ std::string NextStep(const Arguments& arguments) {
          "database";
 }
 
-void PrintDamages(const Arguments& arguments, const repair::OneFile& file, FILE* out) {
+void PrintDamages(const std::string& path, const repair::OneFile& file, FILE* out) {
   for (const Damage& damage : file.damages) std::fprintf(out, "damage: %s\n", ToLine(mergedb::ToText(damage)).c_str());
   for (const std::string& note : file.notes) std::fprintf(out, "note: %s\n", ToLine(note).c_str());
-  if (!file.damages.empty()) std::fprintf(out, "%s\n", NextStep(arguments).c_str());
+  if (!file.damages.empty()) std::fprintf(out, "%s\n", NextStep(path).c_str());
 }
 
 }  // namespace
 
-nlohmann::ordered_json DamageJson(const Damage& damage) {
-  nlohmann::ordered_json object = {{"offset", damage.offset},
-                                   {"bytes", damage.bytes},
-                                   {"what", damage.what},
-                                   {"loses_entries", damage.loses_entries}};
-  if (damage.smallest_key) SetBytes(Arguments(), &object, "smallest_key", *damage.smallest_key);
-  if (damage.largest_key) SetBytes(Arguments(), &object, "largest_key", *damage.largest_key);
-  return object;
-}
-
-void AddFileOptions(CLI::App* verb, Arguments& arguments) {
+void AddFileOptions(CLI::App* verb, FileArguments& arguments) {
   verb->add_flag("--check", arguments.is_check_only, "Print only whether the file is intact, and all damage");
   verb->add_flag("--json", arguments.is_json, "Print JSON; with --scan one line for each entry");
   verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
 }
 
-void AddScanOptions(CLI::App* verb, Arguments& arguments, const char* what) {
-  verb->add_flag("--scan", arguments.is_scan, what);
-  AddRange(verb, arguments);
+void AddLimit(CLI::App* verb, FileArguments& arguments) {
   verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case")
       ->check(IntegerFrom(0));
+}
+
+void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* what) {
+  verb->add_flag("--scan", arguments.is_scan, what);
+  AddRange(verb, arguments);
+  AddLimit(verb, arguments);
   verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
 }
 
-Selection::Selection(const Arguments& arguments) : left_(arguments.limit) {
+Selection::Selection(const ScanArguments& arguments) : left_(arguments.limit) {
   if (arguments.from) from_ = TakeBytes(arguments, *arguments.from);
   if (arguments.to) to_ = TakeBytes(arguments, *arguments.to);
 }
@@ -125,9 +120,9 @@ void PrintLines(const nlohmann::ordered_json& report) {
   }
 }
 
-int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file) {
+int PrintReport(const FileArguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file) {
   const bool is_ok = file.damages.empty();
-  const bool has_output = arguments.is_scan || arguments.is_blocks;
+  const bool has_output = arguments.is_scan || arguments.is_parts;
   if (arguments.is_json && !has_output) {
     if (arguments.is_check_only) report = {{"file", file.name}};
     report["ok"] = is_ok;
@@ -137,14 +132,13 @@ int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const
     PrintJson(report, 2);
   } else if (has_output) {
     std::fflush(stdout);
-    PrintDamages(arguments, file, stderr);
+    PrintDamages(arguments.path, file, stderr);
   } else {
     if (!arguments.is_check_only) PrintLines(report);
     if (is_ok) Print("ok: all checksums match\n");
-    PrintDamages(arguments, file, stdout);
+    PrintDamages(arguments.path, file, stdout);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Fail(kError, "cannot write to stdout");
-  return is_ok ? kOk : kNo;
+  return FlushOutput(is_ok ? kOk : kNo);
 }
 
 std::string CodecName(Compression codec) {
@@ -157,7 +151,7 @@ std::string CodecName(Compression codec) {
   return std::to_string(static_cast<int>(codec));
 }
 
-std::string ShowVersion(const Arguments& arguments, std::string_view key, kv::Tag tag) {
+std::string ShowVersion(const HexOption& arguments, std::string_view key, kv::Tag tag) {
   return ShowBytes(arguments, key) + "#" + std::to_string(kv::SequenceOf(tag)) + "," +
          std::string(kv::KindName(kv::KindOf(tag)));
 }

@@ -11,16 +11,29 @@
 
 namespace mergedb::tool {
 
+// The arguments of a verb that reads one file, and those of one that prints its entries.
+struct FileArguments : Line, HexOption {
+  bool is_check_only = false;
+  bool is_json = false;
+  bool is_scan = false;
+  bool is_parts = false;  // --blocks, --frames: the parts of the file are listed
+  uint64_t limit = UINT64_MAX;
+};
+struct ScanArguments : FileArguments, RangeOption {
+  bool is_keys_only = false;
+};
+
 // --check, --json and --hex.
-void AddFileOptions(CLI::App* verb, Arguments& arguments);
+void AddFileOptions(CLI::App* verb, FileArguments& arguments);
+void AddLimit(CLI::App* verb, FileArguments& arguments);
 // --scan, --from, --to, --limit and --keys-only.
-void AddScanOptions(CLI::App* verb, Arguments& arguments, const char* what);
+void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* what);
 
 // Decides which entries a scan prints: those of the range, at most --limit.
 class Selection {
  public:
   // Throws CLI::ValidationError if a bound is not hex after --hex.
-  explicit Selection(const Arguments& arguments);
+  explicit Selection(const ScanArguments& arguments);
   bool Takes(std::string_view key);
   // The same for the keys of a range, whose end is exclusive.
   bool TakesRange(std::string_view begin, std::string_view end);
@@ -33,16 +46,14 @@ class Selection {
 FileSystem* Files();
 // An object that begins with the name, the kind, the number and the size of the file.
 nlohmann::ordered_json BeginReport(const repair::OneFile& file, const char* kind);
-// Without the file, which the report names.
-nlohmann::ordered_json DamageJson(const Damage& damage);
 void SetKinds(nlohmann::ordered_json* report, const repair::KindCounts& kinds);
 // Prints lines "name  value"; an array has a line for each item.
 void PrintLines(const nlohmann::ordered_json& report);
 // Prints the report, unless a scan was printed: then only damages, on stderr. With --check, only damages and notes.
 // Returns the exit code.
-int PrintReport(const Arguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file);
+int PrintReport(const FileArguments& arguments, nlohmann::ordered_json report, const repair::OneFile& file);
 std::string CodecName(Compression codec);
 // "apple#7,PUT", with the key as --hex asks.
-std::string ShowVersion(const Arguments& arguments, std::string_view key, kv::Tag tag);
+std::string ShowVersion(const HexOption& arguments, std::string_view key, kv::Tag tag);
 
 }  // namespace mergedb::tool

@@ -36,6 +36,12 @@ uint64_t AgeOf(const format::LiveState& state, env::Liveness liveness) {
 
 }  // namespace
 
+std::optional<LiveView> LiveReader::ReadRunning() {
+  Result<LiveView> view = Read();
+  if (!view || view->has_ended()) return std::nullopt;
+  return std::move(*view);
+}
+
 std::string PrintDuration(uint64_t nanos) {
   const double seconds = static_cast<double>(nanos) / 1e9;
   char text[64];

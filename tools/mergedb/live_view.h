@@ -71,6 +71,9 @@ class LiveReader {
   // is old, or damaged, this call asks, and waits for the answer, at most kAnswerNanosMax. If none came, the question
   // stays, and the next calls do not wait until there is another state.
   Result<LiveView> Read();
+  // The state of the process that has the database open for writes; nullopt if there is none, or if it publishes
+  // nothing.
+  std::optional<LiveView> ReadRunning();
 
  private:
   static constexpr uint64_t kAnswerNanosMax = 2'000'000'000;

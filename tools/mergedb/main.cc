@@ -37,15 +37,13 @@ int Run(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const char* const alias = argc > 0 ? VerbOfAlias(argv[0]) : nullptr;
   if (alias != nullptr) words.insert(words.begin(), alias);
-  CLI::App app("Reads and changes a mergedb database.", "mergedb");
-  Context context;
-  AddVerbs(app, context);
-  context.arguments.is_alias = alias != nullptr;
+  Command command;
+  command.line.is_alias = alias != nullptr;
   try {
-    ParseCommandLine(app, context, words);
-    return context.run();
+    ParseCommandLine(command, words);
+    return command.run();
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    return command.app.exit(success);
   } catch (const CLI::ParseError& error) { return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)"); }
 }
 

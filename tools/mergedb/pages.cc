@@ -268,11 +268,8 @@ bool WriteFile(const std::filesystem::path& path, const std::string& text) {
 }
 
 int Run(const std::filesystem::path& directory) {
-  CLI::App app("Reads and changes a mergedb database.", "mergedb");
-  Context context;
-  AddVerbs(app, context);
-  const CLI::App& described = app;
-  const std::vector<const CLI::App*> verbs = described.get_subcommands({});
+  const Command command;
+  const std::vector<const CLI::App*> verbs = command.app.get_subcommands({});
   const std::filesystem::path man = directory / "man" / "man1";
   bool is_written = true;
   for (const CLI::App* verb : verbs)
@@ -280,7 +277,7 @@ int Run(const std::filesystem::path& directory) {
   is_written = WriteFile(directory / "bash-completion/completions/mergedb", BashCompletion(verbs)) && is_written;
   is_written = WriteFile(directory / "zsh/vendor-completions/_mergedb", ZshCompletion(verbs)) && is_written;
   is_written = WriteFile(directory / "fish/vendor_completions.d/mergedb.fish", FishCompletion(verbs)) && is_written;
-  is_written = WriteFile(man / "mergedb.1", CommandPage(app)) && is_written;
+  is_written = WriteFile(man / "mergedb.1", CommandPage(command.app)) && is_written;
   return is_written ? 0 : 1;
 }
 

@@ -145,7 +145,8 @@ std::vector<std::pair<const TraceAnalysis::Key*, const TraceAnalysis::OfKey*>> T
   return keys;
 }
 
-nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const trace::Reader& reader) const {
+nlohmann::ordered_json TraceAnalysis::ToJson(const std::string& file, uint64_t hot_keys, HexOption format,
+                                             const trace::Reader& reader) const {
   const double seconds = Seconds(reader);
   nlohmann::ordered_json kinds = nlohmann::ordered_json::object();
   for (size_t i = 1; i < kinds_.size(); ++i) {
@@ -165,9 +166,9 @@ nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const t
     kinds[std::string(trace::NameOf(static_cast<OpKind>(i)))] = std::move(of_kind);
   }
   nlohmann::ordered_json hot = nlohmann::ordered_json::array();
-  for (const auto& [key, use] : HotKeys(arguments.top)) {
+  for (const auto& [key, use] : HotKeys(hot_keys)) {
     nlohmann::ordered_json entry;
-    SetBytes(arguments, &entry, "key", key->second);
+    SetBytes(format, &entry, "key", key->second);
     if (key->first != 0) entry["keyspace"] = key->first;
     entry["reads"] = use->reads;
     entry["writes"] = use->writes;
@@ -180,7 +181,7 @@ nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const t
     hits += reuse_.counts()[bits];
     caches.push_back({{"keys", uint64_t{1} << bits}, {"hit_share", Share(hits, accesses)}});
   }
-  return {{"file", arguments.words[1]},
+  return {{"file", file},
           {"bytes", reader.file_bytes()},
           {"is_complete", reader.status().ok()},
           {"end", reader.end() ? EndText(reader.end()->reason) : "missing"},
@@ -205,8 +206,9 @@ nlohmann::ordered_json TraceAnalysis::ToJson(const Arguments& arguments, const t
           {"lru_caches", caches}};
 }
 
-void TraceAnalysis::PrintText(const Arguments& arguments, const trace::Reader& reader) const {
-  const nlohmann::ordered_json json = ToJson(arguments, reader);
+void TraceAnalysis::PrintText(const std::string& file, uint64_t hot_keys, HexOption format,
+                              const trace::Reader& reader) const {
+  const nlohmann::ordered_json json = ToJson(file, hot_keys, format, reader);
   PrintFormatted("%llu calls of %zu threads in %.3f s: %.0f a second, at most %llu in one second\n", Shown(calls_),
                  threads_.size(), Seconds(reader), json["calls_per_second"].get<double>(), Shown(PeakOfSecond()));
   PrintFormatted("end: %s; %llu operations were lost\n", json["end"].get<std::string>().c_str(),
@@ -235,9 +237,9 @@ void TraceAnalysis::PrintText(const Arguments& arguments, const trace::Reader& r
   PrintFormatted("\n%llu point accesses of %zu distinct keys. The hottest keys:\n",
                  Shown(json["point_accesses"].get<uint64_t>()), keys_.size());
   PrintFormatted("%12s%12s  %s\n", "reads", "writes", "key");
-  for (const auto& [key, use] : HotKeys(arguments.top)) {
+  for (const auto& [key, use] : HotKeys(hot_keys)) {
     PrintFormatted("%12llu%12llu  ", Shown(use->reads), Shown(use->writes));
-    Print(ShowBytes(arguments, key->second) + (key->first == 0 ? "" : " @" + std::to_string(key->first)) + "\n");
+    Print(ShowBytes(format, key->second) + (key->first == 0 ? "" : " @" + std::to_string(key->first)) + "\n");
   }
   Print("\n");
   PrintSizes("sizes of keys", key_sizes_);

@@ -48,8 +48,9 @@ class TraceAnalysis {
  public:
   void Add(const trace::Operation& operation);
 
-  nlohmann::ordered_json ToJson(const Arguments& arguments, const trace::Reader& reader) const;
-  void PrintText(const Arguments& arguments, const trace::Reader& reader) const;
+  nlohmann::ordered_json ToJson(const std::string& file, uint64_t hot_keys, HexOption format,
+                                const trace::Reader& reader) const;
+  void PrintText(const std::string& file, uint64_t hot_keys, HexOption format, const trace::Reader& reader) const;
 
  private:
   struct OfKind {

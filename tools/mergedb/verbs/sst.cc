@@ -3,9 +3,11 @@
 #include "format/file_name.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::sst_verb {
 
 namespace {
+
+using Arguments = ScanArguments;
 
 std::string ShowReference(const format::BlobIndex& reference) {
   return format::PrintFileName(format::FileKind::kBlobFile, reference.file) + " offset " +
@@ -134,7 +136,7 @@ nlohmann::ordered_json ReportOf(const Arguments& arguments, const repair::TableR
   return report;
 }
 
-int RunTable(Arguments& arguments) {
+int Run(Arguments& arguments) {
   Selection selection(arguments);
   const bool is_scan = arguments.is_scan;
   const auto table = repair::InspectTable(Files(), arguments.path, [&](const kv::Entry& entry) {
@@ -143,27 +145,30 @@ int RunTable(Arguments& arguments) {
   });
   if (!table) return Fail(table.error());
   if (is_scan) PrintRangeTombstones(arguments, table->range_tombstones, &selection);
-  if (arguments.is_blocks) PrintBlocks(arguments, table->blocks);
+  if (arguments.is_parts) PrintBlocks(arguments, table->blocks);
   return PrintReport(arguments, ReportOf(arguments, *table), table->file);
 }
 
 }  // namespace
 
-void AddTableCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb =
-      AddVerb(app, context,
-              {"sst", "sst FILE [--check | --scan | --blocks] [--json] [--hex]",
-               "Check a table (sorted string table, NNNNNN.tbl) and print a summary or its entries",
-               "A scan prints KEY#SEQUENCE,KIND, a tab and the value. The value of RANGE_DELETE is the end "
-               "of the range.\nKeys of a named keyspace begin with the prefix of the keyspace.\n"
-               "Exit code 1 if the file is damaged. The database may be open.\nExamples:\n"
-               "  mergedb sst /srv/data/000012.tbl\n"
-               "  mergedb sst 000012.tbl --scan --from apple --to banana --limit 10",
-               0, 0, RunTable, true});
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "sst",
+       .usage = "sst FILE [--check | --scan | --blocks] [--json] [--hex]",
+       .description = "Check a table (sorted string table, NNNNNN.tbl) and print a summary or its entries",
+       .footer =
+           "A scan prints KEY#SEQUENCE,KIND, a tab and the value. The value of RANGE_DELETE is the end of the range.\n"
+           "Keys of a named keyspace begin with the prefix of the keyspace.\n"
+           "Exit code 1 if the file is damaged. The database may be open.\n"
+           "Examples:\n"
+           "  mergedb sst /srv/data/000012.tbl\n"
+           "  mergedb sst 000012.tbl --scan --from apple --to banana --limit 10",
+       .takes = Takes::kFile},
+      Run);
   AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the entries, then the range tombstones");
-  verb->add_flag("--blocks", arguments.is_blocks, "Print offset, sizes, codec and last key bound of each block");
+  verb->add_flag("--blocks", arguments.is_parts, "Print offset, sizes, codec and last key bound of each block");
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::sst_verb

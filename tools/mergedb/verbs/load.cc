@@ -7,12 +7,20 @@
 #include "dump_text.h"
 #include "format/lmdb.h"
 #include "line_reader.h"
+#include "lmdb_programs.h"
 #include "mergedb/transaction.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::load_verb {
 
 namespace {
+
+struct Arguments : Line, KeyspaceOption {
+  bool is_json = false;
+  std::optional<std::string> file;
+  bool is_plain_text = false;
+  bool is_adding_only = false;
+};
 
 constexpr size_t kLoadBatchBytes = size_t{1} << 20;
 
@@ -188,7 +196,7 @@ LineBound BoundOf(const Arguments& arguments) {
 }
 
 Status LoadLines(const Arguments& arguments, LineReader& in, Loader* loader) {
-  RETURN_IF_ERROR(loader->Enter({.name = arguments.database.value_or("")}));
+  RETURN_IF_ERROR(loader->Enter({.name = arguments.keyspace.value_or("")}));
   std::string line;
   for (;;) {
     ASSIGN_OR_RETURN(const bool has_line, in.Next(&line, BoundOf(arguments)));
@@ -205,7 +213,7 @@ Status LoadLines(const Arguments& arguments, LineReader& in, Loader* loader) {
 
 Destination DestinationOf(const Arguments& arguments, const DumpHeader& header) {
   const bool is_of_lmdb = header.flavour == DumpFlavour::kLmdb && !header.database.empty();
-  return {.name = arguments.database.value_or(header.database),
+  return {.name = arguments.keyspace.value_or(header.database),
           .flags = header.lmdb_flags,
           .makes_item = arguments.is_alias || (is_of_lmdb && !header.is_plain_keyspace),
           .is_of_lmdb = header.flavour == DumpFlavour::kLmdb,
@@ -246,14 +254,14 @@ Status Load(const Arguments& arguments, LineReader& in, Loader* loader) {
   if (arguments.is_plain_text) return LoadDump(arguments, in, loader);
   std::string first;
   ASSIGN_OR_RETURN(const bool has_line, in.Next(&first, BoundOf(arguments)));
-  if (!has_line) return loader->Enter({.name = arguments.database.value_or("")});
+  if (!has_line) return loader->Enter({.name = arguments.keyspace.value_or("")});
   const bool is_dump = arguments.is_alias || BeginsDump(first);
   in.PutBack(std::move(first));
   return is_dump ? LoadDump(arguments, in, loader) : LoadLines(arguments, in, loader);
 }
 
-int RunLoad(Arguments& arguments) {
-  if (arguments.database) arguments.database = TakeBytes(arguments, *arguments.database);
+int Run(Arguments& arguments) {
+  if (arguments.keyspace) arguments.keyspace = TakeBytes(arguments, *arguments.keyspace);
   // WHY first: if the input cannot be read, no database is created.
   const auto in = LineReader::Open(arguments.file);
   if (!in) return Fail(in.error());
@@ -273,30 +281,30 @@ int RunLoad(Arguments& arguments) {
 
 }  // namespace
 
-void AddLoadCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* load = AddVerb(
-      app, context,
-      {"load", "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
-       "Put the entries that dump or scan printed; create the database if it does not exist",
-       "Reads dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and the output of scan with the same "
-       "flags.\n"
-       "`mergedb dump A | mergedb load B` copies a database with all its keyspaces; a dump that was cut is an error. "
-       "The\n"
-       "output of scan has the entries of one keyspace. After an error, the entries before it stay. Exit code 1: the\n"
-       "input is empty.",
-       0, 0, RunLoad});
-  load->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
-  load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
-  load->add_option("-f", arguments.file, "Read this file; default: stdin");
-  load->add_flag("-T", arguments.is_plain_text, "Plain text: a line with a key, then a line with its value");
-  load->add_flag("-N", arguments.is_adding_only, "Keep the values of existing keys");
-  load->add_option("-s,--keyspace", arguments.database,
-                   "Load into this keyspace (LMDB: named database), not into those that the dump names")
-      ->type_name("NAME")
-      ->check(NotEmpty());
-  load->add_flag("-a")->description("Accepted for LMDB (keys are sorted); no effect");
-  AddLmdbFlags(load);
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "load",
+       .usage = "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
+       .description = "Put the entries that dump or scan printed; create the database if it does not exist",
+       .footer = "Reads dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and the output of scan with the "
+                 "same flags.\n"
+                 "`mergedb dump A | mergedb load B` copies a database with all its keyspaces; a dump that was cut is "
+                 "an error. The\n"
+                 "output of scan has the entries of one keyspace. After an error, the entries before it stay. Exit "
+                 "code 1: the\n"
+                 "input is empty.",
+       .examples = {"mergedb dump /srv/old | mergedb load /srv/new", "mergedb load /srv/data --json < lines.json"}},
+      Run);
+  verb->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
+  verb->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
+  verb->add_option("-f", arguments.file, "Read this file; default: stdin");
+  verb->add_flag("-T", arguments.is_plain_text, "Plain text: a line with a key, then a line with its value");
+  verb->add_flag("-N", arguments.is_adding_only, "Keep the values of existing keys");
+  AddDatabase(verb, arguments.keyspace,
+              "Load into this keyspace (LMDB: named database), not into those that the dump names");
+  verb->add_flag("-a")->description("Accepted for LMDB (keys are sorted); no effect");
+  AddLmdbFlags(verb);
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::load_verb

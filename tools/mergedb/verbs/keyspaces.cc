@@ -1,11 +1,17 @@
-// The verb keyspaces, which lists, creates and drops keyspaces; and the option --keyspace of other verbs.
+// The verb keyspaces, which lists, creates and drops keyspaces.
 #include "command.h"
+#include "lmdb_programs.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::keyspaces_verb {
 
 namespace {
 
-int RunKeyspaces(Arguments& arguments) {
+struct Arguments : Line, HexOption {
+  bool is_json = false;
+  std::optional<std::string> create, drop;
+};
+
+int Run(Arguments& arguments) {
   const bool is_change = arguments.create || arguments.drop;
   const auto db = OpenDatabase(arguments.directory, is_change ? OpenMode::kMustExist : OpenMode::kReadOnly);
   if (db == nullptr) return kError;
@@ -36,29 +42,20 @@ int RunKeyspaces(Arguments& arguments) {
 
 }  // namespace
 
-void AddKeyspace(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--keyspace", arguments.keyspace, "The keyspace; default: the default keyspace")
-      ->type_name("NAME")
-      ->check(NotEmpty());
-}
-
-Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create) {
-  if (!arguments.keyspace) return Keyspace();
-  const std::string name = TakeBytes(arguments, *arguments.keyspace);
-  return may_create ? db.CreateKeyspace(name, {.may_exist = true}) : db.OpenKeyspace(name);
-}
-
-void AddKeyspaceCommands(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb =
-      AddVerb(app, context,
-              {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
-               "List the named keyspaces, or create or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
-  AddHexAndJson(verb, arguments);
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "keyspaces",
+               .usage = "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
+               .description = "List the named keyspaces, or create or drop one",
+               .footer = "A line is name, tab, id.",
+               .examples = {"mergedb keyspaces /srv/data", "mergedb keyspaces /srv/data --create users"}},
+              Run);
+  AddHexAndJson(verb, arguments, arguments.is_json);
   verb->add_option("--create", arguments.create, "Create this keyspace")->type_name("NAME")->check(NotEmpty());
   verb->add_option("--drop", arguments.drop, "Drop this keyspace with all its entries")
       ->type_name("NAME")
       ->check(NotEmpty());
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::keyspaces_verb

@@ -6,9 +6,13 @@
 #include "live_view.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::why_verb {
 
 namespace {
+
+struct Arguments : Line {
+  bool is_json = false;
+};
 
 // Breaks the text into lines of at most 78 characters after `first` and, from the second line on, `indent`.
 void PrintWrapped(std::string_view first, size_t indent, const std::string& text) {
@@ -81,7 +85,7 @@ nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
           {"limits", list}};
 }
 
-int RunWhy(Arguments& arguments) {
+int Run(Arguments& arguments) {
   const Result<LiveView> view = LiveView::Read(arguments.directory);
   if (!view) return Fail(view.status());
   const std::vector<db::Finding> findings = db::Diagnose(view->state());
@@ -106,21 +110,19 @@ int RunWhy(Arguments& arguments) {
 
 }  // namespace
 
-void AddWhyCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* why =
-      AddVerb(app, context,
-              {"why", "why DIR [--json]", "Say what limits an open database now, and what would change it",
-               "The process that has the database open publishes its state in the file LIVE once a second,\n"
-               "or, under a light load, when `why` asks for it by a lock on CURRENT. `why` reads LIVE and\n"
-               "nothing else. The figures are those of the last ten seconds. After a kill, they are those\n"
-               "before it. If nothing limits the database, `why` says so.\n"
-               "\n"
-               "Examples:\n"
-               "  mergedb why /srv/data\n"
-               "  mergedb why /srv/data --json | jq -r '.limits[0].cause'",
-               0, 0, RunWhy});
-  why->add_flag("--json", arguments.is_json, "Print one JSON object");
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "why",
+               .usage = "why DIR [--json]",
+               .description = "Say what limits an open database now, and what would change it",
+               .footer = "The process that has the database open publishes its state in the file LIVE once a second,\n"
+                         "or, under a light load, when `why` asks for it by a lock on CURRENT. `why` reads LIVE and\n"
+                         "nothing else. The figures are those of the last ten seconds. After a kill, they are those\n"
+                         "before it. If nothing limits the database, `why` says so.",
+               .examples = {"mergedb why /srv/data", "mergedb why /srv/data --json | jq -r '.limits[0].cause'"}},
+              Run);
+  verb->add_flag("--json", arguments.is_json, "Print one JSON object");
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::why_verb

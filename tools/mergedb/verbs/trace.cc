@@ -6,14 +6,20 @@
 #include "trace_analysis.h"
 #include "trace_scrub.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::trace_verb {
 
 namespace {
 
+struct Arguments : Line, HexOption {
+  uint64_t top = 10;  // hot keys that analyse prints
+  uint64_t limit = UINT64_MAX;
+  bool is_json = false;
+};
+
 // A cut or damaged trace is a failed check, after all that is intact was used.
-int EndOf(const Status& status, int exit = kOk) {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return Fail(kError, "cannot write to stdout");
-  return status.ok() ? exit : Fail(status.IsCorruption() ? kNo : kError, status.ToString());
+int EndOf(const Status& status) {
+  const int exit = FlushOutput(kOk);
+  return status.ok() || exit != kOk ? exit : Fail(status.IsCorruption() ? kNo : kError, status.ToString());
 }
 
 int Analyse(const Arguments& arguments) {
@@ -22,9 +28,9 @@ int Analyse(const Arguments& arguments) {
   TraceAnalysis analysis;
   for (trace::Operation op; (*reader)->Next(&op);) analysis.Add(op);
   if (arguments.is_json) {
-    PrintJson(analysis.ToJson(arguments, **reader), 2);
+    PrintJson(analysis.ToJson(arguments.words[1], arguments.top, arguments, **reader), 2);
   } else {
-    analysis.PrintText(arguments, **reader);
+    analysis.PrintText(arguments.words[1], arguments.top, arguments, **reader);
   }
   return EndOf((*reader)->status());
 }
@@ -90,7 +96,7 @@ int Scrub(const Arguments& arguments) {
   return EndOf(source);
 }
 
-int RunTrace(Arguments& arguments) {
+int Run(Arguments& arguments) {
   const std::string& act = arguments.words[0];
   const size_t words = act == "scrub" ? 3 : 2;
   if (act != "analyse" && act != "dump" && act != "scrub")
@@ -104,30 +110,27 @@ int RunTrace(Arguments& arguments) {
 
 }  // namespace
 
-void AddTraceCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* const verb = AddVerb(
-      app, context,
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
       {.name = "trace",
        .usage = "trace analyse FILE [--top N] [--json] [--hex] | trace dump FILE [--limit N] [--json] [--hex] | "
                 "trace scrub IN OUT",
        .description = "Analyse, print or scrub a trace, a record of the operations of a program",
-       .footer = "A program records a trace with DB::StartTrace; db_bench replays it (--benchmarks=replay "
-                 "--trace=FILE).\n"
-                 "analyse prints operations by kind with their times, rates, hot keys, the number of distinct "
-                 "keys, sizes, and what a cache of a size would serve.\n"
-                 "dump prints one line for each operation.\n"
-                 "scrub writes a copy without keys and values. Each key becomes its rank among all keys and "
-                 "random bytes, so equal keys stay equal and the order stays. Values are sizes.\n"
-                 "Exit code 1 if the trace is cut or damaged; what comes before the damage is used.\n"
-                 "\n"
-                 "Examples:\n"
-                 "  mergedb trace analyse /tmp/trace --top 20\n"
-                 "  mergedb trace scrub /tmp/trace /tmp/to-send && mergedb trace dump /tmp/to-send | less",
+       .footer =
+           "A program records a trace with DB::StartTrace; db_bench replays it (--benchmarks=replay --trace=FILE).\n"
+           "analyse prints operations by kind with their times, rates, hot keys, the number of distinct keys, sizes, "
+           "and what a cache of a size would serve.\n"
+           "dump prints one line for each operation.\n"
+           "scrub writes a copy without keys and values. Each key becomes its rank among all keys and random bytes, so "
+           "equal keys stay equal and the order stays. Values are sizes.\n"
+           "Exit code 1 if the trace is cut or damaged; what comes before the damage is used.",
+       .examples = {"mergedb trace analyse /tmp/trace --top 20",
+                    "mergedb trace scrub /tmp/trace /tmp/to-send && mergedb trace dump /tmp/to-send | less"},
        .words_min = 2,
        .words_max = 3,
-       .run = RunTrace,
-       .is_of_words = true});
+       .takes = Takes::kWords},
+      Run);
   verb->add_option("--top", arguments.top, "analyse: print this many hot keys; default: 10")
       ->type_name("N")
       ->check(IntegerFrom(0));
@@ -138,4 +141,4 @@ void AddTraceCommand(CLI::App& app, Context& context) {
   verb->add_flag("--hex", arguments.is_hex, "Print keys and values in hex");
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::trace_verb

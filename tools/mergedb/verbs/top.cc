@@ -19,9 +19,15 @@
 #include "live_view.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::top_verb {
 
 namespace {
+
+struct Arguments : Line {
+  bool is_once = false;
+  bool is_json = false;
+  double interval_seconds = 1;
+};
 
 constexpr size_t kColumns = 80;
 constexpr size_t kBarColumns = 24;
@@ -410,10 +416,10 @@ int RunOnce(const Arguments& arguments) {
   } else {
     for (const std::string& line : Screen(arguments.directory, view)) Print(line + "\n");
   }
-  return std::fflush(stdout) == 0 ? kOk : Fail(kError, "cannot write to stdout");
+  return FlushOutput(kOk);
 }
 
-int RunTop(Arguments& arguments) {
+int Run(Arguments& arguments) {
   if (arguments.is_once || arguments.is_json || isatty(STDOUT_FILENO) == 0) return RunOnce(arguments);
   Top top(arguments);
   if (const Status status = top.Begin(); !status.ok()) return Fail(status);
@@ -432,24 +438,25 @@ int RunTop(Arguments& arguments) {
 
 }  // namespace
 
-void AddTopCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* top = AddVerb(
-      app, context,
-      {"top", "top DIR [--once] [--json] [--interval SECONDS]", "Show what an open database does now, as top does",
-       "Rates, waits of writers, running compactions and sorted runs of the process that has the database open. It\n"
-       "publishes them in the file LIVE once a second, or, under a light load, when `top` asks for them by a lock on\n"
-       "CURRENT. `top` reads LIVE and nothing else. After a kill, the last state stays readable until the next open.\n"
-       "If stdout is no terminal, one screen is printed.\n"
-       "Keys: q quit, s seconds between screens, arrows scroll, h help.\n"
-       "\n"
-       "Examples:\n"
-       "  mergedb top /srv/data\n"
-       "  mergedb top /srv/data --json | jq .rates_per_second.writes",
-       0, 0, RunTop});
-  top->add_flag("--once", arguments.is_once, "Print one screen and end");
-  top->add_flag("--json", arguments.is_json, "Print one JSON object and end");
-  top->add_option("--interval", arguments.interval_seconds, "Seconds between two screens; default: 1")
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "top",
+               .usage = "top DIR [--once] [--json] [--interval SECONDS]",
+               .description = "Show what an open database does now, as top does",
+               .footer = "Rates, waits of writers, running compactions and sorted runs of the process that has the "
+                         "database open. It\n"
+                         "publishes them in the file LIVE once a second, or, under a light load, when `top` asks for "
+                         "them by a lock on\n"
+                         "CURRENT. `top` reads LIVE and nothing else. After a kill, the last state stays readable "
+                         "until the next open.\n"
+                         "If stdout is no terminal, one screen is printed.\n"
+                         "Keys: q quit, s seconds between screens, arrows scroll, h help.",
+               .examples = {"mergedb top /srv/data", "mergedb top /srv/data --json | jq .rates_per_second.writes"}},
+              Run);
+  verb->add_flag("--once", arguments.is_once, "Print one screen and end");
+  verb->add_flag("--json", arguments.is_json, "Print one JSON object and end");
+  verb->add_option("--interval", arguments.interval_seconds, "Seconds between two screens; default: 1")
       ->type_name("SECONDS")
       ->check([](const std::string& word) {
         char* end = nullptr;
@@ -459,4 +466,4 @@ void AddTopCommand(CLI::App& app, Context& context) {
       });
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::top_verb

@@ -1,13 +1,22 @@
-// The verb merge, which applies an operand to a key; and --as, which prints merged values as numbers or JSON.
+// The verb merge, which applies an operand to a key.
+#include "mergedb/merge.h"
+
 #include <algorithm>
 #include <charconv>
 
 #include "command.h"
-#include "mergedb/merge.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::merge_verb {
 
 namespace {
+
+struct Arguments : Line, KeyspaceOption {
+  std::string type, operator_name, delimiter;
+  uint64_t cap_bytes = 0;
+  uint64_t timestamp = 0;
+  bool keeps_oldest = false;
+  bool is_synced = false;
+};
 
 template <typename Number>
 Number TakeNumber(const std::string& name, const std::string& word) {
@@ -48,75 +57,35 @@ std::string OperandOf(const Arguments& arguments) {
   return *merge::Make(type->id, made);
 }
 
-int RunMerge(Arguments& arguments) {
+int Run(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
   const std::string operand = OperandOf(arguments);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
   const auto keyspace = KeyspaceOf(arguments, *db, true);
   if (!keyspace) return Finish(*db, Fail(keyspace.status()));
-  const auto durability = arguments.is_synced ? Durability::kSynced : Durability::kProcessCrash;
-  const Status status = db->Merge({.durability = durability}, *keyspace, key, operand);
+  const Status status = db->Merge(WriteOptionsOf(arguments.is_synced), *keyspace, key, operand);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
-template <typename Number>
-std::string PrintNumber(const std::optional<Number>& number) {
-  if (!number) return "?";
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, *number).ptr};
-}
-
 }  // namespace
 
-namespace {
-
-constexpr int kShownJsonDepthMax = 512;
-
-// The value as ASCII. `indent` below 0: on one line. WHY a limit of the depth: the library prints by recursion.
-std::string ShowJson(std::string_view value, int indent) {
-  bool is_too_deep = false;
-  const auto count = [&is_too_deep](int depth, nlohmann::json::parse_event_t event, const nlohmann::json&) {
-    using Event = nlohmann::json::parse_event_t;
-    const bool is_start = event == Event::array_start || event == Event::object_start;
-    is_too_deep = is_too_deep || (is_start && depth >= kShownJsonDepthMax);
-    return !is_too_deep;
-  };
-  const auto json = nlohmann::json::parse(value, count, false);
-  return is_too_deep || json.is_discarded() ? "?" : json.dump(indent, ' ', true);
-}
-
-}  // namespace
-
-std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value, int indent) {
-  if (arguments.as.empty()) return std::nullopt;
-  if (arguments.as == "u64") return PrintNumber(merge::ToU64(value));
-  if (arguments.as == "i64") return PrintNumber(merge::ToI64(value));
-  if (arguments.as == "f64") return PrintNumber(merge::ToF64(value));
-  return ShowJson(value, indent);
-}
-
-void AddAs(CLI::App* verb, Arguments& arguments) {
-  verb->add_option(
-          "--as", arguments.as,
-          "Print values in this format: u64, i64 or f64 (numbers of 8 bytes), or json (as ASCII; `get` indents it; "
-          "numbers "
-          "outside of 64 bits are rounded, and of members with one name the last is printed); ? if a value has "
-          "another format, or JSON of more than 512 levels")
-      ->check(CLI::IsMember({"u64", "i64", "f64", "json"}));
-}
-
-void AddMergeCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb =
-      AddVerb(app, context,
-              {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
-               "Write a merge operand for a key, without reading its value; create the database if it does not exist",
-               "", 2, 2, RunMerge});
-  verb->footer(
-      "TYPE: " + TypeNames() +
-      ".\n"
-      "OPERAND is a number if the name of the type contains u64, i64 or f64; otherwise it is a string of bytes.");
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "merge",
+       .usage = "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
+       .description =
+           "Write a merge operand for a key, without reading its value; create the database if it does not exist",
+       .footer =
+           "TYPE: " + TypeNames() +
+           ".\n"
+           "OPERAND is a number if the name of the type contains u64, i64 or f64; otherwise it is a string of bytes.",
+       .examples = {"mergedb merge /srv/data visits 1 --type add-u64",
+                    "mergedb merge /srv/data log 'a line' --operator stringappend"},
+       .words_min = 2,
+       .words_max = 2},
+      Run);
   verb->add_option("--type", arguments.type, "The type of the operand");
   AddKeyspace(verb, arguments);
   verb->add_option(
@@ -128,7 +97,7 @@ void AddMergeCommand(CLI::App& app, Context& context) {
   verb->add_flag("--keep-oldest", arguments.keeps_oldest, "append: with --cap, cut off the newest bytes instead");
   verb->add_option("--at", arguments.timestamp, "first, last: the operand's timestamp")->check(IntegerFrom(0));
   verb->add_flag("--hex", arguments.is_hex, "KEY, OPERAND (unless it is a number) and the delimiter are in hex");
-  verb->add_flag("--sync", arguments.is_synced, "Sync the write: it survives power loss");
+  AddSync(verb, arguments.is_synced);
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::merge_verb

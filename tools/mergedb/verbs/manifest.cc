@@ -3,9 +3,11 @@
 #include "format/file_name.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::manifest_verb {
 
 namespace {
+
+using Arguments = FileArguments;
 
 using Json = nlohmann::ordered_json;
 
@@ -110,7 +112,7 @@ Json ReportOf(const Arguments& arguments, const repair::ManifestReport& manifest
   return report;
 }
 
-int RunManifest(Arguments& arguments) {
+int Run(Arguments& arguments) {
   uint64_t number = 0;
   const auto manifest =
       repair::InspectManifest(Files(), arguments.path, [&](const format::VersionEdit& edit, uint64_t bytes) {
@@ -124,21 +126,23 @@ int RunManifest(Arguments& arguments) {
 
 }  // namespace
 
-void AddManifestCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb = AddVerb(app, context,
-                           {"manifest", "manifest FILE [--check | --scan] [--json] [--hex]",
-                            "Check a MANIFEST (MANIFEST-NNNNNN) and print the tree that it describes, or its edits",
-                            "If CURRENT is beside the file and names it, the command also checks that the file reaches "
-                            "the point that CURRENT has.\n"
-                            "Exit code 1 if the file is damaged. The database may be open.\nExamples:\n"
-                            "  mergedb manifest /srv/data/MANIFEST-000005\n"
-                            "  mergedb manifest MANIFEST-000005 --scan --json",
-                            0, 0, RunManifest, true});
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "manifest",
+               .usage = "manifest FILE [--check | --scan] [--json] [--hex]",
+               .description = "Check a MANIFEST (MANIFEST-NNNNNN) and print the tree that it describes, or its edits",
+               .footer = "If CURRENT is beside the file and names it, the command also checks that the file reaches "
+                         "the point that CURRENT has.\n"
+                         "Exit code 1 if the file is damaged. The database may be open.\n"
+                         "Examples:\n"
+                         "  mergedb manifest /srv/data/MANIFEST-000005\n"
+                         "  mergedb manifest MANIFEST-000005 --scan --json",
+               .takes = Takes::kFile},
+              Run);
   AddFileOptions(verb, arguments);
   verb->add_flag("--scan", arguments.is_scan, "Print the edits, oldest first");
-  verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case")
-      ->check(IntegerFrom(0));
+  AddLimit(verb, arguments);
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::manifest_verb

@@ -5,14 +5,19 @@
 #include "db/db_impl.h"
 #include "inspect_page.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::inspect_verb {
 
 namespace {
+
+struct Arguments : Line {
+  std::string html;
+  std::string style = "lazy";
+};
 
 int WritePage(const std::string& file, const std::string& page) {
   if (file == "-") {
     Print(page);
-    return std::fflush(stdout) == 0 ? kOk : Fail(kError, "cannot write to stdout");
+    return kOk;
   }
   std::FILE* const out = CreatePrivateFile(file);
   const bool is_written = out != nullptr && std::fwrite(page.data(), 1, page.size(), out) == page.size();
@@ -20,7 +25,7 @@ int WritePage(const std::string& file, const std::string& page) {
   return is_written && is_closed ? kOk : Fail(kError, file + ": cannot write the page");
 }
 
-int RunInspect(Arguments& arguments) {
+int Run(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   const read::SuperVersionPtr super_version = dynamic_cast<db::DbImpl&>(*db).CurrentSuperVersion();
@@ -40,29 +45,25 @@ int RunInspect(Arguments& arguments) {
 
 }  // namespace
 
-void AddInspectPageCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* inspect = AddVerb(
-      app, context,
-      {"inspect", "inspect DIR --html FILE [--style lazy|cascade]",
-       "Draw the tree of a database as a page for a browser",
-       "The page is one file that needs no network. It shows the sorted runs over the keys, tombstones, garbage in "
-       "blob\n"
-       "files, what would be compacted next and why, the last day from the file LOG, if there is one, and, if a "
-       "process\n"
-       "has the database open, what limits it now. It has some keys in clear text. The database is opened read-only "
-       "and\n"
-       "may be open elsewhere.\n"
-       "\n"
-       "Examples:\n"
-       "  mergedb inspect /srv/data --html /tmp/data.html\n"
-       "  mergedb inspect /srv/data --html - | ssh desk 'cat > data.html'",
-       0, 0, RunInspect});
-  inspect->add_option("--html", arguments.html, "Write the page to this file; - is stdout")
-      ->type_name("FILE")
-      ->required();
-  inspect->add_option("--style", arguments.style, "The compaction style that the program uses; default: lazy")
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "inspect",
+               .usage = "inspect DIR --html FILE [--style lazy|cascade]",
+               .description = "Draw the tree of a database as a page for a browser",
+               .footer = "The page is one file that needs no network. It shows the sorted runs over the keys, "
+                         "tombstones, garbage in blob\n"
+                         "files, what would be compacted next and why, the last day from the file LOG, if there is "
+                         "one, and, if a process\n"
+                         "has the database open, what limits it now. It has some keys in clear text. The database is "
+                         "opened read-only and\n"
+                         "may be open elsewhere.",
+               .examples = {"mergedb inspect /srv/data --html /tmp/data.html",
+                            "mergedb inspect /srv/data --html - | ssh desk 'cat > data.html'"}},
+              Run);
+  verb->add_option("--html", arguments.html, "Write the page to this file; - is stdout")->type_name("FILE")->required();
+  verb->add_option("--style", arguments.style, "The compaction style that the program uses; default: lazy")
       ->check(CLI::IsMember({"lazy", "cascade"}));
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::inspect_verb

@@ -10,9 +10,14 @@
 #include "sizes.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::estimate_verb {
 
 namespace {
+
+struct Arguments : Line {
+  uint64_t entries = 200'000;  // of the sample
+  bool is_json = false;
+};
 
 constexpr size_t kPlaces = 64;                           // from which samples are read
 constexpr size_t kCompressedBytesMax = size_t{8} << 20;  // of the sample that is compressed
@@ -155,7 +160,7 @@ void PrintRows(const char* title, const nlohmann::ordered_json& rows,
   }
 }
 
-int RunEstimate(Arguments& arguments) {
+int Run(Arguments& arguments) {
   std::unique_ptr<DB> db;
   Sample sample;
   const Status status = UntilNotBusy([&]() -> Status {
@@ -203,24 +208,23 @@ int RunEstimate(Arguments& arguments) {
 
 }  // namespace
 
-void AddEstimateCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* estimate = AddVerb(app, context,
-                               {"estimate", "estimate DIR [--entries N] [--json]",
-                                "Estimate what other settings would cost for the data of a database",
-                                "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and "
-                                "blob thresholds would give.\n"
-                                "Reads about N entries from the whole range of keys; the database is opened read-only "
-                                "and may be open elsewhere.\n"
-                                "\n"
-                                "Examples:\n"
-                                "  mergedb estimate /srv/data\n"
-                                "  mergedb estimate /srv/data --entries 10000000 --json | jq .block_sizes",
-                                0, 0, RunEstimate});
-  estimate->add_flag("--json", arguments.is_json, "Print one JSON object");
-  estimate->add_option("--entries", arguments.entries, "Read about this many entries; default: 200000")
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "estimate",
+               .usage = "estimate DIR [--entries N] [--json]",
+               .description = "Estimate what other settings would cost for the data of a database",
+               .footer = "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and blob "
+                         "thresholds would give.\n"
+                         "Reads about N entries from the whole range of keys; the database is opened read-only and may "
+                         "be open elsewhere.",
+               .examples = {"mergedb estimate /srv/data",
+                            "mergedb estimate /srv/data --entries 10000000 --json | jq .block_sizes"}},
+              Run);
+  verb->add_flag("--json", arguments.is_json, "Print one JSON object");
+  verb->add_option("--entries", arguments.entries, "Read about this many entries; default: 200000")
       ->type_name("N")
       ->check(IntegerFrom(1));
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::estimate_verb

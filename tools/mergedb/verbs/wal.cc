@@ -3,9 +3,11 @@
 #include "format/batch.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::wal_verb {
 
 namespace {
+
+using Arguments = ScanArguments;
 
 // A frame as JSON, without its records.
 nlohmann::ordered_json HeaderOf(const repair::WalFrame& frame) {
@@ -77,11 +79,11 @@ nlohmann::ordered_json ReportOf(const repair::WalReport& wal) {
   return report;
 }
 
-int RunWal(Arguments& arguments) {
+int Run(Arguments& arguments) {
   Selection selection(arguments);
-  if (arguments.is_blocks && !arguments.is_json) Print("position\toffset\tbytes\tsequence\n");
+  if (arguments.is_parts && !arguments.is_json) Print("position\toffset\tbytes\tsequence\n");
   const auto wal = repair::InspectWal(Files(), arguments.path, [&](const repair::WalFrame& frame) {
-    if (arguments.is_blocks) PrintHeader(arguments, frame);
+    if (arguments.is_parts) PrintHeader(arguments, frame);
     if (arguments.is_scan) PrintFrame(arguments, frame, &selection);
     return Status();
   });
@@ -91,22 +93,25 @@ int RunWal(Arguments& arguments) {
 
 }  // namespace
 
-void AddWalCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb =
-      AddVerb(app, context,
-              {"wal", "wal FILE [--check | --scan | --frames] [--json] [--hex]",
-               "Check a WAL segment (NNNNNN.seg) or the WAL buffer (STAGING); print a summary or its records",
-               "A scan prints KEY#SEQUENCE,KIND, a tab and the value, in the order of the writes. The value of "
-               "RANGE_DELETE is the end of the range.\nSTAGING needs CURRENT, the MANIFEST and the segments beside it; "
-               "the command then reads what a replay reads.\n"
-               "Exit code 1 if the file is damaged. The database may be open.\nExamples:\n"
-               "  mergedb wal /srv/data/000007.seg\n"
-               "  mergedb wal /srv/data/STAGING --scan --keys-only",
-               0, 0, RunWal, true});
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "wal",
+       .usage = "wal FILE [--check | --scan | --frames] [--json] [--hex]",
+       .description = "Check a WAL segment (NNNNNN.seg) or the WAL buffer (STAGING); print a summary or its records",
+       .footer = "A scan prints KEY#SEQUENCE,KIND, a tab and the value, in the order of the writes. The value of "
+                 "RANGE_DELETE is the end of the range.\n"
+                 "STAGING needs CURRENT, the MANIFEST and the segments beside it; the command then reads what a replay "
+                 "reads.\n"
+                 "Exit code 1 if the file is damaged. The database may be open.\n"
+                 "Examples:\n"
+                 "  mergedb wal /srv/data/000007.seg\n"
+                 "  mergedb wal /srv/data/STAGING --scan --keys-only",
+       .takes = Takes::kFile},
+      Run);
   AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the records");
-  verb->add_flag("--frames", arguments.is_blocks, "Print position, offset, size and first sequence of each frame");
+  verb->add_flag("--frames", arguments.is_parts, "Print position, offset, size and first sequence of each frame");
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::wal_verb

@@ -2,9 +2,11 @@
 #include "file_report.h"
 #include "text.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::blob_verb {
 
 namespace {
+
+using Arguments = ScanArguments;
 
 void PrintValue(const Arguments& arguments, const repair::BlobValue& value) {
   if (arguments.is_json) {
@@ -40,7 +42,7 @@ nlohmann::ordered_json ReportOf(const Arguments& arguments, const repair::BlobFi
   return report;
 }
 
-int RunBlob(Arguments& arguments) {
+int Run(Arguments& arguments) {
   Selection selection(arguments);
   const auto blob = repair::InspectBlobFile(Files(), arguments.path, [&](const repair::BlobValue& value) {
     if (arguments.is_scan && selection.Takes(value.key)) PrintValue(arguments, value);
@@ -52,19 +54,22 @@ int RunBlob(Arguments& arguments) {
 
 }  // namespace
 
-void AddBlobCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* verb = AddVerb(app, context,
-                           {"blob", "blob FILE [--check | --scan] [--json] [--hex]",
-                            "Check a blob file (large values, NNNNNN.val) and print a summary or its values",
-                            "A scan prints the offset, a tab, the key, a tab and the value, in the order of the file. "
-                            "The file also has values that no table needs any more.\n"
-                            "Exit code 1 if the file is damaged. The database may be open.\nExamples:\n"
-                            "  mergedb blob /srv/data/000013.val\n"
-                            "  mergedb blob 000013.val --scan --keys-only --json",
-                            0, 0, RunBlob, true});
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "blob",
+               .usage = "blob FILE [--check | --scan] [--json] [--hex]",
+               .description = "Check a blob file (large values, NNNNNN.val) and print a summary or its values",
+               .footer = "A scan prints the offset, a tab, the key, a tab and the value, in the order of the file. The "
+                         "file also has values that no table needs any more.\n"
+                         "Exit code 1 if the file is damaged. The database may be open.\n"
+                         "Examples:\n"
+                         "  mergedb blob /srv/data/000013.val\n"
+                         "  mergedb blob 000013.val --scan --keys-only --json",
+               .takes = Takes::kFile},
+              Run);
   AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the values");
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::blob_verb

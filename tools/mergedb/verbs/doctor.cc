@@ -13,9 +13,13 @@
 #include "loaded_files.h"
 #include "mergedb/c.h"
 
-namespace mergedb::tool {
+namespace mergedb::tool::doctor_verb {
 
 namespace {
+
+struct Arguments : Line {
+  int process = 0;  // --pid
+};
 
 // The libraries that replace LevelDB's, LMDB's and LSMDB's, by the names that programs ask for.
 struct DropIn {
@@ -246,7 +250,7 @@ int RunOnInstallation() {
   return kOk;
 }
 
-int RunDoctor(Arguments& arguments) {
+int Run(Arguments& arguments) {
   if (arguments.process != 0 && !arguments.words.empty())
     throw CLI::ValidationError("--pid", "cannot be combined with a command");
   int exit;
@@ -255,15 +259,14 @@ int RunDoctor(Arguments& arguments) {
   } else {
     exit = arguments.words.empty() ? RunOnInstallation() : RunOnCommand(arguments.words);
   }
-  return std::fflush(stdout) == 0 ? exit : Fail(kError, "cannot write to stdout");
+  return FlushOutput(exit);
 }
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Context& context) {
-  Arguments& arguments = context.arguments;
-  CLI::App* doctor =
-      AddVerb(app, context,
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
               {.name = "doctor",
                .usage = "doctor [--pid PID] [-- COMMAND [ARGUMENT...]]",
                .description = "Say whether a program uses mergedb, or LevelDB or LMDB themselves",
@@ -272,18 +275,15 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
                          "LSMDB, whether mergedb is in use, and the next step. Its child processes count, too. With "
                          "--pid, doctor looks\n"
                          "at a running process. Without either, it checks the installation.\n"
-                         "Exit code 0 if mergedb is in use, 1 if another engine or no engine is.\n"
-                         "\n"
-                         "Examples:\n"
-                         "  mergedb doctor -- env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/mergedb python3 app.py\n"
-                         "  mergedb doctor --pid 1234",
-               .words_min = 0,
+                         "Exit code 0 if mergedb is in use, 1 if another engine or no engine is.",
+               .examples = {"mergedb doctor -- env LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/mergedb python3 app.py",
+                            "mergedb doctor --pid 1234"},
                .words_max = SIZE_MAX,
-               .run = RunDoctor,
-               .is_of_command = true});
-  doctor->add_option("--pid", arguments.process, "Look at this process")
+               .takes = Takes::kCommand},
+              Run);
+  verb->add_option("--pid", arguments.process, "Look at this process")
       ->type_name("PID")
       ->check(IntegerFrom(1, INT_MAX));
 }
 
-}  // namespace mergedb::tool
+}  // namespace mergedb::tool::doctor_verb

@@ -1,0 +1,61 @@
+// The verb delete.
+#include <optional>
+
+#include "command.h"
+
+namespace mergedb::tool::delete_verb {
+
+namespace {
+
+struct Arguments : Line, KeyspaceOption {
+  std::vector<std::string> range;  // begin and end, or empty
+  std::optional<std::string> prefix;
+  bool is_synced = false;
+};
+
+int Run(Arguments& arguments) {
+  if (arguments.words.empty() && arguments.range.empty() && !arguments.prefix) {
+    throw CLI::ValidationError("delete", "no key is given; expected KEY, --range or --prefix");
+  }
+  if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
+    throw CLI::ValidationError("--prefix", "cannot be combined with KEY or --range");
+  }
+  std::vector<std::string> bytes;
+  for (const auto* words : {&arguments.words, &arguments.range}) {
+    for (const std::string& word : *words) bytes.push_back(TakeBytes(arguments, word));
+  }
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
+  if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  WriteBatch batch;
+  for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(*keyspace, bytes[i]);
+  if (!arguments.range.empty()) batch.DeleteRange(*keyspace, bytes[bytes.size() - 2], bytes.back());
+  const WriteOptions options = WriteOptionsOf(arguments.is_synced);
+  const Status status = arguments.prefix ? db->DeletePrefix(options, *keyspace, TakeBytes(arguments, *arguments.prefix))
+                                         : db->Write(options, batch);
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+}  // namespace
+
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "delete",
+       .usage = "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
+       .description = "Delete keys, in one atomic write",
+       .footer = "Deleting a key that does not exist is not an error.",
+       .examples = {"mergedb delete /srv/data apple pear", "mergedb delete /srv/data --range user:100 user:200"},
+       .words_max = SIZE_MAX},
+      Run);
+  AddKeyspace(verb, arguments);
+  verb->add_option("--range", arguments.range, "All keys from FROM (included) to TO (excluded)")
+      ->type_name("FROM TO")
+      ->expected(2);
+  verb->add_option("--prefix", arguments.prefix, "All keys with this prefix");
+  verb->add_flag("--hex", arguments.is_hex, "Keys are in hex");
+  AddSync(verb, arguments.is_synced);
+}
+
+}  // namespace mergedb::tool::delete_verb

@@ -1,0 +1,33 @@
+// The verb destroy.
+#include "command.h"
+
+namespace mergedb::tool::destroy_verb {
+
+namespace {
+
+struct Arguments : Line {
+  bool is_sure = false;
+};
+
+int Run(Arguments& arguments) {
+  if (!arguments.is_sure) return Fail(kUsage, "destroy removes the whole database; pass --yes to confirm");
+  const Status status = DB::Destroy({}, arguments.directory);
+  return status.ok() ? kOk : Fail(status);
+}
+
+}  // namespace
+
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "destroy",
+               .usage = "destroy DIR --yes",
+               .description = "Remove the files of a database",
+               .footer = "Other files in the directory stay.",
+               .examples = {"mergedb destroy /srv/data --yes",
+                            "mergedb copy /srv/data /backup/data && mergedb destroy /srv/data --yes"}},
+              Run);
+  verb->add_flag("--yes", arguments.is_sure, "Confirm the removal");
+}
+
+}  // namespace mergedb::tool::destroy_verb

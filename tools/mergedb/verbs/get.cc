@@ -1,0 +1,71 @@
+// The verb get.
+#include <optional>
+
+#include "command.h"
+#include "show_as.h"
+
+namespace mergedb::tool::get_verb {
+
+namespace {
+
+struct Arguments : Line, KeyspaceOption {
+  bool is_json = false;
+  bool is_raw = false;
+  std::string as;
+};
+
+int Run(Arguments& arguments) {
+  const std::string key = TakeBytes(arguments, arguments.words[0]);
+  std::unique_ptr<DB> db;
+  std::string value;
+  bool has_value = false;
+  const Status status = UntilNotBusy([&]() -> Status {
+    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
+    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
+    ASSIGN_OR_RETURN(const Keyspace keyspace, KeyspaceOf(arguments, *db));
+    const Status found = db->Get({}, keyspace, key, &value);
+    has_value = found.ok();
+    return found.IsNotFound() ? Status() : found;
+  });
+  if (db == nullptr) return Fail(status);
+  if (!status.ok()) return Finish(*db, Fail(status));
+  if (!has_value) {
+    Fail(kNo, "no such key: " + ShowBytes(arguments, key));
+    NoteOtherKeyspaces(arguments, *db);
+    return Finish(*db, kNo);
+  }
+  if (const auto shown = ShowAs(arguments.as, value, 2)) {
+    Print(*shown + "\n");
+  } else if (arguments.is_json) {
+    nlohmann::ordered_json object;
+    SetBytes(arguments, &object, "key", key);
+    SetBytes(arguments, &object, "value", value);
+    PrintJson(object);
+  } else if (arguments.is_raw) {
+    Print(value);
+  } else {
+    Print(ShowBytes(arguments, value) + "\n");
+  }
+  return Finish(*db, kOk);
+}
+
+}  // namespace
+
+void Add(Command& command) {
+  const auto [verb, arguments] =
+      AddVerb(command,
+              {.name = "get",
+               .usage = "get DIR KEY [--hex] [--json] [--raw]",
+               .description = "Print the value of a key",
+               .footer = "Exit code 1 if the key does not exist.",
+               .examples = {"mergedb get /srv/data apple", "mergedb get /srv/data visits --as u64"},
+               .words_min = 1,
+               .words_max = 1},
+              Run);
+  AddHexAndJson(verb, arguments, arguments.is_json);
+  AddAs(verb, arguments.as);
+  AddKeyspace(verb, arguments);
+  verb->add_flag("--raw", arguments.is_raw, "Print the bytes of the value unchanged, without a newline");
+}
+
+}  // namespace mergedb::tool::get_verb

@@ -1,0 +1,45 @@
+// The verb put.
+#include "command.h"
+#include "line_reader.h"
+
+namespace mergedb::tool::put_verb {
+
+namespace {
+
+struct Arguments : Line, KeyspaceOption {
+  bool is_synced = false;
+};
+
+int Run(Arguments& arguments) {
+  const std::string key = TakeBytes(arguments, arguments.words[0]);
+  const bool is_stdin = arguments.words[1] == "-";
+  const auto value =
+      is_stdin ? ReadStdin(kValueBytesMax) : Result<std::string>(TakeBytes(arguments, arguments.words[1]));
+  if (!value) return Fail(value.error());
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
+  if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db, true);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  const Status status = db->Put(WriteOptionsOf(arguments.is_synced), *keyspace, key, *value);
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+}  // namespace
+
+void Add(Command& command) {
+  const auto [verb, arguments] = AddVerb(
+      command,
+      {.name = "put",
+       .usage = "put DIR KEY VALUE [--hex] [--sync]",
+       .description = "Set the value of a key; create the database if it does not exist",
+       .footer = "If VALUE is -, the value is read from stdin, byte for byte.",
+       .examples = {"mergedb put /srv/data apple green --sync", "mergedb put /srv/data picture - < picture.png"},
+       .words_min = 2,
+       .words_max = 2},
+      Run);
+  AddKeyspace(verb, arguments);
+  verb->add_flag("--hex", arguments.is_hex, "KEY and VALUE are in hex");
+  AddSync(verb, arguments.is_synced);
+}
+
+}  // namespace mergedb::tool::put_verb
