@@ -107,7 +107,7 @@ struct Parsed {
 Parsed Parse(const Words& line) {
   static Command* const command = [] {
     auto* const made = new Command();  // WHY never deleted: it must outlive all tests
-    const auto [verb, texts] = AddVerb(*made, {.name = "texts", .usage = "", .description = ""}, RunTexts);
+    const auto [verb, texts] = AddVerb(*made, {.usage = "texts DIR", .description = ""}, RunTexts);
     verb->add_option("--text", texts.text);
     verb->add_option("--optional", texts.optional);
     verb->add_option("--pair", texts.pair)->expected(2);

@@ -33,7 +33,7 @@ class UsageFormatter final : public CLI::Formatter {
 // Takes the directory from the first word, unless --db is given, and checks the number of words.
 void TakeWords(const Verb& verb, Command& command) {
   const auto refuse = [&](const std::string& problem) {
-    throw CLI::ValidationError(verb.name, problem + "; usage: mergedb " + verb.usage);
+    throw CLI::ValidationError(verb.name(), problem + "; usage: mergedb " + verb.usage);
   };
   Line& line = command.line;
   std::vector<std::string>& words = line.words;
@@ -68,7 +68,7 @@ std::string FooterOf(const Verb& verb) {
 }  // namespace
 
 CLI::App* AddVerb(Command& command, const Verb& verb, std::function<void()> reset, std::function<int()> run) {
-  CLI::App* const added = command.app.add_subcommand(verb.name, verb.description);
+  CLI::App* const added = command.app.add_subcommand(verb.name(), verb.description);
   added->formatter(std::make_shared<UsageFormatter>(verb.usage));
   added->footer(FooterOf(verb));
   if (verb.takes == Takes::kDirectory || verb.takes == Takes::kFile) {
@@ -126,10 +126,8 @@ CLI::Validator NotEmpty() {
   return {[](const std::string& word) -> std::string { return word.empty() ? "expected a name, found \"\"" : ""; }, ""};
 }
 
-Result<Keyspace> KeyspaceOf(const KeyspaceOption& arguments, DB& db, bool may_create) {
-  if (!arguments.keyspace) return Keyspace();
-  const std::string name = TakeBytes(arguments, *arguments.keyspace);
-  return may_create ? db.CreateKeyspace(name, {.may_exist = true}) : db.OpenKeyspace(name);
+Result<Keyspace> KeyspaceOf(const KeyspaceOption& arguments, DB& db) {
+  return arguments.keyspace ? db.OpenKeyspace(TakeBytes(arguments, *arguments.keyspace)) : Keyspace();
 }
 
 WriteOptions WriteOptionsOf(bool is_synced) {
@@ -194,27 +192,26 @@ Progress ShowProgress(bool is_quiet) {
   };
 }
 
-Status UntilNotBusy(const std::function<Status()>& read) {
-  constexpr int kAttemptsMax = 5;
-  Status status = read();
-  for (int attempt = 1; attempt < kAttemptsMax && status.IsBusy(); ++attempt) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 * attempt));
-    status = read();
-  }
-  return status;
-}
-
-Result<std::unique_ptr<DB>> OpenToReadOnce(const std::string& directory) {
+Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory) {
   return DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, directory);
 }
 
-Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory) {
-  std::unique_ptr<DB> db;
-  RETURN_IF_ERROR(UntilNotBusy([&]() -> Status {
-    ASSIGN_OR_RETURN(db, OpenToReadOnce(directory));
-    return {};
-  }));
-  return db;
+Status ReadUntilNotBusy(const std::string& directory, std::unique_ptr<DB>* db,
+                        const std::function<Status(DB& db)>& read) {
+  constexpr int kAttemptsMax = 5;
+  Status status;
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100 * attempt));
+    *db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
+    auto opened = OpenToRead(directory);
+    status = opened.status();
+    if (opened) {
+      *db = std::move(opened).value();
+      status = read(**db);
+    }
+    if (!status.IsBusy()) break;
+  }
+  return status;
 }
 
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
@@ -224,15 +221,18 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
                      "` converts it in place, and `mergedb export-leveldb` converts it back");
     return nullptr;
   }
-  Result<std::unique_ptr<DB>> db = mode == OpenMode::kReadOnly
-                                       ? OpenToRead(directory)
-                                       : DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
+  if (mode == OpenMode::kReadOnly) {
+    std::unique_ptr<DB> db;
+    if (const Status status = ReadUntilNotBusy(directory, &db, [](DB&) { return Status(); }); !status.ok())
+      Fail(status);
+    return db;
+  }
+  auto db = DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
   if (!db) {
     Fail(db.error());
     return nullptr;
   }
-  std::string report;
-  if (mode != OpenMode::kReadOnly && (*db)->GetProperty("mergedb.recovery", &report) && !report.empty())
+  if (const std::string report = Property(**db, "mergedb.recovery"); !report.empty())
     std::fprintf(stderr, "mergedb: recovery: %s\n", ToLine(report).c_str());
   return std::move(db).value();
 }
@@ -240,6 +240,17 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
 int Finish(DB& db, int exit) {
   if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
   return FlushOutput(exit);
+}
+
+int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
+                   const std::function<Status(DB& db, Keyspace keyspace)>& change) {
+  const auto db = OpenDatabase(directory, mode);
+  if (db == nullptr) return kError;
+  const auto keyspace = arguments.keyspace && mode == OpenMode::kCreateIfMissing
+                            ? db->CreateKeyspace(TakeBytes(arguments, *arguments.keyspace), {.may_exist = true})
+                            : KeyspaceOf(arguments, *db);
+  const Status status = keyspace ? change(*db, *keyspace) : keyspace.status();
+  return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
 void NoteOtherKeyspaces(const KeyspaceOption& arguments, DB& db) {

@@ -7,7 +7,7 @@
 //   struct Arguments : Line { bool is_json = false; };
 //   int Run(Arguments& arguments) { ... }
 //   void Add(Command& command) {
-//     const auto [verb, arguments] = AddVerb(command, {.name = "count", ...}, Run);
+//     const auto [verb, arguments] = AddVerb(command, {.usage = "count DIR [--json]", ...}, Run);
 //     verb->add_flag("--json", arguments.is_json, "Print JSON");
 //   }
 //
@@ -69,16 +69,17 @@ enum class Takes {
   kCommand,  // no directory; the words after "--" are a command
 };
 
-// A verb whose help begins with "mergedb <usage>". `words_min` to `words_max` words follow the directory or FILE.
+// A verb. `words_min` to `words_max` words follow the directory or FILE.
 struct Verb {
-  const char* name;
-  const char* usage;
+  std::string usage;  // "get DIR KEY [--hex]": begins with the name of the verb
   const char* description;
   std::string footer = {};
   std::pair<const char*, const char*> examples = {};  // end the help
   size_t words_min = 0;
   size_t words_max = 0;
   Takes takes = Takes::kDirectory;
+
+  std::string name() const { return usage.substr(0, usage.find(' ')); }
 };
 
 // `reset` is called before the options of the verb are parsed. `run` becomes Command::run after it.
@@ -119,9 +120,8 @@ CLI::Validator IntegerFrom(uint64_t min, uint64_t max = UINT64_MAX);
 // Checks that the value of an option is not empty: an unset variable of a script must not select something else.
 CLI::Validator NotEmpty();
 
-// The keyspace that --keyspace names. If it does not exist, it is created if `may_create`, else the result is
-// NotFound.
-Result<Keyspace> KeyspaceOf(const KeyspaceOption& arguments, DB& db, bool may_create = false);
+// The keyspace that --keyspace names.
+Result<Keyspace> KeyspaceOf(const KeyspaceOption& arguments, DB& db);
 WriteOptions WriteOptionsOf(bool is_synced);
 // A key or value as the command line gives it: hex after --hex. Throws CLI::ValidationError.
 std::string TakeBytes(const HexOption& arguments, const std::string& word);
@@ -148,18 +148,21 @@ Progress ShowProgress(bool is_quiet);
 
 // ---- Databases
 
-// Calls `read`, which opens a database read-only and reads it, again if it returns Busy: a process that writes to the
-// database may be faster than the open, or replace a file that the open could not hold. After a few calls Busy stays.
-Status UntilNotBusy(const std::function<Status()>& read);
-// Opens read-only. For the function that UntilNotBusy calls.
-Result<std::unique_ptr<DB>> OpenToReadOnce(const std::string& directory);
-// Opens read-only, by UntilNotBusy.
-Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory);
-// On failure, prints the reason on stderr and returns null. A read-only open is by OpenToRead.
+Result<std::unique_ptr<DB>> OpenToRead(const std::string& directory);  // once
+// Opens read-only and calls `read`, all of it again if one of them returns Busy: a process that writes to the database
+// may be faster than the open, or replace a file that the open could not hold. After a few attempts Busy stays. `db` is
+// null if the open failed.
+Status ReadUntilNotBusy(const std::string& directory, std::unique_ptr<DB>* db,
+                        const std::function<Status(DB& db)>& read);
+// On failure, prints the reason on stderr and returns null. A read-only open is repeated as ReadUntilNotBusy says.
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // Closes the database and flushes stdout. Reports the failures of both; then the result is an error code, else
 // `exit`.
 int Finish(DB& db, int exit);
+// Opens for writes, calls `change` with the keyspace that --keyspace names, which is created as the database is if the
+// mode is kCreateIfMissing, and closes. Returns the exit code.
+int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
+                   const std::function<Status(DB& db, Keyspace keyspace)>& change);
 // After a read of the default keyspace that found nothing: if it has no entries, names the other keyspaces on stderr.
 void NoteOtherKeyspaces(const KeyspaceOption& arguments, DB& db);
 std::string Property(DB& db, const std::string& name);  // "": there is none of this name

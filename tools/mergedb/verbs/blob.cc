@@ -3,7 +3,6 @@
 #include "text.h"
 
 namespace mergedb::tool::blob_verb {
-
 namespace {
 
 using Arguments = ScanArguments;
@@ -57,8 +56,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "blob",
-               .usage = "blob FILE [--check | --scan] [--json] [--hex]",
+              {.usage = "blob FILE [--check | --scan] [--json] [--hex]",
                .description = "Check a blob file (large values, NNNNNN.val) and print a summary or its values",
                .footer = "A scan prints the offset, a tab, the key, a tab and the value, in the order of the file. The "
                          "file also has values that no table needs any more.\n"

@@ -2,7 +2,6 @@
 #include "command.h"
 
 namespace mergedb::tool::check_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -24,11 +23,7 @@ int ReportCheck(const Arguments& arguments, const Status& status) {
 
 int Run(Arguments& arguments) {
   std::unique_ptr<DB> db;
-  const Status status = UntilNotBusy([&]() -> Status {
-    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
-    return db->CheckIntegrity();
-  });
+  const Status status = ReadUntilNotBusy(arguments.directory, &db, [](DB& opened) { return opened.CheckIntegrity(); });
   const int exit = ReportCheck(arguments, status);
   return db == nullptr ? exit : Finish(*db, exit);
 }
@@ -38,8 +33,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "check",
-       .usage = "check DIR [--json]",
+      {.usage = "check DIR [--json]",
        .description = "Read all tables and blob files and verify their checksums; changes nothing",
        .footer =
            "`mergedb verify` also reads the MANIFEST and the WAL, of a database that is closed.\n"

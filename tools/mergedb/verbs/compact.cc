@@ -2,7 +2,6 @@
 #include "command.h"
 
 namespace mergedb::tool::compact_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption, RangeOption {};
@@ -11,15 +10,12 @@ int Run(Arguments& arguments) {
   std::string lower, upper;
   if (arguments.from) lower = TakeBytes(arguments, *arguments.from);
   if (arguments.to) upper = TakeBytes(arguments, *arguments.to);
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
-  if (db == nullptr) return kError;
-  const auto keyspace = KeyspaceOf(arguments, *db);
-  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
   const std::string_view lower_view = lower, upper_view = upper;
-  Status status =
-      db->CompactRange(*keyspace, arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
-  if (status.ok()) status = db->WaitForCompaction();
-  return Finish(*db, status.ok() ? kOk : Fail(status));
+  return ChangeKeyspace(arguments.directory, OpenMode::kMustExist, arguments, [&](DB& db, Keyspace keyspace) {
+    const Status status =
+        db.CompactRange(keyspace, arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
+    return status.ok() ? db.WaitForCompaction() : status;
+  });
 }
 
 }  // namespace
@@ -27,8 +23,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "compact",
-               .usage = "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
+              {.usage = "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
                .description = "Compact a range of keys into the bottommost run, and wait for it",
                .footer = "Without --keyspace, the range is in the default keyspace. Without --keyspace, --from and "
                          "--to, all keyspaces\n"

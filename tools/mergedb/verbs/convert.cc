@@ -6,7 +6,6 @@
 #include "text.h"
 
 namespace mergedb::tool::convert_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -35,9 +34,10 @@ int Run(Arguments& arguments) {
   if (!is_leveldb) return Fail(is_leveldb.error());
   if (arguments.is_salvage) return RunSalvage(arguments);
   if (!*is_leveldb) {
-    const auto db = OpenToRead(arguments.directory);
+    std::unique_ptr<DB> db;
+    const Status status = ReadUntilNotBusy(arguments.directory, &db, [](DB&) { return Status(); });
     // RocksDB's or LMDB's files, a damaged database of LevelDB or mergedb, or a directory that cannot be read
-    if (!db && !db.error().IsNotFound()) return Fail(db.error());
+    if (!status.ok() && !status.IsNotFound()) return Fail(status);
     return Fail(kNo, arguments.directory + ": not a LevelDB database; nothing was converted");
   }
   StderrLogger logger;
@@ -53,8 +53,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "convert",
-       .usage = "convert DIR [--salvage] [--quiet]",
+      {.usage = "convert DIR [--salvage] [--quiet]",
        .description = "Convert a LevelDB database to mergedb, in place",
        .footer =
            "No other command does; a program that opens the database for writing does. The conversion needs as much "

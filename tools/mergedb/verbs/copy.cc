@@ -9,7 +9,6 @@
 #include "text.h"
 
 namespace mergedb::tool::copy_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -23,7 +22,7 @@ constexpr int kCopyAttempts = 20;
 constexpr auto kCopyPause = std::chrono::milliseconds(50);
 
 Status CopyOnce(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
-  ASSIGN_OR_RETURN(auto db, OpenToReadOnce(arguments.directory));
+  ASSIGN_OR_RETURN(auto db, OpenToRead(arguments.directory));
   ASSIGN_OR_RETURN(*report, Checkpoint(*db, target,
                                        {.may_link = !arguments.no_links,
                                         .verify = !arguments.no_check,
@@ -77,8 +76,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "copy",
-       .usage = "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
+      {.usage = "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
        .description = "Copy the database to a new directory, also while a program writes to it",
        .footer =
            "The copy is TARGET.partial until it is complete; then it is renamed to TARGET. If the copy is interrupted, "

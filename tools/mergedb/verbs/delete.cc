@@ -4,7 +4,6 @@
 #include "command.h"
 
 namespace mergedb::tool::delete_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -24,17 +23,14 @@ int Run(Arguments& arguments) {
   for (const auto* words : {&arguments.words, &arguments.range}) {
     for (const std::string& word : *words) bytes.push_back(TakeBytes(arguments, word));
   }
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
-  if (db == nullptr) return kError;
-  const auto keyspace = KeyspaceOf(arguments, *db);
-  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
-  WriteBatch batch;
-  for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(*keyspace, bytes[i]);
-  if (!arguments.range.empty()) batch.DeleteRange(*keyspace, bytes[bytes.size() - 2], bytes.back());
-  const WriteOptions options = WriteOptionsOf(arguments.is_synced);
-  const Status status = arguments.prefix ? db->DeletePrefix(options, *keyspace, TakeBytes(arguments, *arguments.prefix))
-                                         : db->Write(options, batch);
-  return Finish(*db, status.ok() ? kOk : Fail(status));
+  return ChangeKeyspace(arguments.directory, OpenMode::kMustExist, arguments, [&](DB& db, Keyspace keyspace) {
+    const WriteOptions options = WriteOptionsOf(arguments.is_synced);
+    if (arguments.prefix) return db.DeletePrefix(options, keyspace, TakeBytes(arguments, *arguments.prefix));
+    WriteBatch batch;
+    for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(keyspace, bytes[i]);
+    if (!arguments.range.empty()) batch.DeleteRange(keyspace, bytes[bytes.size() - 2], bytes.back());
+    return db.Write(options, batch);
+  });
 }
 
 }  // namespace
@@ -42,8 +38,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "delete",
-       .usage = "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
+      {.usage = "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
        .description = "Delete keys, in one atomic write",
        .footer = "Deleting a key that does not exist is not an error.",
        .examples = {"mergedb delete /srv/data apple pear", "mergedb delete /srv/data --range user:100 user:200"},

@@ -2,7 +2,6 @@
 #include "command.h"
 
 namespace mergedb::tool::destroy_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -20,8 +19,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "destroy",
-               .usage = "destroy DIR --yes",
+              {.usage = "destroy DIR --yes",
                .description = "Remove the files of a database",
                .footer = "Other files in the directory stay.",
                .examples = {"mergedb destroy /srv/data --yes",

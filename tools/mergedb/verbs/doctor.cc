@@ -14,7 +14,6 @@
 #include "mergedb/c.h"
 
 namespace mergedb::tool::doctor_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -267,8 +266,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "doctor",
-               .usage = "doctor [--pid PID] [-- COMMAND [ARGUMENT...]]",
+              {.usage = "doctor [--pid PID] [-- COMMAND [ARGUMENT...]]",
                .description = "Say whether a program uses mergedb, or LevelDB or LMDB themselves",
                .footer = "Runs COMMAND and then prints, on stdout, which of the files that it loaded contain mergedb, "
                          "LevelDB, LMDB or\n"

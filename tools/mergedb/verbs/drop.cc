@@ -3,7 +3,6 @@
 #include "lmdb_programs.h"
 
 namespace mergedb::tool::drop_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -59,8 +58,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "drop",
-               .usage = "drop DIR --keyspace NAME [-d] | drop DIR --yes",
+              {.usage = "drop DIR --keyspace NAME [-d] | drop DIR --yes",
                .description = "Empty a keyspace, or the whole database",
                .footer = "Takes one write for each keyspace. Compactions free the disk space in the background.",
                .examples = {"mergedb drop /srv/data --keyspace users -d", "mergedb drop /srv/data --yes"}},

@@ -11,7 +11,6 @@
 #include "text.h"
 
 namespace mergedb::tool::dump_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -185,8 +184,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "dump",
-               .usage = "dump DIR [-f FILE] [-p] [-a | --keyspace NAME | --default-alone] [-l] [--skip-errors] "
+              {.usage = "dump DIR [-f FILE] [-p] [-a | --keyspace NAME | --default-alone] [-l] [--skip-errors] "
                         "[--flavour lmdb|bdb]",
                .description = "Print all entries of all keyspaces as text that mergedb load, mdb_load and db_load read",
                .footer = "mergedb load makes an equal database of it. LMDB accepts keys of 1 to 511 bytes; names that "

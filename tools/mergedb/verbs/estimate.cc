@@ -11,7 +11,6 @@
 #include "text.h"
 
 namespace mergedb::tool::estimate_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -163,11 +162,9 @@ void PrintRows(const char* title, const nlohmann::ordered_json& rows,
 int Run(Arguments& arguments) {
   std::unique_ptr<DB> db;
   Sample sample;
-  const Status status = UntilNotBusy([&]() -> Status {
+  const Status status = ReadUntilNotBusy(arguments.directory, &db, [&](DB& opened) {
     sample = {};
-    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
-    return Read(dynamic_cast<db::DbImpl&>(*db), arguments.entries, &sample);
+    return Read(dynamic_cast<db::DbImpl&>(opened), arguments.entries, &sample);
   });
   if (!status.ok()) return db == nullptr ? Fail(status) : Finish(*db, Fail(status));
   const nlohmann::ordered_json blocks = BlocksJson(sample), bloom = BloomJson(sample), blob = BlobJson(sample);
@@ -211,8 +208,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "estimate",
-               .usage = "estimate DIR [--entries N] [--json]",
+              {.usage = "estimate DIR [--entries N] [--json]",
                .description = "Estimate what other settings would cost for the data of a database",
                .footer = "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and blob "
                          "thresholds would give.\n"

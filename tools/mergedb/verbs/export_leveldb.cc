@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::export_leveldb_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -40,8 +39,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "export-leveldb",
-               .usage = "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]",
+              {.usage = "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]",
                .description = "Export the database to a directory that LevelDB opens",
                .footer = "TARGET must not exist or be empty. Merge operands and deletes are applied. LevelDB can open "
                          "TARGET only after the\n"

@@ -5,7 +5,6 @@
 #include "show_as.h"
 
 namespace mergedb::tool::get_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -19,11 +18,9 @@ int Run(Arguments& arguments) {
   std::unique_ptr<DB> db;
   std::string value;
   bool has_value = false;
-  const Status status = UntilNotBusy([&]() -> Status {
-    db = nullptr;  // lets go of its files: a process holds so many (env/held_files.h)
-    ASSIGN_OR_RETURN(db, OpenToReadOnce(arguments.directory));
-    ASSIGN_OR_RETURN(const Keyspace keyspace, KeyspaceOf(arguments, *db));
-    const Status found = db->Get({}, keyspace, key, &value);
+  const Status status = ReadUntilNotBusy(arguments.directory, &db, [&](DB& opened) -> Status {
+    ASSIGN_OR_RETURN(const Keyspace keyspace, KeyspaceOf(arguments, opened));
+    const Status found = opened.Get({}, keyspace, key, &value);
     has_value = found.ok();
     return found.IsNotFound() ? Status() : found;
   });
@@ -54,8 +51,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "get",
-               .usage = "get DIR KEY [--hex] [--json] [--raw]",
+              {.usage = "get DIR KEY [--hex] [--json] [--raw]",
                .description = "Print the value of a key",
                .footer = "Exit code 1 if the key does not exist.",
                .examples = {"mergedb get /srv/data apple", "mergedb get /srv/data visits --as u64"},

@@ -6,7 +6,6 @@
 #include "inspect_page.h"
 
 namespace mergedb::tool::inspect_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -48,8 +47,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "inspect",
-               .usage = "inspect DIR --html FILE [--style lazy|cascade]",
+              {.usage = "inspect DIR --html FILE [--style lazy|cascade]",
                .description = "Draw the tree of a database as a page for a browser",
                .footer = "The page is one file that needs no network. It shows the sorted runs over the keys, "
                          "tombstones, garbage in blob\n"

@@ -3,7 +3,6 @@
 #include "lmdb_programs.h"
 
 namespace mergedb::tool::keyspaces_verb {
-
 namespace {
 
 struct Arguments : Line, HexOption {
@@ -45,8 +44,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "keyspaces",
-               .usage = "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
+              {.usage = "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
                .description = "List the named keyspaces, or create or drop one",
                .footer = "A line is name, tab, id.",
                .examples = {"mergedb keyspaces /srv/data", "mergedb keyspaces /srv/data --create users"}},

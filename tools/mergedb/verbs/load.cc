@@ -12,7 +12,6 @@
 #include "text.h"
 
 namespace mergedb::tool::load_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -284,8 +283,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "load",
-       .usage = "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
+      {.usage = "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
        .description = "Put the entries that dump or scan printed; create the database if it does not exist",
        .footer = "Reads dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and the output of scan with the "
                  "same flags.\n"

@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::manifest_verb {
-
 namespace {
 
 using Arguments = FileArguments;
@@ -129,8 +128,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "manifest",
-               .usage = "manifest FILE [--check | --scan] [--json] [--hex]",
+              {.usage = "manifest FILE [--check | --scan] [--json] [--hex]",
                .description = "Check a MANIFEST (MANIFEST-NNNNNN) and print the tree that it describes, or its edits",
                .footer = "If CURRENT is beside the file and names it, the command also checks that the file reaches "
                          "the point that CURRENT has.\n"

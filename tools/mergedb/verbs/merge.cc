@@ -7,7 +7,6 @@
 #include "command.h"
 
 namespace mergedb::tool::merge_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -60,12 +59,9 @@ std::string OperandOf(const Arguments& arguments) {
 int Run(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
   const std::string operand = OperandOf(arguments);
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
-  if (db == nullptr) return kError;
-  const auto keyspace = KeyspaceOf(arguments, *db, true);
-  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
-  const Status status = db->Merge(WriteOptionsOf(arguments.is_synced), *keyspace, key, operand);
-  return Finish(*db, status.ok() ? kOk : Fail(status));
+  return ChangeKeyspace(arguments.directory, OpenMode::kCreateIfMissing, arguments, [&](DB& db, Keyspace keyspace) {
+    return db.Merge(WriteOptionsOf(arguments.is_synced), keyspace, key, operand);
+  });
 }
 
 }  // namespace
@@ -73,8 +69,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "merge",
-       .usage = "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
+      {.usage = "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
        .description =
            "Write a merge operand for a key, without reading its value; create the database if it does not exist",
        .footer =

@@ -6,7 +6,6 @@
 #include "live_view.h"
 
 namespace mergedb::tool::metrics_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -60,8 +59,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "metrics",
-               .usage = "metrics DIR [--json | --prometheus]",
+              {.usage = "metrics DIR [--json | --prometheus]",
                .description = "Print counters and gauges with their units",
                .footer = "If a process has the database open for writes, these are its metrics, which it publishes in "
                          "the file LIVE,\n"

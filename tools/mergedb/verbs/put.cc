@@ -3,7 +3,6 @@
 #include "line_reader.h"
 
 namespace mergedb::tool::put_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption {
@@ -16,12 +15,9 @@ int Run(Arguments& arguments) {
   const auto value =
       is_stdin ? ReadStdin(kValueBytesMax) : Result<std::string>(TakeBytes(arguments, arguments.words[1]));
   if (!value) return Fail(value.error());
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
-  if (db == nullptr) return kError;
-  const auto keyspace = KeyspaceOf(arguments, *db, true);
-  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
-  const Status status = db->Put(WriteOptionsOf(arguments.is_synced), *keyspace, key, *value);
-  return Finish(*db, status.ok() ? kOk : Fail(status));
+  return ChangeKeyspace(arguments.directory, OpenMode::kCreateIfMissing, arguments, [&](DB& db, Keyspace keyspace) {
+    return db.Put(WriteOptionsOf(arguments.is_synced), keyspace, key, *value);
+  });
 }
 
 }  // namespace
@@ -29,8 +25,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "put",
-       .usage = "put DIR KEY VALUE [--hex] [--sync]",
+      {.usage = "put DIR KEY VALUE [--hex] [--sync]",
        .description = "Set the value of a key; create the database if it does not exist",
        .footer = "If VALUE is -, the value is read from stdin, byte for byte.",
        .examples = {"mergedb put /srv/data apple green --sync", "mergedb put /srv/data picture - < picture.png"},

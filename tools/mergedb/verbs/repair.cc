@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::repair_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -44,8 +43,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "repair",
-               .usage = "repair DIR [--dry-run] [--json] [--quiet]",
+              {.usage = "repair DIR [--dry-run] [--json] [--quiet]",
                .description = "Repair a damaged database: keep all intact entries",
                .footer = "Damaged files move to DIR/lost, with a report; no file is deleted. If the repair is "
                          "interrupted, run it again.\n"

@@ -6,7 +6,6 @@
 #include "show_as.h"
 
 namespace mergedb::tool::scan_verb {
-
 namespace {
 
 struct Arguments : Line, KeyspaceOption, RangeOption {
@@ -76,8 +75,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "scan",
-       .usage =
+      {.usage =
            "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--skip-errors] [--hex] [--json]",
        .description = "Print keys and values in key order",
        .footer = "A line is key, tab, value. Control characters and bytes that are not UTF-8 are escaped: \\t \\n \\r "

@@ -5,7 +5,6 @@
 #include "live_view.h"
 
 namespace mergedb::tool::serve_metrics_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -49,8 +48,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "serve-metrics",
-               .usage = "serve-metrics --listen ADDRESS:PORT DIR [--timeout SECONDS]",
+              {.usage = "serve-metrics --listen ADDRESS:PORT DIR [--timeout SECONDS]",
                .description = "Serve the metrics over HTTP for Prometheus",
                .footer = "GET /metrics answers what `mergedb metrics DIR --prometheus` prints; any other path answers "
                          "404. While a process\n"

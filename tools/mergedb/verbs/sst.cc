@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::sst_verb {
-
 namespace {
 
 using Arguments = ScanArguments;
@@ -154,8 +153,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "sst",
-       .usage = "sst FILE [--check | --scan | --blocks] [--json] [--hex]",
+      {.usage = "sst FILE [--check | --scan | --blocks] [--json] [--hex]",
        .description = "Check a table (sorted string table, NNNNNN.tbl) and print a summary or its entries",
        .footer =
            "A scan prints KEY#SEQUENCE,KIND, a tab and the value. The value of RANGE_DELETE is the end of the range.\n"

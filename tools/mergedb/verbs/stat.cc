@@ -6,7 +6,6 @@
 #include "text.h"
 
 namespace mergedb::tool::stat_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -136,8 +135,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "stat",
-               .usage = "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
+              {.usage = "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
                .description = "Print sizes, sorted runs and counters",
                .footer = "With -e, -f, -r, -a or --keyspace, the output is that of mdb_stat.",
                .examples = {"mergedb stat /srv/data", "mergedb stat /srv/data --property mergedb.runs"}},

@@ -20,7 +20,6 @@
 #include "text.h"
 
 namespace mergedb::tool::top_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -441,8 +440,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "top",
-               .usage = "top DIR [--once] [--json] [--interval SECONDS]",
+              {.usage = "top DIR [--once] [--json] [--interval SECONDS]",
                .description = "Show what an open database does now, as top does",
                .footer = "Rates, waits of writers, running compactions and sorted runs of the process that has the "
                          "database open. It\n"

@@ -7,7 +7,6 @@
 #include "trace_scrub.h"
 
 namespace mergedb::tool::trace_verb {
-
 namespace {
 
 struct Arguments : Line, HexOption {
@@ -113,8 +112,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "trace",
-       .usage = "trace analyse FILE [--top N] [--json] [--hex] | trace dump FILE [--limit N] [--json] [--hex] | "
+      {.usage = "trace analyse FILE [--top N] [--json] [--hex] | trace dump FILE [--limit N] [--json] [--hex] | "
                 "trace scrub IN OUT",
        .description = "Analyse, print or scrub a trace, a record of the operations of a program",
        .footer =

@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::verify_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -44,8 +43,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "verify",
-               .usage = "verify DIR [--json] [--quiet]",
+              {.usage = "verify DIR [--json] [--quiet]",
                .description = "List all damage, also if the database does not open; changes nothing",
                .footer = "Exit code 1 if there is damage. The database must not be open.",
                .examples = {"mergedb verify /srv/data", "mergedb verify /srv/data --json --quiet > report.json"}},

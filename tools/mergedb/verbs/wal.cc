@@ -4,7 +4,6 @@
 #include "text.h"
 
 namespace mergedb::tool::wal_verb {
-
 namespace {
 
 using Arguments = ScanArguments;
@@ -96,8 +95,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] = AddVerb(
       command,
-      {.name = "wal",
-       .usage = "wal FILE [--check | --scan | --frames] [--json] [--hex]",
+      {.usage = "wal FILE [--check | --scan | --frames] [--json] [--hex]",
        .description = "Check a WAL segment (NNNNNN.seg) or the WAL buffer (STAGING); print a summary or its records",
        .footer = "A scan prints KEY#SEQUENCE,KIND, a tab and the value, in the order of the writes. The value of "
                  "RANGE_DELETE is the end of the range.\n"

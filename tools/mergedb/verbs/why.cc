@@ -7,7 +7,6 @@
 #include "text.h"
 
 namespace mergedb::tool::why_verb {
-
 namespace {
 
 struct Arguments : Line {
@@ -113,8 +112,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.name = "why",
-               .usage = "why DIR [--json]",
+              {.usage = "why DIR [--json]",
                .description = "Say what limits an open database now, and what would change it",
                .footer = "The process that has the database open publishes its state in the file LIVE once a second,\n"
                          "or, under a light load, when `why` asks for it by a lock on CURRENT. `why` reads LIVE and\n"
