@@ -25,6 +25,7 @@
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "picker/picker.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -433,23 +434,35 @@ TEST_F(CommandTest, TheHelpOfEachVerbEndsWithTwoExamples) {
   EXPECT_GE(verbs, 25);
 }
 
+// The data that a page of `mergedb inspect` draws. tests/db/inspect_page_test.py looks at the drawing.
+nlohmann::json DataOf(const std::string& page) {
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const size_t at = page.find(begin);
+  if (at == std::string::npos) return nullptr;
+  const std::string rest = page.substr(at + begin.size());
+  return nlohmann::json::parse(rest.substr(0, rest.find("</script>")), nullptr, false);
+}
+
 TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
-  ASSERT_EQ(
-      Run("$M put $D '<script>alert(1)</script>' v && $M put $D pear v && $M compact $D && $M delete $D pear").exit, 0);
+  const std::string hostile = "</script><script>alert(1)</script>";
+  ASSERT_EQ(Run("$M put $D '" + hostile + "' v && $M put $D pear v && $M compact $D && $M delete $D pear").exit, 0);
   ASSERT_EQ(Run("$M inspect $D --html $H/page.html").exit, 0);
   const std::string page = Slurp("page.html");
   EXPECT_EQ(page.find("<!doctype html>"), 0u);
   EXPECT_NE(page.find("</html>"), std::string::npos);
-  for (const char* outside : {"http:", "https:", "src=", "@import", "url(", "<script"})
+  for (const char* outside : {"http:", "https:", "src=", "@import", "url(", "innerHTML", "alert(1)</"})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos) << "the smallest key";
-  EXPECT_NE(page.find("run 1 (the only one)"), std::string::npos);
-  EXPECT_NE(page.find("No process has the database open"), std::string::npos);
-  EXPECT_NE(page.find("is known only beside a process that has the database open for writes"), std::string::npos);
-  EXPECT_NE(page.find("<b>While writes come.</b> No compaction is needed."), std::string::npos);
-  for (const char* explained :
-       {"The files are tables", "the write-ahead log (WAL), which holds", "MANIFEST, the list of",
-        "&quot;lazy&quot;: many runs of one level gather", "Level 1000 is the bottom"}) {
+  const nlohmann::json data = DataOf(page);
+  ASSERT_TRUE(data.is_object());
+  EXPECT_EQ(data["directory"], database_);
+  ASSERT_EQ(data["runs"].size(), 1u);
+  EXPECT_EQ(data["runs"][0]["entries"], 2);
+  EXPECT_EQ(data["runs"][0]["pieces"][0]["largest"], "pear");
+  EXPECT_EQ(data["keys"][0], hostile.substr(0, 28) + "...");
+  EXPECT_EQ(data["picks"], nlohmann::json({nullptr, nullptr, nullptr})) << "no compaction is needed";
+  for (const char* none : {"live", "heat", "history"}) EXPECT_TRUE(data[none].is_null()) << none;
+  for (const char* explained : {"The files are tables", "the write-ahead log (WAL), which holds",
+                                "MANIFEST, the list of", "many runs of one level gather", "Level 1000 is the bottom"}) {
     EXPECT_NE(page.find(explained), std::string::npos) << explained;
   }
   EXPECT_EQ(Run("$M inspect $D --html -").out, page);
@@ -458,10 +471,40 @@ TEST_F(CommandTest, InspectDrawsAPageThatNeedsNoNetwork) {
   EXPECT_EQ(Run("$M inspect $D/absent --html -").exit, 3);
 }
 
+TEST_F(CommandTest, InspectKeepsEachKeyWithinItsData) {
+  const std::string hostile[] = {"<!--<script>", "</SCRIPT >", std::string("\0nul", 4), "\"quotes'",
+                                 "\\u003c\\",    "\xff\xfe<",  "\xe2\x80\xa8",          "]]>&amp;"};
+  for (const std::string& key : hostile) {
+    const std::string path = home_ + "/hostile";
+    {
+      ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, path));
+      ASSERT_OK(db->Put({}, key, "v"));
+      ASSERT_OK(db->CompactRange(nullptr, nullptr));
+    }
+    const std::string page = Run("$M inspect $H/hostile --html -").out;
+    const nlohmann::json data = DataOf(page);
+    ASSERT_TRUE(data.is_object()) << page;
+    EXPECT_EQ(data["largest_key"].get<std::string>() + "\n", Run("$M scan $H/hostile --keys-only").out);
+    size_t ends = 0;
+    for (size_t at = page.find("</script>"); at != std::string::npos; at = page.find("</script>", at + 1)) ++ends;
+    EXPECT_EQ(ends, 2u) << "the data and the script";
+    EXPECT_EQ(page.find('\0'), std::string::npos);
+    ASSERT_OK(DB::Destroy({}, path));
+  }
+}
+
+TEST_F(CommandTest, InspectExplainsEachReasonOfACompaction) {
+  ASSERT_EQ(Run("$M put $D a v").exit, 0);
+  const std::string page = Run("$M inspect $D --html -").out;
+  for (int i = 0; i <= static_cast<int>(picker::CompactionReason::kReads); ++i) {
+    const std::string name(picker::CompactionReasonName(static_cast<picker::CompactionReason>(i)));
+    EXPECT_NE(page.find("\n  " + name + ": \""), std::string::npos) << name << ": REASONS in inspect.js lacks it";
+  }
+}
+
 TEST_F(CommandTest, InspectTellsTheLastDayFromLog) {
   ASSERT_EQ(Run("$M put $D apple v").exit, 0);
-  EXPECT_NE(Run("$M inspect $D --html -").out.find("It is not known: the directory has no file LOG with events."),
-            std::string::npos);
+  EXPECT_TRUE(DataOf(Run("$M inspect $D --html -").out)["history"].is_null());
   std::ofstream(database_ + "/LOG.old")
       << R"({"time":"2026-11-24T10:00:00.000000Z","event":"flush_end","bytes":7000000,"table":1,"micros":9,"status":"OK"}
 {"time":"2026-11-25T12:00:00.000000Z","event":"open","micros":1500,"runs":0,"read_only":0}
@@ -478,17 +521,30 @@ no event
 {"time":"2026-11-25T16:00:00.000000Z","event":"slow_call","call":"get","micros":120000}
 {"time":"2026-11-26T11:00:00.000000Z","event":"error","work":"flush","status":"IOError: <full>"}
 {"time":"2026-11-26T11:30:00.000000Z","event":"flu)";
-  const std::string page = Run("$M inspect $D --html -").out;
-  for (const char* text :
-       {"<h2>History: the last 23.0 h in LOG</h2>", "1 flush wrote 2.0 MB from memory to new runs.",
-        "For 2.5 s in all, writers waited for memory: a flush had to end first.",
-        "1 call was slow; the slowest one took 120.0 ms.",
-        "<td>enough new runs have gathered; together they become one</td><td>1</td><td>0</td><td>5.0 MB</td>"
-        "<td>4.0 MB</td><td>11,234</td><td>60.0 s</td><td>0</td>",
-        "nothing is rewritten</td><td>0</td><td>1</td>", "<td>25 Nov 12:00:00</td><td>opened in 1.5 ms</td>",
-        "<td>26 Nov 11:00:00</td><td>ERROR of flush: IOError: &lt;full&gt;</td>", "<span>25 Nov 12:00</span>"})
-    EXPECT_NE(page.find(text), std::string::npos) << text << "\n" << page.substr(page.find("<h2>History"));
-  EXPECT_EQ(page.find("9.0 MB"), std::string::npos) << "an event of the day before";
+  const nlohmann::json history = DataOf(Run("$M inspect $D --html -").out)["history"];
+  EXPECT_EQ(history["to"].get<double>() - history["from"].get<double>(), 23 * 3600.0)
+      << "not the event of the day before";
+  EXPECT_EQ(history["flushes"], 1);
+  EXPECT_EQ(history["flushed_bytes"], 2'000'000);
+  EXPECT_EQ(history["stall_causes"], nlohmann::json({{"memory", 2.5}}));
+  EXPECT_EQ(history["slow_calls"], 1);
+  EXPECT_EQ(history["longest_call_seconds"], 0.12);
+  ASSERT_EQ(history["compactions"].size(), 2u);
+  const auto& moved = history["compactions"][0];
+  EXPECT_EQ(moved["reason"], "disjoint");
+  EXPECT_EQ(moved["rewrites"], 0);
+  EXPECT_EQ(moved["moves"], 1);
+  EXPECT_EQ(history["compactions"][1], nlohmann::json({{"reason", "tier_full"},
+                                                       {"rewrites", 1},
+                                                       {"moves", 0},
+                                                       {"bytes_read", 5'000'000},
+                                                       {"bytes_written", 4'000'000},
+                                                       {"entries_dropped", 11'234},
+                                                       {"seconds", 60.0},
+                                                       {"failed", 0}}));
+  ASSERT_EQ(history["notes"].size(), 2u);
+  EXPECT_EQ(history["notes"][0]["text"], "opened in 1.5 ms");
+  EXPECT_EQ(history["notes"][1]["text"], "ERROR of flush: IOError: <full>");
 }
 
 TEST_F(CommandTest, InspectShowsHotAndColdKeysOfTheFileLive) {
@@ -499,22 +555,26 @@ TEST_F(CommandTest, InspectShowsHotAndColdKeysOfTheFileLive) {
                 {.from = "b<", .reads = 640, .writes = 64},
                 {.from = "bb", .reads = 64, .writes = 64}};
   state.heat_ages = {.reads_nanos = 61'000'000'000, .writes_nanos = 5'000'000'000};
-  const auto page_of = [&] {
+  const auto data_of = [&] {
     std::ofstream(database_ + "/LIVE") << format::EncodeLiveSlot(state);
-    return Run("$M inspect $D --html -").out;
+    return DataOf(Run("$M inspect $D --html -").out);
   };
-  std::string page = page_of();
-  EXPECT_NE(page.find("Reads of the keys here: about 768 in the last 61.0 s. Half of them go to "), std::string::npos)
-      << page.substr(page.find("Hot and cold"), 900);
-  EXPECT_NE(page.find("The hottest range is <b>b&lt;</b> to before <b>bb</b>, with 83 % of the reads."),
-            std::string::npos);
-  EXPECT_NE(page.find("Writes of the keys here: about 192 in the last 5.0 s."), std::string::npos);
+  nlohmann::json data = data_of();
+  EXPECT_TRUE(data["live"].is_object());
+  const nlohmann::json reads = data["heat"]["reads"];
+  EXPECT_EQ(reads["calls"], 768);
+  EXPECT_EQ(reads["age_seconds"], 61.0);
+  EXPECT_EQ(reads["hottest"]["from"], "b<");
+  EXPECT_EQ(reads["hottest"]["to"], "bb");
+  EXPECT_NEAR(reads["hottest"]["share"].get<double>(), 0.83, 0.005);
+  EXPECT_EQ(data["heat"]["writes"]["calls"], 192);
+  EXPECT_EQ(data["heat"]["writes"]["age_seconds"], 5.0);
   state.heat = {{.from = "", .reads = 0, .writes = 64}};
-  page = page_of();
-  EXPECT_NE(page.find("No reads in the last ten minutes."), std::string::npos);
-  EXPECT_NE(page.find("They go about evenly to all keys."), std::string::npos);
+  data = data_of();
+  EXPECT_EQ(data["heat"]["reads"]["calls"], 0);
+  EXPECT_TRUE(data["heat"]["writes"]["hottest"].is_null()) << "they go evenly to all keys";
   state.heat = {};
-  EXPECT_NE(page_of().find("it notes about one of 64 calls."), std::string::npos);
+  EXPECT_TRUE(data_of()["heat"].is_null());
 }
 
 // `samples` calls on keys of `pick`, as db/observe/live_heat.h counts them in LIVE.
@@ -608,32 +668,28 @@ TEST_F(CommandTest, InspectFindsHotKeysAndNoneInNoise) {
       ASSERT_OK(db->Flush());
     }
   }
-  const auto page_of = [&](const std::string& live) {
+  const auto hottest_of = [&](const std::string& live) {
     std::ofstream(database_ + "/LIVE", std::ios::binary) << live;
-    return Run("$M inspect $D --html -").out;
+    return DataOf(Run("$M inspect $D --html -").out).at("heat").at("reads").at("hottest");
   };
   const auto even = [&](base::Random* random) { return key(random->Uniform(kKeys)); };
   for (const size_t samples : {3, 20, 100, 512}) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
-      const std::string page = page_of(LiveSlotOf(samples, even, seed));
-      EXPECT_NE(page.find("They go about evenly to all keys."), std::string::npos)
-          << samples << " samples, seed " << seed << "\n"
-          << page.substr(page.find("Hot and cold"), 900);
+      EXPECT_TRUE(hottest_of(LiveSlotOf(samples, even, seed)).is_null()) << samples << " samples, seed " << seed;
     }
   }
   // Half of the calls go to a 50th of the keys, from user:010000 on.
   const auto hot = [&](base::Random* random) {
     return random->OneIn(2) ? key(10'000 + random->Uniform(kKeys / 50)) : key(random->Uniform(kKeys));
   };
-  const std::string page = page_of(LiveSlotOf(512, hot, 1));
-  const size_t at = page.find("The hottest range is <b>user:0");
-  ASSERT_NE(at, std::string::npos) << page.substr(page.find("Hot and cold"), 900);
-  const int hottest = std::stoi(page.substr(at + std::string("The hottest range is <b>user:").size(), 6));
+  const nlohmann::json found = hottest_of(LiveSlotOf(512, hot, 1));
+  ASSERT_TRUE(found.is_object());
+  const int hottest = std::stoi(found["from"].get<std::string>().substr(std::string("user:").size(), 6));
   EXPECT_GE(hottest, 10'000);
   EXPECT_LT(hottest, 10'400);
 }
 
-TEST_F(CommandTest, InspectDrawsManyRunsThinAndMarksThoseThatAreCompactedNext) {
+TEST_F(CommandTest, InspectMarksTheRunsThatAreCompactedNext) {
   constexpr size_t kRuns = 8;
   ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, database_));
   for (size_t i = 0; i < kRuns; ++i) {
@@ -641,19 +697,22 @@ TEST_F(CommandTest, InspectDrawsManyRunsThinAndMarksThoseThatAreCompactedNext) {
     ASSERT_OK(db->Flush());
   }
   ASSERT_OK(db->Close());
-  const std::string page = Run("$M inspect $D --html -").out;
-  const auto count = [&](const std::string& text) {
-    size_t found = 0;
-    for (size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) ++found;
-    return found;
-  };
-  EXPECT_EQ(count("<div class=lane>"), kRuns);
-  EXPECT_EQ(count("<div class=\"thin next\">"), kRuns);
-  EXPECT_EQ(count("<div class=\"thin"), kRuns);
-  EXPECT_GE(count("Runs 1 to 8, "), 1u);
-  EXPECT_EQ(count("would be read and become one run. The reason: "), count("Runs 1 to 8, "));
-  EXPECT_NE(page.find("runs 1 (the newest) to 8: as they came from memory"), std::string::npos);
-  EXPECT_NE(page.find("Runs that have a key here; highest column 8<"), std::string::npos);
+  const nlohmann::json data = DataOf(Run("$M inspect $D --html -").out);
+  ASSERT_EQ(data["runs"].size(), kRuns);
+  for (const auto& run : data["runs"]) {
+    EXPECT_EQ(run["is_next"], true);
+    EXPECT_EQ(run["level"], 0);
+    EXPECT_EQ(run["pieces"].size(), 1u);
+  }
+  EXPECT_EQ(*std::ranges::max_element(data["overlap"]), kRuns);
+  bool is_picked = false;
+  for (const auto& pick : data["picks"]) {
+    if (pick.is_null()) continue;
+    is_picked = true;
+    EXPECT_EQ(pick["first"], 1);
+    EXPECT_EQ(pick["last"], kRuns);
+  }
+  EXPECT_TRUE(is_picked);
 }
 
 TEST_F(CommandTest, EstimateKnowsTheSizesOfTheData) {

@@ -7,11 +7,12 @@
 
 #include "base/random.h"
 #include "env/latencies.h"
-#include "page_text.h"
 #include "text.h"
 
 namespace mergedb::tool {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr size_t kColumns = 96;
 constexpr double kWidthMin = 0.0005;  // of a part, so that one without data has a finite density
@@ -26,13 +27,12 @@ struct Part {
 };
 
 struct Kind {
-  const char* noun;   // "reads"
-  const char* color;  // element of a column: b or u
+  const char* noun;
   uint64_t format::LiveHeat::*calls;
   uint64_t format::LiveHeatAges::*age;
 };
-constexpr Kind kReads{"reads", "b", &format::LiveHeat::reads, &format::LiveHeatAges::reads_nanos};
-constexpr Kind kWrites{"writes", "u", &format::LiveHeat::writes, &format::LiveHeatAges::writes_nanos};
+constexpr Kind kReads{"reads", &format::LiveHeat::reads, &format::LiveHeatAges::reads_nanos};
+constexpr Kind kWrites{"writes", &format::LiveHeat::writes, &format::LiveHeatAges::writes_nanos};
 
 std::vector<Part> PartsOf(const format::LiveState& state, const KeyScale& scale, const Kind& kind) {
   std::vector<Part> parts;
@@ -49,12 +49,8 @@ uint64_t Sum(const std::vector<Part>& parts) {
                          [](uint64_t sum, const Part& part) { return sum + part.calls; });
 }
 
-std::string Percent(double share) {
-  return share > 0 && share < 0.01 ? "less than 1 %" : Format("%.0f %%", 100 * share);
-}
-
 // Spreads the calls of each part evenly over its columns.
-std::string Columns(const std::vector<Part>& parts, const Kind& kind) {
+std::vector<double> Columns(const std::vector<Part>& parts) {
   std::vector<double> calls(kColumns, 0);
   for (const Part& part : parts) {
     const double first = std::min(part.first, 1 - part.width()) * kColumns, width = part.width() * kColumns;
@@ -64,19 +60,8 @@ std::string Columns(const std::vector<Part>& parts, const Kind& kind) {
       calls[i] += static_cast<double>(part.calls) * (to - from) / width;
     }
   }
-  const double most = std::max(1.0, *std::ranges::max_element(calls));
-  const double all = std::max(1.0, std::accumulate(calls.begin(), calls.end(), 0.0));
-  std::string out = "<div class=\"columns low\">";
-  for (const double each : calls)
-    out += "<i title=\"" + Percent(each / all) + " of the " + kind.noun + "\"><" + kind.color +
-           Format(" style=\"height:%.1f%%\"></", 100 * each / most) + kind.color + "></i>";
-  return out + "</div>";
-}
-
-std::string RangeText(const std::vector<Part>& parts, size_t i) {
-  const auto key = [](std::string_view text) { return "<b>" + Html(ToText(text)) + "</b>"; };
-  const std::string to = i + 1 == parts.size() ? "the end" : "before " + key(parts[i + 1].range->from);
-  return (i == 0 ? std::string("the first key") : key(parts[i].range->from)) + " to " + to;
+  for (double& each : calls) each = std::round(each * 100) / 100;
+  return calls;
 }
 
 // The smallest share of the data that gets at least half of the calls. `calls` and `widths` are those of the parts.
@@ -132,8 +117,8 @@ bool IsHot(double width, double calls, size_t parts) {
 }
 
 // The least data that gets half of the calls, and the hottest range: the one with the most calls above its share, in
-// standard deviations.
-std::string InWords(const std::vector<Part>& parts, const Kind& kind) {
+// standard deviations. Null if no range is hot.
+Json Hottest(const std::vector<Part>& parts) {
   const auto all = static_cast<double>(Sum(parts));
   std::vector<double> calls, widths;
   for (const Part& part : parts) {
@@ -141,44 +126,32 @@ std::string InWords(const std::vector<Part>& parts, const Kind& kind) {
     widths.push_back(part.width());
   }
   const double width = WidthOfHalf(calls, widths);
-  if (!IsHot(width, all, parts.size())) return "They go about evenly to all keys.";
+  if (!IsHot(width, all, parts.size())) return nullptr;
   size_t hottest = 0;
   const auto surplus = [&](size_t i) { return (calls[i] - all * widths[i]) / std::sqrt(all * widths[i]); };
   for (size_t i = 1; i < parts.size(); ++i) {
     if (surplus(i) > surplus(hottest)) hottest = i;
   }
-  return "Half of them go to " + Percent(width) + " of the data. The hottest range is " + RangeText(parts, hottest) +
-         ", with " + Percent(calls[hottest] / all) + " of the " + kind.noun + ".";
-}
-
-std::string PrintKind(const format::LiveState& state, const KeyScale& scale, const Kind& kind) {
-  const std::vector<Part> parts = PartsOf(state, scale, kind);
-  const uint64_t all = Sum(parts);
-  if (all == 0) return std::string("<div class=name><span>No ") + kind.noun + " in the last ten minutes.</span></div>";
-  return "<div class=name><span>" + std::string(kind.noun == kReads.noun ? "Reads" : "Writes") +
-         " of the keys here: about " + Thousands(all) + " in the last " + PrintDuration(state.heat_ages.*kind.age) +
-         ". " + InWords(parts, kind) + "</span></div>" + Columns(parts, kind);
+  return {{"half_width", width},
+          {"from", ToText(parts[hottest].range->from)},
+          {"to", hottest + 1 == parts.size() ? "" : ToText(parts[hottest + 1].range->from)},
+          {"share", calls[hottest] / all}};
 }
 
 }  // namespace
 
-std::string PrintHeat(const InspectPage& page, const KeyScale& scale) {
-  const std::string head = "<h3>Hot and cold keys</h3>";
-  if (!page.live)
-    return head +
-           "<p>Which keys are read and written often is known only beside a process that has the database open for "
-           "writes, "
-           "and there is none.</p>";
-  const format::LiveState& state = page.live->state();
-  if (state.heat.empty())
-    return head + "<p>The process has called too little so far: it notes about one of 64 calls.</p>";
-  return head +
-         "<p>Where the columns are high, the keys are hot: many calls go to little data. The process notes about one "
-         "of 64 "
-         "calls and keeps the last 512 reads and writes, so small columns are uncertain. Steps of a scan are not "
-         "noted, "
-         "only the key where it begins.</p>" +
-         PrintKind(state, scale, kReads) + PrintKind(state, scale, kWrites);
+Json HeatJson(const format::LiveState& state, const KeyScale& scale) {
+  if (state.heat.empty()) return nullptr;
+  Json heat;
+  for (const Kind& kind : {kReads, kWrites}) {
+    const std::vector<Part> parts = PartsOf(state, scale, kind);
+    const uint64_t calls = Sum(parts);
+    heat[kind.noun] = {{"calls", calls},
+                       {"age_seconds", static_cast<double>(state.heat_ages.*kind.age) / 1e9},
+                       {"columns", Columns(parts)},
+                       {"hottest", calls == 0 ? Json() : Hottest(parts)}};
+  }
+  return heat;
 }
 
 }  // namespace mergedb::tool

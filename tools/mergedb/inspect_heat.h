@@ -1,14 +1,15 @@
 // The hot and cold ranges of keys on the page of `mergedb inspect`, from the file LIVE.
 #pragma once
 
-#include <string>
+#include <nlohmann/json.hpp>
 
-#include "inspect_page.h"
+#include "format/live_state.h"
+#include "key_scale.h"
 
 namespace mergedb::tool {
 
-// Columns of reads and writes along the keys, and what they say in words. Without a state of a process: a sentence that
-// says so.
-std::string PrintHeat(const InspectPage& page, const KeyScale& scale);
+// For reads and for writes: calls, their columns along the keys, and the hottest range, if one is hot. Null if the
+// process has noted no call.
+nlohmann::ordered_json HeatJson(const format::LiveState& state, const KeyScale& scale);
 
 }  // namespace mergedb::tool

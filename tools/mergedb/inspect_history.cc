@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "live_view.h"
-#include "page_text.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -40,14 +38,6 @@ double SecondsOf(const std::string& text) {
   day.tm_year -= 1900;
   day.tm_mon -= 1;
   return static_cast<double>(timegm(&day)) + seconds;
-}
-
-std::string TimeText(double seconds, const char* format) {
-  const auto whole = static_cast<std::time_t>(seconds);
-  std::tm day{};
-  gmtime_r(&whole, &day);
-  char text[64];
-  return std::string(text, std::strftime(text, sizeof text, format, &day));
 }
 
 std::vector<Event> ParseEvents(const std::vector<std::string>& lines) {
@@ -117,59 +107,6 @@ void Add(const Event& event, History::Column* column, History* history) {
   }
 }
 
-const char* ExplainCause(std::string_view cause) {
-  if (cause == "memory") return "writers waited for memory: a flush had to end first";
-  if (cause == "wal") return "writers waited for room in the write-ahead log";
-  if (cause == "delay") return "the database slowed writers down, so that flushes and compactions keep up";
-  return "writers waited";
-}
-
-std::string Chart(const History& history) {
-  uint64_t most = 1, longest = 1;
-  for (const History::Column& each : history.columns) {
-    most = std::max(most, each.flushed_bytes + each.compacted_bytes);
-    longest = std::max(longest, each.stall_micros);
-  }
-  const double width = (history.to - history.from) / static_cast<double>(History::kColumns);
-  std::string written = "<div class=columns>", waited = "<div class=\"columns low\">";
-  double at = history.from;
-  for (const History::Column& each : history.columns) {
-    const std::string title = "<i title=\"" + TimeText(at, "%H:%M:%S") + " and the next " +
-                              PrintDuration(static_cast<uint64_t>(width * 1e9)) + ": ";
-    written += title + PrintBytes(each.flushed_bytes) + " flushed, " + PrintBytes(each.compacted_bytes) +
-               " compacted\"><u style=\"height:" + Format("%.1f", 100 * Share(each.compacted_bytes, most)) +
-               "%\"></u><b style=\"height:" + Format("%.1f", 100 * Share(each.flushed_bytes, most)) + "%\"></b></i>";
-    waited += title + "writers waited " + Duration(each.stall_micros) +
-              "\"><s style=\"height:" + Format("%.1f", 100 * Share(each.stall_micros, longest)) + "%\"></s></i>";
-    at += width;
-  }
-  std::string out = "<div class=name><span>Bytes written, highest column " + PrintBytes(most) +
-                    "</span><span><span class=key style=\"background:var(--data)\"></span>flushes<span class=key "
-                    "style=\"background:var(--old)\"></span>compactions</span></div>" +
-                    written + "</div>";
-  if (history.stalls > 0)
-    out += "<div class=name><span>Time in which writers waited or were slowed down, highest column " +
-           Duration(longest) + "</span></div>" + waited + "</div>";
-  const char* const format = history.to - history.from < 600 ? "%H:%M:%S" : "%d %b %H:%M";
-  return out + "<div class=axis><span>" + TimeText(history.from, format) + "</span><span>" +
-         TimeText((history.from + history.to) / 2, format) + "</span><span>" + TimeText(history.to, format) +
-         " UTC</span></div>";
-}
-
-std::string CompactionTable(const History& history, std::string (*explain)(std::string_view reason)) {
-  if (history.compactions.empty()) return "<p>No compaction ran in this time.</p>";
-  std::string out =
-      "<div class=scroll><table><tr><th>compactions, by reason</th><th>rewrote</th><th>moved only</th><th>read</th>"
-      "<th>written</th><th>entries dropped</th><th>time</th><th>failed</th></tr>";
-  for (const auto& [reason, sum] : history.compactions) {
-    out +=
-        TableRow({explain(reason), Thousands(sum.rewrites), Thousands(sum.moves), PrintBytes(sum.bytes_read),
-                  PrintBytes(sum.bytes_written), Thousands(sum.entries_in - std::min(sum.entries_in, sum.entries_out)),
-                  Duration(sum.micros), Thousands(sum.failed)});
-  }
-  return out + "</table></div>";
-}
-
 }  // namespace
 
 History HistoryOf(const std::vector<std::string>& lines) {
@@ -197,29 +134,39 @@ History ReadHistory(const std::string& directory) {
   return HistoryOf(lines);
 }
 
-std::string PrintHistory(const History& history, std::string (*explain)(std::string_view reason)) {
-  if (history.events == 0) {
-    return "<h2>History</h2><p>It is not known: the directory has no file LOG with events. If a program opens the "
-           "database with the option <b>log_bytes_max</b>, the database writes one.</p>";
+nlohmann::ordered_json HistoryJson(const History& history) {
+  using Json = nlohmann::ordered_json;
+  if (history.events == 0) return nullptr;
+  const auto seconds = [](uint64_t micros) { return static_cast<double>(micros) / 1e6; };
+  Json columns = Json::array(), compactions = Json::array(), causes = Json::object(), notes = Json::array();
+  for (const History::Column& each : history.columns) {
+    columns.push_back({{"flushed_bytes", each.flushed_bytes},
+                       {"compacted_bytes", each.compacted_bytes},
+                       {"stall_seconds", seconds(each.stall_micros)}});
   }
-  std::string out = "<h2>History: the last " + PrintDuration(static_cast<uint64_t>((history.to - history.from) * 1e9)) +
-                    " in LOG</h2><p>At most a day, up to the last event. " +
-                    Count(history.flushes, "flush", "flushes") + " wrote " + PrintBytes(history.flushed_bytes) +
-                    " from memory to new runs. ";
-  if (history.stalls == 0) out += "Writers never waited long. ";
-  for (const auto& [cause, micros] : history.stall_causes)
-    out += "For " + Duration(micros) + " in all, " + ExplainCause(cause) + ". ";
-  if (history.slow_calls > 0)
-    out += Count(history.slow_calls, "call was", "calls were") + " slow; the slowest one took " +
-           Duration(history.longest_call_micros) + ". ";
-  out += "</p>" + Chart(history) + CompactionTable(history, explain);
-  if (!history.notes.empty()) {
-    out += "<div class=scroll><table class=notes><tr><th>UTC</th><th>also</th></tr>";
-    for (const History::Note& note : history.notes)
-      out += TableRow({TimeText(note.time, "%d %b %H:%M:%S"), ToLine(note.text)});
-    out += "</table></div>";
+  for (const auto& [reason, sum] : history.compactions) {
+    compactions.push_back({{"reason", reason},
+                           {"rewrites", sum.rewrites},
+                           {"moves", sum.moves},
+                           {"bytes_read", sum.bytes_read},
+                           {"bytes_written", sum.bytes_written},
+                           {"entries_dropped", sum.entries_in - std::min(sum.entries_in, sum.entries_out)},
+                           {"seconds", seconds(sum.micros)},
+                           {"failed", sum.failed}});
   }
-  return out;
+  for (const auto& [cause, micros] : history.stall_causes) causes[cause] = seconds(micros);
+  for (const History::Note& note : history.notes) notes.push_back({{"time", note.time}, {"text", ToLine(note.text)}});
+  return {{"from", history.from},
+          {"to", history.to},
+          {"flushes", history.flushes},
+          {"flushed_bytes", history.flushed_bytes},
+          {"stalls", history.stalls},
+          {"stall_causes", causes},
+          {"slow_calls", history.slow_calls},
+          {"longest_call_seconds", seconds(history.longest_call_micros)},
+          {"columns", columns},
+          {"compactions", compactions},
+          {"notes", notes}};
 }
 
 }  // namespace mergedb::tool

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,7 +43,7 @@ struct History {
 History ReadHistory(const std::string& directory);
 // Of lines; ReadHistory reads the files and calls it.
 History HistoryOf(const std::vector<std::string>& lines);
-// A section of the page. `explain` says what a reason of a compaction means.
-std::string PrintHistory(const History& history, std::string (*explain)(std::string_view reason));
+// For the page; null if there is no history. Times are seconds.
+nlohmann::ordered_json HistoryJson(const History& history);
 
 }  // namespace mergedb::tool

@@ -1,9 +1,12 @@
 // The page of `mergedb inspect`: the tree of a database as one HTML file that needs no network.
+//
+// The page is the text of assets/inspect.{html,css,js}, with the data of the database as JSON between them, which
+// inspect.js draws. In the JSON, bytes are text as ToText prints it, and < is escaped, so that no key and no message
+// ends the element that holds it.
 #pragma once
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "inspect_history.h"
 #include "kv/order.h"
@@ -25,22 +28,5 @@ struct InspectPage {
 };
 
 std::string PrintPage(const InspectPage& page);
-
-// Where keys lie between 0, the smallest key of the tree, and 1, behind the largest one. Equal distances hold about
-// equal bytes, so a part of the keys with much data is wide.
-class KeyScale {
- public:
-  KeyScale(const version::Version& version, const kv::Order& order);
-  double At(std::string_view key) const;
-  // As At, for any key: between two bounds of tables, by the bytes of the keys.
-  double Within(std::string_view key) const;
-  // The key at which the scale reaches about `place`; "" without tables.
-  std::string KeyAt(double place) const;
-
- private:
-  const kv::Order& order_;
-  std::vector<std::string_view> keys_;  // all bounds of virtual tables, ascending; they live as long as the version
-  std::vector<double> places_;
-};
 
 }  // namespace mergedb::tool

@@ -6,7 +6,7 @@
 #include "command.h"
 #include "db/db_impl.h"
 #include "format/compression.h"
-#include "inspect_page.h"
+#include "key_scale.h"
 #include "sizes.h"
 #include "text.h"
 
