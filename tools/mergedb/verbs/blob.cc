@@ -1,6 +1,5 @@
 // The verb blob: one blob file. It changes nothing.
 #include "file_report.h"
-#include "text.h"
 
 namespace mergedb::tool::blob_verb {
 namespace {

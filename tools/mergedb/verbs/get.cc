@@ -1,6 +1,4 @@
 // The verb get.
-#include <optional>
-
 #include "command.h"
 #include "show_as.h"
 

@@ -1,7 +1,8 @@
 // The verb sst: one table. It changes nothing.
+#include <algorithm>
+
 #include "file_report.h"
 #include "format/file_name.h"
-#include "text.h"
 
 namespace mergedb::tool::sst_verb {
 namespace {

@@ -2,7 +2,6 @@
 #include <random>
 
 #include "file_report.h"
-#include "text.h"
 #include "trace_analysis.h"
 #include "trace_scrub.h"
 

@@ -1,7 +1,6 @@
 // The verb wal: a WAL segment, or the WAL buffer. It changes nothing.
 #include "file_report.h"
 #include "format/batch.h"
-#include "text.h"
 
 namespace mergedb::tool::wal_verb {
 namespace {
