@@ -49,7 +49,7 @@ std::vector<std::string> Seeds() {
   format::VersionEdit second;
   second.cuts = {{.position = kv::Position{5}, .bounds = {.lower = "f", .upper = "k"}},
                  {.position = kv::Position{4}, .bounds = {}}};
-  second.levels = {{.position = kv::Position{5}, .level = format::kBottomLevel}};
+  second.levels = {{.position = kv::Position{5}, .level = format::kBottommostLevel}};
   second.clean_wal_end = 8192;
   return {Framed({first}), Framed({first, second}), Framed({second, first, second})};
 }

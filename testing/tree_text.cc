@@ -117,7 +117,7 @@ bool ParseLine(const kv::Order& order, const std::string& line, std::vector<Ment
   level.pop_back();
   while (words >> word) {
     Mention mention{.position = kv::Position{position}, .lower = {}, .upper = {}};
-    mention.level = level == "bottom" ? format::kBottomLevel : static_cast<format::Level>(std::stoul(level));
+    mention.level = level == "bottom" ? format::kBottommostLevel : static_cast<format::Level>(std::stoul(level));
     if (!ParseVirtualTable(order, word, &mention, tables)) return false;
     mentions->push_back(std::move(mention));
   }

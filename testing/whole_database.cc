@@ -127,7 +127,7 @@ void WholeDatabase::Write() {
   Note(opened.status());
   DB& db = **opened;
 
-  // The bottom run: keys without older versions, with sequence zero.
+  // The oldest run: keys without older versions, with sequence zero.
   Commit(db, sim, 80, random);
   Note(db.CompactRange(nullptr, nullptr));
   // Upper runs. The compaction moves the middle of one run to the bottom, so that a table shows as two virtual tables.

@@ -1,5 +1,5 @@
 // A small database for tests that damage files. It has every kind of file (blob files only with `separates`) in every
-// form that matters: tables of the bottom run, whose sequences are zero, and tables of upper runs; virtual tables with
+// form that matters: tables of the oldest run, whose sequences are zero, and tables of upper runs; virtual tables with
 // bounds; range tombstones, merge operands and merged values; a MANIFEST of many VersionEdits; WAL frames that are in
 // no table, in WAL segments and in the WAL buffer.
 //

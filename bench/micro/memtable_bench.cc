@@ -203,7 +203,8 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
            LeastNanos([&] { return Walk(*iterator::NewUserIterator(kOrder, {}, merged()), keys.size()); }));
     Report("  compaction iterator over it", LeastNanos([&] {
              iterator::CompactionIteratorCounts counts;
-             const auto collapsing = iterator::NewCompactionIterator(kOrder, {.is_bottom = true}, merged(), &counts);
+             const auto collapsing =
+                 iterator::NewCompactionIterator(kOrder, {.is_bottommost = true}, merged(), &counts);
              return Walk(*collapsing, keys.size());
            }));
   }

@@ -143,7 +143,7 @@ class MERGEDB_EXPORT FileSystem {
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
   // True if a file can only be written once, from front to back, through the File that created it, and then
   // only be read: only kRead and kCreate, WriteAt only at the end, no Truncate, no Map. The database obeys
-  // these limits at a higher cost: docs/decisions/0020-leveldb-face.md.
+  // these limits at a higher cost: docs/decisions/0020-leveldb-interface.md.
   virtual bool is_append_only() const { return false; }
   // Bytes of memory that nobody uses now and that the page cache may take; 0, the default, if that is not known. The
   // database reads files that it wrote past the page cache into a part of this memory.

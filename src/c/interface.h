@@ -25,7 +25,6 @@
 
 namespace mergedb::c {
 
-
 // REQUIRES: not kPinned. Its code is MERGEDB_BAD_HANDLE, which only the C interface has, or kBusy.
 Status BadHandle(PinOutcome outcome, HandleKind kind);
 

@@ -352,7 +352,7 @@ Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* opti
 }
 
 Status DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
-                                 TransactionOptions* options) {
+                                TransactionOptions* options) {
   mergedb_transaction_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_transaction_options", &c));
   switch (c.kind) {
@@ -374,7 +374,7 @@ Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options) {
 }
 
 Status DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
-                          std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace) {
+                         std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace) {
   if (given == nullptr) return Status::Ok();
   mergedb_read_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_read_options", &c));
@@ -390,7 +390,7 @@ Status DecodeReadOptions(const mergedb_read_options* given, const Opened* opened
 }
 
 Status DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
-                              std::shared_ptr<const Snapshot>* snapshot) {
+                             std::shared_ptr<const Snapshot>* snapshot) {
   mergedb_iterator_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_iterator_options", &c));
   RETURN_IF_ERROR(CheckBytes(c.prefix.data, c.prefix.size, "prefix"));

@@ -218,20 +218,20 @@ Status CompactionJob::Start() {
       order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.input.masked);
   input_ = iterator::NewCompactionIterator(order,
                                            {.stripes = stripes,
-                                            .is_bottom = pick_.is_bottom,
+                                            .is_bottommost = pick_.is_bottommost,
                                             .operators = context_.factory.operators,
                                             .values = base_values_.get()},
                                            std::move(survivors), &counts_.input);
   outputs_ = std::make_unique<Outputs>(
       context_.factory,
-      Outputs::Options{.compression = pick_.is_bottom ? context_.compression.bottom : context_.compression.upper,
+      Outputs::Options{.compression = pick_.is_bottommost ? context_.compression.bottom : context_.compression.upper,
                        .table_bytes_max = pick_.output_file_bytes,
                        .bytes_expected = pick_.output_file_bytes != 0
                                              ? std::min(pick_.output_file_bytes, pick_.input_bytes)
                                              : pick_.input_bytes,
                        .value_bytes_expected = context_.publication_bytes,
                        .cut_keys = pick_.cut_keys,
-                       .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottom),
+                       .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottommost),
                        .stripes = stripes,
                        .masked_bytes =
                            [this](const kv::RangeTombstones& ranges) {

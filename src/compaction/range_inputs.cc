@@ -36,8 +36,8 @@ Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table:
 }
 
 kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& gathered, const kv::Stripes& stripes,
-                             bool is_bottom) {
-  if (!is_bottom || gathered.empty() || !gathered.is_complete()) return gathered;
+                             bool is_bottommost) {
+  if (!is_bottommost || gathered.empty() || !gathered.is_complete()) return gathered;
   std::vector<kv::RangeTombstone> all;
   gathered.AppendTo(order, {}, {}, &all);
   std::erase_if(all, [&](const kv::RangeTombstone& each) { return stripes.Of(each.sequence) == 0; });

@@ -22,7 +22,7 @@ Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table:
 // The range tombstones for the outputs. At the bottom a range tombstone that every reader sees masks nothing:
 // it is dropped.
 kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& gathered, const kv::Stripes& stripes,
-                             bool is_bottom);
+                             bool is_bottommost);
 
 // True if the range tombstones mask everything that the virtual table shows, and every reader that sees an
 // entry of it sees the masking tombstone as well. The compaction then needs no byte of the table. REQUIRES:

@@ -25,7 +25,7 @@ class RunningCompactions {
     const size_t newest = IndexOf(pick, version);
     if (newest == version.runs().size()) return false;
     const picker::Span span{.newest = newest, .oldest = newest + pick.sources.size() - 1};
-    if (pick.is_bottom && picker::AnyKeyBelow(order_, version, span, pick.bounds)) return false;
+    if (pick.is_bottommost && picker::AnyKeyBelow(order_, version, span, pick.bounds)) return false;
     for (const picker::RunningCompaction& running : running_) {
       if (Interleaves(pick, running)) return false;
     }

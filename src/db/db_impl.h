@@ -2,7 +2,7 @@
 //
 //   Put, Write ────► KeyspaceAccess ─► WriteHost: WriterQueue, WAL, active memtable ─► Background: flush
 //   Get, iterator ─► KeyspaceAccess ─► TreeReader ─► VersionSet::Current ─► read/
-//   transactions ──► TransactionHost ─► the same parts, with tree keys
+//   transactions ──► TransactionAccess ─► the same parts, with tree keys
 //   Background ────► picker/ ─► compaction/ ─► VersionSet::Install ─► ManifestCommitter::Commit
 //
 // THREADS: as include/mergedb/db.h says. The exclusive section of the writer queue guards the WAL and the
@@ -19,7 +19,7 @@
 #include "db/access/commit_checks.h"
 #include "db/access/keyspace_access.h"
 #include "db/access/keyspace_catalog.h"
-#include "db/access/transaction_host.h"
+#include "db/access/transaction_access.h"
 #include "db/access/tree_reader.h"
 #include "db/access/write_host.h"
 #include "db/background/background.h"
@@ -95,7 +95,7 @@ class DbImpl final : public DB, public base::Closing {
   }
   // The current SuperVersion, for interfaces that report on it in their own terms (LevelDB's properties).
   read::SuperVersionPtr CurrentSuperVersion() const { return reader_.Current(); }
-  TransactionHost& transactions() { return transactions_; }
+  TransactionAccess& transactions() { return transactions_; }
   // Reaches the files of the database's directory (FileSystem::Bind). Lives as long as the database.
   FileSystem* files() const { return store_->options.env.file_system; }
 
@@ -158,7 +158,7 @@ class DbImpl final : public DB, public base::Closing {
   TreeReader reader_;
   KeyspaceCatalog keyspaces_;
   KeyspaceAccess access_;
-  TransactionHost transactions_;
+  TransactionAccess transactions_;
   std::atomic<bool> is_stopped_{false};
 };
 

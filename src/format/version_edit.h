@@ -83,7 +83,7 @@ struct Bounds {
 
 // The level of a run. The cascade style uses it as the level number, the lazy style as the tier.
 using Level = uint32_t;
-inline constexpr Level kBottomLevel = 1000;  // the bottommost run of the lazy style
+inline constexpr Level kBottommostLevel = 1000;  // the bottommost run of the lazy style
 
 struct VersionEdit {
   struct Cut {  // removes these keys from the run at `position`

@@ -56,7 +56,7 @@ class CompactionIterator final : public kv::ForwardIterator {
         ++counts_->entries_out;
         entry_ = entry;
         const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
-        if (is_bottommost_visible_to_all() && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        if (is_oldest_visible_to_all() && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
       }
@@ -76,7 +76,7 @@ class CompactionIterator final : public kv::ForwardIterator {
     passes_ = passes_ && is_same_key && stripe == stripe_ && !kv::IsBase(kv::KindOf(entry.tag));
     stripe_ = stripe;
     last_tag_ = entry.tag;
-    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && is_bottommost_visible_to_all()) {
+    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && is_oldest_visible_to_all()) {
       ++counts_->tombstones;
       return false;
     }
@@ -156,12 +156,11 @@ class CompactionIterator final : public kv::ForwardIterator {
   }
 
   void ShowCounter(kv::Tag newest_tag, uint64_t taken) {
-    if (counter_.kind == kv::Kind::kMerge && is_bottommost_visible_to_all())
-      AddToCounter({}, counter_.view(), &counter_);
+    if (counter_.kind == kv::Kind::kMerge && is_oldest_visible_to_all()) AddToCounter({}, counter_.view(), &counter_);
     const bool is_operand = counter_.kind == kv::Kind::kMerge;
-    const kv::Tag tag =
-        is_operand ? newest_tag
-                   : kv::MakeTag(is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
+    const kv::Tag tag = is_operand
+                            ? newest_tag
+                            : kv::MakeTag(is_oldest_visible_to_all() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
     entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = counter_.view()};
     counts_->hidden += taken - 1;
     ++counts_->entries_out;
@@ -170,9 +169,9 @@ class CompactionIterator final : public kv::ForwardIterator {
 
   // Folds the stripe into made_.
   void Make(const std::optional<kv::Folded>& base) {
-    if (!chain_.is_full() && (base || is_bottommost_visible_to_all())) {
+    if (!chain_.is_full() && (base || is_oldest_visible_to_all())) {
       kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
-      const kv::Sequence sequence = is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(chain_.newest_tag());
+      const kv::Sequence sequence = is_oldest_visible_to_all() ? 0 : kv::SequenceOf(chain_.newest_tag());
       kv::Folded folded;
       // WHY the Status is dropped: it concerns readers. The operands stay, and a read of them fails with the
       // same Status.
@@ -185,13 +184,13 @@ class CompactionIterator final : public kv::ForwardIterator {
     chain_.Combine(key_.key());
     chain_.Take(&made_);
     if (!base) return;
-    const bool is_needless = base->kind == kv::Kind::kDelete && is_bottommost_visible_to_all();
-    const kv::Sequence sequence = is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(last_tag_);
+    const bool is_needless = base->kind == kv::Kind::kDelete && is_oldest_visible_to_all();
+    const kv::Sequence sequence = is_oldest_visible_to_all() ? 0 : kv::SequenceOf(last_tag_);
     if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
   }
 
   // Turns a PUT_REF base into the PUT that it stands for. False: the value cannot be read, and the bytes of
-  // the blob reference are not the value.
+  // the blob index are not the value.
   bool ResolveBase(kv::Base* base) {
     if (base->kind != kv::Kind::kPutBlobIndex) return true;
     if (options_.values == nullptr) return false;
@@ -209,7 +208,7 @@ class CompactionIterator final : public kv::ForwardIterator {
 
   // True if the last version is at the bottom and below every snapshot: every reader sees it, and it has
   // nothing to hide.
-  bool is_bottommost_visible_to_all() const { return options_.is_bottom && stripe_ == 0; }
+  bool is_oldest_visible_to_all() const { return options_.is_bottommost && stripe_ == 0; }
 
   void Fail(Status status) {
     status_ = std::move(status);

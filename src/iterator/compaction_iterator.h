@@ -28,7 +28,7 @@ namespace mergedb::iterator {
 
 struct CompactionIteratorOptions {
   kv::Stripes stripes = {};
-  bool is_bottom = false;                           // no older version of an input key exists outside of the input
+  bool is_bottommost = false;                       // no older version of an input key exists outside of the input
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; may be null
   // Reads the values of PUT_REF bases; outlives the iterator. Null: operands above a PUT_REF stay, even at
   // the bottom.

@@ -154,7 +154,7 @@ CompactionPick PickFor(const PickInput& input, Span span, const PartitionMap& ma
   format::Bounds bounds{.lower = map.partitions[part.first].bounds.lower,
                         .upper = map.partitions[part.last].bounds.upper};
   const CompactionReason reason = input.urgency == Urgency::kIdle ? CompactionReason::kIdle : CompactionReason::kSpace;
-  CompactionPick pick = MakePick(input, span, std::move(bounds), format::kBottomLevel, reason);
+  CompactionPick pick = MakePick(input, span, std::move(bounds), format::kBottommostLevel, reason);
   pick.output_file_bytes = OutputBytes(input, partition_bytes);
   for (size_t i = part.first + 1; i <= part.last; ++i) { pick.cut_keys.push_back(*map.partitions[i].bounds.lower); }
   return pick;

@@ -39,7 +39,7 @@ struct CompactionPick {
   std::vector<kv::Position> sources;  // newest first, consecutive
   format::Bounds bounds;              // {}: all keys
   format::Level target_level = 0;
-  bool is_bottom = false;  // no run older than the target has a key in bounds
+  bool is_bottommost = false;  // no run older than the target has a key in bounds
   // The virtual tables of all sources are disjoint: move them without rewriting.
   bool is_move = false;
   CompactionReason reason = CompactionReason::kManual;

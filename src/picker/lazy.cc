@@ -50,7 +50,7 @@ std::optional<Tier> FullTier(const PickInput& input, const TierWidths& widths) {
     if (!IsFree(input, i++)) continue;
     while (i < runs.size() && runs[i]->level() == tier.level && IsFree(input, i)) tier.span.oldest = i++;
     const size_t width = IsBelowUnreadable(input, tier) ? 2 : tier.level == 0 ? widths.flushed : widths.others;
-    if (tier.level == format::kBottomLevel || tier.count() < width) continue;
+    if (tier.level == format::kBottommostLevel || tier.count() < width) continue;
     if (!found || tier.level < found->level) found = tier;
   }
   return found;
@@ -74,7 +74,7 @@ std::optional<CompactionPick> CompactTier(const PickInput& input, const TierWidt
   Span span = tier->span;
   if (tier->count() > input.sources_max) span.newest = span.oldest + 1 - input.sources_max;
   const bool is_oldest = span.oldest + 1 == runs.size();
-  const format::Level target_level = is_oldest ? format::kBottomLevel : tier->level + 1;
+  const format::Level target_level = is_oldest ? format::kBottommostLevel : tier->level + 1;
   CompactionPick pick = MakePick(input, span, {}, target_level, CompactionReason::kTierFull);
   const version::Run& oldest = *runs.back();
   const uint64_t partition_bytes = PartitionBytes(is_oldest ? pick.input_bytes : oldest.bytes());

@@ -23,7 +23,7 @@ bool IsWorthMoving(const PickInput& input, const version::Run& source, const ver
 format::Level LevelAfterMove(const PickInput& input, const version::Run& source, const version::Run& target) {
   const uint64_t bytes = source.bytes_with_values() + target.bytes_with_values();
   const format::Level fitting = input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
-  return std::max({source.level() == format::kBottomLevel ? 0 : source.level(), target.level(), fitting});
+  return std::max({source.level() == format::kBottommostLevel ? 0 : source.level(), target.level(), fitting});
 }
 
 }  // namespace
@@ -176,9 +176,9 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
     Span span{.newest = static_cast<size_t>(newest_owing - runs.begin()), .oldest = runs.size() - 1};
     span.oldest = std::min(span.oldest, span.newest + input.sources_max - 1);
     if (IsBlocked(input, span, part)) continue;
-    // If the oldest run is the target, it is the bottom level. A run above it keeps its level.
-    const bool is_at_bottom = span.oldest == runs.size() - 1;
-    const format::Level level = is_at_bottom ? format::kBottomLevel : runs[span.oldest]->level();
+    // If the oldest run is the target, it gets the bottommost level. A run above it keeps its level.
+    const bool is_oldest = span.oldest == runs.size() - 1;
+    const format::Level level = is_oldest ? format::kBottommostLevel : runs[span.oldest]->level();
     pick.pick = MakePick(input, span, std::move(part), level, CompactionReason::kManual);
     pick.pick->output_file_bytes = OutputBytes(input, partition_bytes);
     return pick;

@@ -1,7 +1,7 @@
 // The compaction picker: a pure function of the version, the settings of the style and the running compactions.
 //
 //   Pick ── disjoint neighbours?     move one run into the other; nothing is rewritten          (picker.cc)
-//        ── the rules of the style:  lazy: tiers above one bottom run                           (lazy.cc)
+//        ── the rules of the style:  lazy: tiers above one oldest run                           (lazy.cc)
 //        │                           cascade: a binary counter of doubling levels               (cascade.cc)
 //        ── over the space bound?    compact a part of the keys of all runs into the oldest run (bottommost_picker.cc)
 //        │                           or, before it if more garbage is known there: blob files   (blob_picker.cc)
@@ -56,7 +56,7 @@ struct PickInput {
   uint64_t flush_bytes = 0;  // size of a memtable
   // Bytes of the last flushed table and its values; 0 if there was no flush. Compactions cut their outputs at
   // this size where small outputs are allowed: a new file can then recycle an old one
-  // (docs/decisions/0018-spare-files.md).
+  // (docs/decisions/0018-recycled-files.md).
   uint64_t flushed_bytes = 0;
   // Lower bound of the bytes after a full compaction, from the live sample (tables and values); 0: not known.
   uint64_t live_bytes_known = 0;

@@ -151,7 +151,7 @@ CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds
     pick.sources.push_back(runs[i]->position());
     pick.input_bytes += BytesWithin(input.order, *runs[i], bounds);
   }
-  pick.is_bottom = !AnyKeyBelow(input.order, input.version, span, bounds);
+  pick.is_bottommost = !AnyKeyBelow(input.order, input.version, span, bounds);
   pick.bounds = std::move(bounds);
   pick.target_level = target_level;
   pick.reason = reason;

@@ -82,7 +82,7 @@ size_t FlushedWidth(const PickInput& input);
 // The number of flushed runs that is worth a compaction when no writes come: reads then gain most from fewer runs.
 inline constexpr size_t kFlushedWhenIdle = 8;
 
-// A pick with sources, bounds, target_level, reason, input_bytes and is_bottom filled in.
+// A pick with sources, bounds, target_level, reason, input_bytes and is_bottommost filled in.
 CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level,
                         CompactionReason reason);
 

@@ -38,7 +38,7 @@ class BlobValues final : public kv::ValueSource {
 };
 
 // The description of the blob file that the PUT_REF `entry` refers to; it lives as long as the version. *reference
-// is the parsed blob reference. By invariant I7 the version has the file, so a missing one is Corruption.
+// is the parsed blob index. By invariant I7 the version has the file, so a missing one is Corruption.
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
                                                format::BlobIndex* reference);
 

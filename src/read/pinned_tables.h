@@ -10,7 +10,7 @@
 // most those of the moment in which it began.
 //
 // WHY the file's metadata is kept as well as its reader: it keeps the file from being recycled. A recycled
-// file is overwritten, under the mapping (docs/decisions/0018-spare-files.md).
+// file is overwritten, under the mapping (docs/decisions/0018-recycled-files.md).
 // Tests: tests/unit/read/pinned_tables_test.cc, tests/unit/lmdb/pointers_test.cc. THREADS: not for two
 // threads at once.
 #pragma once

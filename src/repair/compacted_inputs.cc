@@ -41,7 +41,7 @@ CompactedInputs::CompactedInputs(const kv::Order& order, const std::vector<Loose
 CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
   On on(order_, home);
   for (const format::CompactedRange& compacted_ranges : home.compacted_ranges)
-    on.is_of_bottom_ |= compacted_ranges.from == 0;
+    on.is_of_oldest_run_ |= compacted_ranges.from == 0;
   for (const Range& later : compacted_inputs_) {
     if (on.MayConcern(later)) on.later_.push_back(later);
   }
@@ -54,7 +54,7 @@ bool CompactedInputs::On::MayConcern(const Range& later) const {
   const format::FileMeta& meta = *home_.meta;
   const format::CompactedRange& range = *later.compacted_ranges;
   if (home_.age() >= later.table->age()) return false;
-  if (!is_of_bottom_ && meta.smallest_sequence > range.sequence) return false;
+  if (!is_of_oldest_run_ && meta.smallest_sequence > range.sequence) return false;
   if (meta.largest_sequence < range.from) return false;
   if (meta.smallest.empty() && meta.largest.empty()) return true;
   return (!range.bounds.lower || order_.CompareKeys(*range.bounds.lower, meta.largest) <= 0) &&
@@ -68,8 +68,8 @@ bool CompactedInputs::On::IsObsolete(std::string_view key, kv::Sequence sequence
     // WHY a range above the oldest run (from > 0) never matches sequence 0: the table of the range still has
     // whatever hides the version. If both tables come from the oldest run, the older one was an input of the
     // younger one, as a whole.
-    const bool has_it =
-        range.from > 0 ? range.from <= sequence && sequence <= range.sequence : is_of_bottom_ || most <= range.sequence;
+    const bool has_it = range.from > 0 ? range.from <= sequence && sequence <= range.sequence
+                                       : is_of_oldest_run_ || most <= range.sequence;
     return has_it && IsIn(order_, range.bounds, key) && !later.table->HasLost(order_, key);
   });
 }
@@ -109,7 +109,7 @@ void CompactedInputs::On::AppendLive(const kv::RangeTombstone& tombstone,
   for (const Range& later : later_) {
     if (pieces.empty()) return;
     const format::CompactedRange& range = *later.compacted_ranges;
-    const bool has_it = (range.from == 0 && is_of_bottom_) ||
+    const bool has_it = (range.from == 0 && is_of_oldest_run_) ||
                         (range.from <= tombstone.sequence && tombstone.sequence <= range.sequence);
     if (has_it) Cut(later, &pieces);
   }

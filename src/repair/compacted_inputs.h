@@ -81,7 +81,7 @@ class CompactedInputs::On {
 
   const kv::Order order_;
   const LooseTable& home_;
-  bool is_of_bottom_ = false;  // true: the table is of the oldest run
+  bool is_of_oldest_run_ = false;  // true: the table is of the oldest run
   std::vector<Range> later_;
 };
 

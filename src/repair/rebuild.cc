@@ -254,7 +254,7 @@ Status CompactGroup(GroupCompaction merger, const std::optional<std::string>& ne
                     {.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
   iterator::CompactionIteratorCounts counts;
   const auto merged = iterator::NewCompactionIterator(
-      factory.order, {.is_bottom = true, .operators = factory.operators},
+      factory.order, {.is_bottommost = true, .operators = factory.operators},
       std::make_unique<Distinct>(factory.order, merger.shift(), NewGroupIterator(&merger)), &counts);
   uint64_t entries = 0;
   for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {

@@ -316,7 +316,7 @@ Status Repairer::MakeTreeOfTables() {
   format::VersionEdit edit;
   for (auto* metas : {&rebuilt.kept, &rebuilt.made}) {
     for (const auto& meta : *metas) {
-      edit.adds.push_back({.position = next_position_, .level = format::kBottomLevel, .file = meta, .bounds = {}});
+      edit.adds.push_back({.position = next_position_, .level = format::kBottommostLevel, .file = meta, .bounds = {}});
     }
   }
   next_position_ = kv::Position{kv::ToInt(next_position_) + 1};

@@ -39,10 +39,10 @@ Status CheckOptions(const TransactionOptions& options) {
 
 // ---- Begin and end ----------------------------------------------------------------------------------------
 
-TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
+TransactionImpl::TransactionImpl(DB& db, db::TransactionAccess& host, const TransactionOptions& options)
     : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
 
-Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionHost& host,
+Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionAccess& host,
                                                                 const TransactionOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(host.CheckUsable(options.kind != TransactionKind::kReadOnly));

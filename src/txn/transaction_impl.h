@@ -1,7 +1,7 @@
 // The transaction implementation: own writes over a snapshot. An optimistic transaction also remembers what it read.
 //
-//   Get, cursor ─► OwnWrites ─► db::TransactionHost, as of the snapshot        Put, Delete, ... ─► OwnWrites
-//   Commit      ─► db::TransactionHost: the records as one change of the writer queue
+//   Get, cursor ─► OwnWrites ─► db::TransactionAccess, as of the snapshot        Put, Delete, ... ─► OwnWrites
+//   Commit      ─► db::TransactionAccess: the records as one change of the writer queue
 //
 // Other code makes it serializable: the writers' lock in write/writers_lock.h, or write/recent_writes.h and ReadSet.
 #pragma once
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/current.h"
-#include "db/access/transaction_host.h"
+#include "db/access/transaction_access.h"
 #include "mergedb/transaction.h"
 #include "txn/cursor_impl.h"
 #include "txn/own_writes.h"
@@ -27,7 +27,7 @@ inline constexpr std::string_view kOtherKeyMap =
 
 class TransactionImpl final : public Transaction {
  public:
-  static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionHost& host,
+  static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionAccess& host,
                                                         const TransactionOptions& options);
   ~TransactionImpl() override;
 
@@ -92,7 +92,7 @@ class TransactionImpl final : public Transaction {
   void Forget(CursorImpl* cursor);
 
  private:
-  TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options);
+  TransactionImpl(DB& db, db::TransactionAccess& host, const TransactionOptions& options);
   Status Start();
   Status CheckWritable(Keyspace keyspace);
   Status KeepKeyMap();
@@ -130,7 +130,7 @@ class TransactionImpl final : public Transaction {
   void End();
 
   DB& db_;
-  db::TransactionHost& host_;
+  db::TransactionAccess& host_;
   const kv::KeyMap* key_map_ = nullptr;  // its writes and reads are in tree keys of this map
   bool has_whole_ranges_ = false;        // some range deletes are older than the map and may mask keyspace records
   const TransactionOptions options_;

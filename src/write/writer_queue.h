@@ -17,7 +17,7 @@
 // Handing the section to another thread costs two context switches, about 100 puts. So a writer that meets a lone
 // writer and asks for no sync does not set kQueued until kYieldNanos have passed. Until then the lone writer,
 // or any writer that finds the section free, goes on, and the queued writers form one group. The first writer
-// that cannot wait (a synced write, an ExclusiveSection) sets kQueued for all (docs/decisions/0031-patience.md).
+// that cannot wait (a synced write, an ExclusiveSection) sets kQueued for all (docs/decisions/0031-bounded-wait.md).
 //
 // The writers' lock makes a transaction the only writer for its life (LockWriters). Other commits wait for it
 // beside the queue (write/writers_lock.h). An ExclusiveSection ignores the lock.

@@ -56,8 +56,8 @@ class DiagnosisTest : public ::testing::Test {
       EXPECT_THAT(finding.text, ::testing::EndsWith("."));
       EXPECT_THAT(finding.advice, ::testing::EndsWith("."));
       EXPECT_FALSE(finding.figures.empty());
-      EXPECT_GE(finding.urgency, 0);
-      EXPECT_LE(finding.urgency, 100);
+      EXPECT_GE(finding.rank, 0);
+      EXPECT_LE(finding.rank, 100);
     }
     text_ = findings.empty() ? "" : findings.front().text;
     return findings.empty() ? "" : std::string(db::CauseName(findings.front().cause));

@@ -182,7 +182,7 @@ void MakeTables(const std::string& path, uint64_t count) {
         {.prefix = order.Prefix(key), .key = key, .tag = kv::MakeTag(1 + i, kv::Kind::kPut), .value = key}));
     ASSERT_OK_AND_ASSIGN(auto meta, writer->Finish());
     edit.adds.push_back(
-        {.position = kv::Position{1}, .level = format::kBottomLevel, .file = std::move(meta), .bounds = {}});
+        {.position = kv::Position{1}, .level = format::kBottommostLevel, .file = std::move(meta), .bounds = {}});
   }
   uint64_t next_file = 10 + count;
   edit.database_id = 77;

@@ -106,7 +106,7 @@ uint64_t TreeReader::SizeOf(const version::Version& version, const format::Bound
       const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
       const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : virtual_table.file->bytes;
       if (to <= from) continue;
-      // Blob references are spread about evenly over the blocks of their table.
+      // Blob indexes are spread about evenly over the blocks of their table.
       const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(virtual_table.file->largest), 1);
       const double share =
           static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);

@@ -10,7 +10,7 @@ namespace mergedb::db {
 Background::Background(Store& store, Tree& tree, write::WriteDelay& write_delay, WriterCallbacks writers)
     : store_(store),
       tree_(tree),
-      scheduler_(std::make_shared<BackgroundScheduler>(store.options.env, static_cast<Host&>(*this))),
+      scheduler_(std::make_shared<BackgroundScheduler>(store.options.env, static_cast<Tasks&>(*this))),
       state_(store, tree, write_delay, *scheduler_),
       commits_(state_),
       compactions_(state_),
@@ -19,8 +19,8 @@ Background::Background(Store& store, Tree& tree, write::WriteDelay& write_delay,
       warmer_(state_, compactions_) {}
 
 BackgroundScheduler::Task Background::ChooseLocked() {
-  if (state_.controller.NeedsCommit()) commits_.WantUrgentCommitLocked();
-  if (auto commit = commits_.NextUrgentLocked()) return commit;
+  if (state_.controller.NeedsCommit()) commits_.WantCommitFirstLocked();
+  if (auto commit = commits_.NextFirstLocked()) return commit;
   if (auto purge = purger_.NextLocked()) return purge;
   if (auto pick = compactions_.NextPickLocked()) return pick;
   // WHY compactions wait for the commit and the purge: their outputs would come on top of the files that these remove.
@@ -130,7 +130,7 @@ Status Background::WaitForFlush() {
   const uint64_t changes = tree_.version_set.changes();
   return WaitUntil(Needs::kCommits, [&]() REQUIRES_LOCK(background_mutex) {
     if (tree_.version_set.committed_changes() >= changes) return true;
-    commits_.WantUrgentCommitLocked();
+    commits_.WantCommitFirstLocked();
     return false;
   });
 }

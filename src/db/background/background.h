@@ -35,7 +35,7 @@
 
 namespace mergedb::db {
 
-class Background : private BackgroundScheduler::Host {
+class Background : private BackgroundScheduler::Tasks {
  public:
   using Needs = BackgroundScheduler::Work;
   // All of them outlive Stop.

@@ -32,7 +32,7 @@ void BackgroundScheduler::NudgeAfter(uint64_t nanos) {
 // Flushes go in order, so one runs at a time.
 void BackgroundScheduler::ScheduleFlushLocked() {
   // WHY this check is first: a nudge may arrive after Stop(). Then the host may be gone.
-  if (is_stopping_ || is_flushing_ || !host_.WantsFlushLocked()) return;
+  if (is_stopping_ || is_flushing_ || !tasks_.WantsFlushLocked()) return;
   // WHY the mark comes last, in all of these methods: an iterator that runs out of memory here goes on. The work waits
   // for the mutex.
   env_.executor->ScheduleUrgent([weak = weak_from_this()] {
@@ -46,8 +46,8 @@ void BackgroundScheduler::RunFlush() noexcept {
   if (!is_stopping_) {
     lock.Unlock();
     base::OrStop([this] {
-      host_.RunFlush();
-      host_.AfterWork();
+      tasks_.RunFlush();
+      tasks_.AfterWork();
     });
     lock.Relock();
   }
@@ -68,14 +68,14 @@ void BackgroundScheduler::ScheduleLocked() {
 
 void BackgroundScheduler::RunTask() noexcept {
   BackgroundLock lock(mutex_);
-  Task task = is_stopping_ ? nullptr : host_.ChooseLocked();
+  Task task = is_stopping_ ? nullptr : tasks_.ChooseLocked();
   const bool has_task = task != nullptr;
   if (has_task) {
     ScheduleLocked();
     lock.Unlock();
     base::OrStop([&] {
       task();
-      host_.AfterWork();
+      tasks_.AfterWork();
     });
     task = nullptr;  // Destroy the task and its job before `--workers_`: once the count is 0, Stop() may have returned.
     lock.Relock();
@@ -103,7 +103,7 @@ void BackgroundScheduler::OnTimer() {
   BackgroundLock lock(mutex_);
   timer_is_armed_ = false;
   if (is_stopping_) return;
-  if (host_.TickLocked()) ArmTimerLocked();
+  if (tasks_.TickLocked()) ArmTimerLocked();
   ScheduleLocked();
   changed_.NotifyAll();
 }
@@ -117,7 +117,7 @@ void BackgroundScheduler::NoteOutcomeLocked(Work work, uint64_t began_nanos, con
   }
   retry.NoteFailure(status, began_nanos, env_.clock->NowNanos());
   if (env_.logger != nullptr) env_.logger->Log("background: " + status.ToString());
-  host_.NoteErrorLocked(work, status);
+  tasks_.NoteErrorLocked(work, status);
   ArmTimerLocked();
 }
 
@@ -154,7 +154,7 @@ void BackgroundScheduler::RetryWorkBeforeLocked(uint64_t nanos) {
 // run, and closes them when it ends.
 bool BackgroundScheduler::HasFailedLocked(Work work) const {
   const Status& status = RetryOf(work).status;
-  const bool waits_for_job = status.IsBusy() && work <= Work::kCommits && host_.HasJobsLocked();
+  const bool waits_for_job = status.IsBusy() && work <= Work::kCommits && tasks_.HasJobsLocked();
   return !status.ok() && !waits_for_job;
 }
 
@@ -186,7 +186,7 @@ bool BackgroundScheduler::WaitForJobEnd() {
   BackgroundLock lock(mutex_);
   const uint64_t ended = job_ended_nanos_;
   const auto is_over = [&]() REQUIRES_LOCK(background_mutex) {
-    return is_stopping_ || !host_.HasJobsLocked() || job_ended_nanos_ != ended;
+    return is_stopping_ || !tasks_.HasJobsLocked() || job_ended_nanos_ != ended;
   };
   while (!is_over()) WorkOrWait(lock, is_over);
   return job_ended_nanos_ != ended;
@@ -194,7 +194,7 @@ bool BackgroundScheduler::WaitForJobEnd() {
 
 void BackgroundScheduler::Stop(bool finish_jobs) {
   BackgroundLock lock(mutex_);
-  const auto jobs_are_over = [&]() REQUIRES_LOCK(background_mutex) { return is_stopping_ || !host_.HasJobsLocked(); };
+  const auto jobs_are_over = [&]() REQUIRES_LOCK(background_mutex) { return is_stopping_ || !tasks_.HasJobsLocked(); };
   while (finish_jobs && !jobs_are_over()) WorkOrWait(lock, jobs_are_over);
   is_stopping_ = true;
   changed_.NotifyAll();

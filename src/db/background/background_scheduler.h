@@ -34,9 +34,9 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   // A caller that waits for one kind of work needs the kinds before it, too.
   enum class Work : uint8_t { kFlushes, kCommits, kCompactions, kRecycling, kRemovals };
 
-  class Host {
+  class Tasks {
    public:
-    virtual ~Host() = default;
+    virtual ~Tasks() = default;
     virtual Task ChooseLocked() REQUIRES_LOCK(background_mutex) = 0;  // the most urgent task, marked as begun
     virtual bool WantsFlushLocked() const REQUIRES_LOCK(background_mutex) = 0;
     virtual void RunFlush() = 0;
@@ -46,7 +46,7 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
     virtual void NoteErrorLocked(Work, const Status&) REQUIRES_LOCK(background_mutex) {}
     virtual void AfterWork() {}  // after each task and each flush, without the mutex
   };
-  BackgroundScheduler(const Env& env, Host& host) : env_(env), host_(host) {}
+  BackgroundScheduler(const Env& env, Tasks& tasks) : env_(env), tasks_(tasks) {}
 
   BackgroundMutex& mutex() { return mutex_; }
 
@@ -88,7 +88,7 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   const Retry& RetryOf(Work work) const REQUIRES_LOCK(background_mutex) { return retries_[static_cast<size_t>(work)]; }
 
   const Env env_;
-  Host& host_;
+  Tasks& tasks_;
 
   mutable BackgroundMutex mutex_;
   base::CondVar changed_;

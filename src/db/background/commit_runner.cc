@@ -9,9 +9,9 @@ constexpr uint64_t kIntervalNanos = 100'000'000;  // while nothing urgent waits 
 
 }  // namespace
 
-BackgroundScheduler::Task CommitRunner::NextUrgentLocked() {
+BackgroundScheduler::Task CommitRunner::NextFirstLocked() {
   if (!MayBeginLocked()) return nullptr;
-  const bool is_due = IsOverdueLocked() || (is_urgent_ && tree_.version_set.HasUncommitted());
+  const bool is_due = IsOverdueLocked() || (is_wanted_first_ && tree_.version_set.HasUncommitted());
   return is_due ? BeginLocked() : nullptr;
 }
 
@@ -48,7 +48,7 @@ void CommitRunner::Commit() {
   state_.scheduler.NoteOutcomeLocked(BackgroundScheduler::Work::kCommits, start, status);
   last_commit_nanos_ = clock->NowNanos();
   is_wanted_ = false;
-  is_urgent_ = false;
+  is_wanted_first_ = false;
   is_committing_ = false;
 }
 

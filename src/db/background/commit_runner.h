@@ -14,10 +14,10 @@ class CommitRunner {
  public:
   explicit CommitRunner(BackgroundState& state) : state_(state), store_(state.store), tree_(state.tree) {}
 
-  BackgroundScheduler::Task NextUrgentLocked() REQUIRES_LOCK(background_mutex);
+  BackgroundScheduler::Task NextFirstLocked() REQUIRES_LOCK(background_mutex);
   BackgroundScheduler::Task NextLocked() REQUIRES_LOCK(background_mutex);
   void WantCommitLocked() REQUIRES_LOCK(background_mutex) { is_wanted_ = true; }
-  void WantUrgentCommitLocked() REQUIRES_LOCK(background_mutex) { is_urgent_ = true; }
+  void WantCommitFirstLocked() REQUIRES_LOCK(background_mutex) { is_wanted_first_ = true; }
   bool IsCommittingLocked() const REQUIRES_LOCK(background_mutex) { return is_committing_; }
 
  private:
@@ -31,8 +31,8 @@ class CommitRunner {
   Tree& tree_;
 
   bool is_committing_ GUARDED_BY(background_mutex) = false;
-  bool is_wanted_ GUARDED_BY(background_mutex) = false;  // as soon as there is nothing else to do
-  bool is_urgent_ GUARDED_BY(background_mutex) = false;  // before any step of a compaction
+  bool is_wanted_ GUARDED_BY(background_mutex) = false;        // as soon as there is nothing else to do
+  bool is_wanted_first_ GUARDED_BY(background_mutex) = false;  // before any step of a compaction
   uint64_t last_commit_nanos_ GUARDED_BY(background_mutex) = 0;
 };
 

@@ -299,7 +299,7 @@ void CompactionRunner::TellBegin(const Running& running, const picker::PickInput
     EventFields fields = {NumberField("job", running.id),
                           TextField("reason", running.facts.reason),
                           NumberField("is_move", pick.is_move),
-                          NumberField("is_bottom", pick.is_bottom),
+                          NumberField("is_bottom", pick.is_bottommost),
                           NumberField("sources", pick.sources.size()),
                           NumberField("target_level", pick.target_level),
                           NumberField("input_bytes", pick.input_bytes),

@@ -95,7 +95,7 @@ class Findings {
  public:
   void Add(Finding finding) { findings_.push_back(std::move(finding)); }
   std::vector<Finding> Take() {
-    std::ranges::stable_sort(findings_, std::ranges::greater(), &Finding::urgency);
+    std::ranges::stable_sort(findings_, std::ranges::greater(), &Finding::rank);
     return std::move(findings_);
   }
 
@@ -103,7 +103,7 @@ class Findings {
   std::vector<Finding> findings_;
 };
 
-int Urgency(int from, int to, double share) {
+int Rank(int from, int to, double share) {
   return from + static_cast<int>(static_cast<double>(to - from) * std::clamp(share, 0.0, 1.0));
 }
 
@@ -118,7 +118,7 @@ void FindFailures(const Facts& facts, Findings* findings) {
     for (const char* name : {"table_bytes_on_disk", "blob_bytes_on_disk", "wal_bytes_on_disk"})
       figures.push_back({name, Bytes(facts.Value(name))});
     findings->Add({.cause = Cause::kFullDisk,
-                   .urgency = 100,
+                   .rank = 100,
                    .text = "The disk is full. Writes fail, or will fail when the WAL needs space; reads work.",
                    .advice = "Free disk space, then delete what is not needed. The database tries again by itself; a "
                              "restart is not needed.",
@@ -127,7 +127,7 @@ void FindFailures(const Facts& facts, Findings* findings) {
     figures.push_back({"errors", std::to_string(facts.Value("errors"))});
     figures.push_back({"compactions_failed", std::to_string(facts.Value("compactions_failed"))});
     findings->Add({.cause = Cause::kFailedDisk,
-                   .urgency = 99,
+                   .rank = 99,
                    .text = "Work on files fails, and the database tries again.",
                    .advice = "Look at the disk and at the system's log. Then run `mergedb verify` on the directory.",
                    .figures = std::move(figures)});
@@ -138,7 +138,7 @@ void FindUnreadable(const Facts& facts, Findings* findings) {
   const std::string error = facts.Text("unreadable");
   if (error.empty()) return;
   findings->Add({.cause = Cause::kUnreadable,
-                 .urgency = 98,
+                 .rank = 98,
                  .text = "A compaction could not read a file: " + error +
                          ". Reads of the damaged keys fail. Compactions "
                          "leave these keys alone; all other keys are compacted.",
@@ -155,7 +155,7 @@ void FindSyncs(const Facts& facts, Findings* findings) {
   const uint64_t syncs = facts.Growth("wal_syncs");
   findings->Add(
       {.cause = Cause::kSyncs,
-       .urgency = Urgency(60, 95, share),
+       .rank = Rank(60, 95, share),
        .text = "Each write waits for a sync of the disk: " + Percent(share) + " of " + facts.Window() +
                " went into syncs of the WAL, " + Duration(facts.SyncNanos() / syncs) + " each.",
        .advice = "Write with Durability::kProcessCrash and sync at certain points (SyncWal), put many changes into one "
@@ -185,7 +185,7 @@ void FindWaits(const Facts& facts, Findings* findings) {
   if (is_device) {
     const uint64_t mebibytes = std::max<uint64_t>(1, facts.DeviceBytes() / kMebibyte);
     findings->Add({.cause = Cause::kSlowDisk,
-                   .urgency = Urgency(50, 94, share),
+                   .rank = Rank(50, 94, share),
                    .text = waits + ", because the disk is slow: writes and syncs took " + Percent(device_share) +
                            " of the time of flushes, compactions and commits, " +
                            Duration(facts.DeviceNanos() / mebibytes) + " for each MiB.",
@@ -194,7 +194,7 @@ void FindWaits(const Facts& facts, Findings* findings) {
                    .figures = std::move(figures)});
   } else {
     findings->Add({.cause = Cause::kCompactions,
-                   .urgency = Urgency(50, 94, share),
+                   .rank = Rank(50, 94, share),
                    .text = waits +
                            ", because flushes and compactions are behind; the disk is not the reason, since it "
                            "took " +
@@ -212,7 +212,7 @@ void FindSmallCache(const Facts& facts, Findings* findings) {
   const double full = Ratio(facts.Value("block_cache_bytes"), facts.Value("block_cache_bytes_max"));
   if (misses < kMissesMin || share < kMissShareMin || full < kFullCacheShareMin) return;
   findings->Add({.cause = Cause::kSmallCache,
-                 .urgency = Urgency(40, 90, share),
+                 .rank = Rank(40, 90, share),
                  .text = "The block cache is too small for what is read: " + Percent(share) +
                          " of the blocks were not in it and came from files, and it is full.",
                  .advice =
@@ -242,7 +242,7 @@ void FindTombstones(const Facts& facts, Findings* findings) {
   if (facts.Value("snapshots_open") > 0)
     advice += " Release the open snapshot: it keeps compactions from dropping the tombstones.";
   findings->Add({.cause = Cause::kTombstones,
-                 .urgency = scans > 0 ? 75 : 30,
+                 .rank = scans > 0 ? 75 : 30,
                  .text = std::move(text),
                  .advice = std::move(advice),
                  .figures = {{"tombstone_scans in " + facts.Window(), std::to_string(scans)},
@@ -256,7 +256,7 @@ void FindHeldSnapshot(const Facts& facts, Findings* findings) {
   const double share = Ratio(records, facts.Value("entries_in_tables"));
   if (facts.Value("snapshots_open") == 0 || records < kStaleRecordsMin || share < kStaleShareMin) return;
   findings->Add({.cause = Cause::kHeldSnapshot,
-                 .urgency = Urgency(45, 85, share),
+                 .rank = Rank(45, 85, share),
                  .text = "A snapshot is held open for " + Duration(facts.Value("snapshot_oldest_age_nanos")) +
                          ". Since then " + std::to_string(records) +
                          " records were written, and compactions keep every version that the snapshot needs.",
@@ -273,7 +273,7 @@ void FindBlobGarbage(const Facts& facts, Findings* findings) {
   const double share = Ratio(garbage, garbage + live);
   if (garbage < kGarbageBytesMin || share < kGarbageShareMin) return;
   findings->Add({.cause = Cause::kBlobGarbage,
-                 .urgency = Urgency(35, 80, share),
+                 .rank = Rank(35, 80, share),
                  .text = Percent(share) + " of the bytes in blob files, " + Bytes(garbage) +
                          ", are garbage: values that were overwritten or deleted.",
                  .advice = facts.Value("snapshots_open") > 0
@@ -293,7 +293,7 @@ void FindHotKey(const Facts& facts, Findings* findings) {
   const std::string key = facts.Text("hot_key");
   findings->Add(
       {.cause = Cause::kHotKey,
-       .urgency = Urgency(40, 70, share),
+       .rank = Rank(40, 70, share),
        .text = "One key gets most of the writes: " + Percent(share) + " of the records that were flushed in " +
                facts.Window() + " were versions of \"" + key + "\" that newer ones had replaced.",
        .advice = "Write the key less often: gather its changes in the program, or split it into several keys. "

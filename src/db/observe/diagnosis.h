@@ -37,13 +37,13 @@ struct Figure {
 
 struct Finding {
   Cause cause;
-  int urgency = 0;     // 0 to 100
+  int rank = 0;        // 0 to 100
   std::string text;    // what limits the database now, one or two sentences
   std::string advice;  // what would change it
   std::vector<Figure> figures;
 };
 
-// Ordered by urgency. Empty: nothing limits the database.
+// Ordered by rank. Empty: nothing limits the database.
 std::vector<Finding> Diagnose(const format::LiveState& state);
 
 }  // namespace mergedb::db

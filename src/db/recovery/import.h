@@ -50,7 +50,7 @@ Status CheckIsNotForeign(FileSystem* file_system, const std::string& directory);
 // kind. NotSupported: the database cannot be imported, and stays.
 Result<bool> RemoveForeign(FileSystem* file_system, const std::string& directory);
 
-// Renames tables and WAL segments of mergedb that have LevelDB's names (docs/decisions/0020-leveldb-face.md).
+// Renames tables and WAL segments of mergedb that have LevelDB's names (docs/decisions/0020-leveldb-interface.md).
 // True: some were renamed. NotSupported: some need it, but `may_rename` is false. A table is mergedb's if
 // `loaded` names it or, if `loaded` is null, by its contents. A segment is mergedb's by its contents.
 Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,

@@ -12,7 +12,7 @@
 namespace mergedb::db {
 namespace {
 
-// Every blob reference of the table must lead to a value of its key, and the sums must equal those of the
+// Every blob index of the table must lead to a value of its key, and the sums must equal those of the
 // FileMeta.
 Status CheckReferences(Store& store, const version::Version& version, const format::FileMetaPtr& meta) {
   ASSIGN_OR_RETURN(auto table, store.tables->Open(meta));

@@ -12,7 +12,7 @@ namespace mergedb::db {
 
 // OK if every byte of the file at `path` is as `file` describes it.
 Status CheckFile(FileSystem* files, const std::string& path, const format::DescribedFile& file, const kv::Order& order);
-// OK if every byte of every table and blob file is as it was written, and every blob reference leads to a
+// OK if every byte of every table and blob file is as it was written, and every blob index leads to a
 // value of its key.
 Status CheckIntegrity(Store& store, const version::Version& version);
 

@@ -6,7 +6,7 @@
 // `discard`), and then allocates others for the next file. That costs more than the compaction that made the
 // file obsolete.
 // MEASURED: db_bench fillrandom, 4 M entries of 100 B, ext4 mounted with discard:
-// docs/decisions/0018-spare-files.md.
+// docs/decisions/0018-recycled-files.md.
 //
 // A recycled file has another extension, so that no tool takes its stale entries for data. Every obsolete
 // file is recycled if possible, so that it can be overwritten while it waits for its removal. Recycled files

@@ -335,7 +335,7 @@ Status Converter::FinishTable() {
 format::VersionEdit Converter::Describe() const {
   format::VersionEdit edit;
   for (const auto& table : tables_)
-    edit.adds.push_back({.position = kPosition, .level = format::kBottomLevel, .file = table, .bounds = {}});
+    edit.adds.push_back({.position = kPosition, .level = format::kBottommostLevel, .file = table, .bounds = {}});
   const auto& entropy = conversion_.options.env.entropy;
   uint64_t database_id = 0;
   while (database_id == 0) database_id = entropy();

@@ -36,7 +36,7 @@ Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std
 // NotSupported if the directory holds a RocksDB database; otherwise OK.
 Status RefuseRocksDb(FileSystem* file_system, const std::string& directory);
 // True if a file with a LevelDB name is a table, or a WAL segment, of mergedb. Such files result from a
-// program's own Env (docs/decisions/0020-leveldb-face.md). With a `database_id` the segment must belong to that
+// program's own Env (docs/decisions/0020-leveldb-interface.md). With a `database_id` the segment must belong to that
 // database. A path that is not a regular file is neither.
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);
 Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path,

@@ -112,7 +112,7 @@ class JobTest : public ::testing::Test, protected CompactedTree {
     picker::CompactionPick pick;
     pick.sources = {kv::Position{2}, kv::Position{1}};
     pick.target_level = 3;
-    pick.is_bottom = true;
+    pick.is_bottommost = true;
     pick.output_file_bytes = 8'192;
     return pick;
   }
@@ -196,7 +196,7 @@ TEST_F(JobTest, HidesWhatRangeTombstonesMaskAfterEveryPublication) {
 
   picker::CompactionPick pick = MergeAll();
   pick.sources.insert(pick.sources.begin(), kv::Position{3});
-  pick.is_bottom = false;
+  pick.is_bottommost = false;
   pick.cut_keys = {Key(50), Key(250), Key(420)};
   CompactionJobContext context = Context();
   context.publication_bytes = 1;
@@ -262,7 +262,7 @@ class BlobGarbageTest : public JobTest {
     picker::CompactionPick pick;
     pick.sources = {kv::Position{1}};
     pick.target_level = 3;
-    pick.is_bottom = true;
+    pick.is_bottommost = true;
     pick.output_file_bytes = 8'192;
     pick.blob_files_to_collect = {version_->blob_files().front().file->number};
     return pick;

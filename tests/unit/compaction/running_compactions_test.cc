@@ -66,7 +66,7 @@ TEST_F(RunningCompactionsTest, RefusesToDropTombstonesAboveAnOlderKey) {
                                                 std::vector<version::VirtualTable>{{.file = meta, .bounds = {}}});
   };
   picker::CompactionPick pick = PlanOf({5, 3});
-  pick.is_bottom = true;
+  pick.is_bottommost = true;
   EXPECT_FALSE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
   EXPECT_TRUE(running_.running().empty());
   EXPECT_TRUE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));

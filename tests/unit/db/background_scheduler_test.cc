@@ -20,7 +20,7 @@ using testing::StatusIs;
 
 constexpr uint64_t kSecond = 1'000'000'000;
 
-class BackgroundSchedulerTest : public ::testing::Test, protected BackgroundScheduler::Host {
+class BackgroundSchedulerTest : public ::testing::Test, protected BackgroundScheduler::Tasks {
  protected:
   BackgroundScheduler::Task ChooseLocked() override {
     if (tasks_.empty()) return nullptr;
@@ -65,7 +65,7 @@ class BackgroundSchedulerTest : public ::testing::Test, protected BackgroundSche
   int ticks_wanted_ = 0;
   bool has_jobs_ = false;
   std::shared_ptr<BackgroundScheduler> scheduler_ =
-      std::make_shared<BackgroundScheduler>(Env{.clock = &clock_, .executor = &executor_}, static_cast<Host&>(*this));
+      std::make_shared<BackgroundScheduler>(Env{.clock = &clock_, .executor = &executor_}, static_cast<Tasks&>(*this));
 };
 
 TEST_F(BackgroundSchedulerTest, RunsTasksInTheHostsOrderUntilThereIsNone) {

@@ -36,7 +36,7 @@ VersionEdit FullEdit() {
   edit.cuts.push_back({.position = kv::Position{8}, .bounds = {}});
   edit.adds.push_back(
       {.position = kv::Position{9}, .level = 1, .file = NewFile(), .bounds = {.lower = {}, .upper = "m"}});
-  edit.levels.push_back({.position = kv::Position{9}, .level = kBottomLevel});
+  edit.levels.push_back({.position = kv::Position{9}, .level = kBottommostLevel});
   edit.blob_files.push_back({std::make_shared<const BlobFileMeta>(BlobFileMeta{.number = kv::FileNumber{11},
                                                                                .bytes = 8192,
                                                                                .unique_id = 0x99aabbccddeeff00,

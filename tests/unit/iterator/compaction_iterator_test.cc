@@ -33,8 +33,9 @@ TEST(CompactionIterator, KeepsATombstoneAboveTheBottom) {
 
 TEST(CompactionIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
   CompactionIteratorCounts counts;
-  EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3), Put("b", 4, "v"), Put("b", 4, "v")}, {.is_bottom = true}, &counts),
-            "b#0,PUT=v ");
+  EXPECT_EQ(
+      Collapse({Delete("a", 5), Put("a", 3), Put("b", 4, "v"), Put("b", 4, "v")}, {.is_bottommost = true}, &counts),
+      "b#0,PUT=v ");
   EXPECT_EQ(counts.entries_in, 4u);
   EXPECT_EQ(counts.entries_out, 1u);
   EXPECT_EQ(counts.hidden, 2u);
@@ -42,9 +43,9 @@ TEST(CompactionIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
 }
 
 TEST(CompactionIterator, KeepsATombstoneThatASnapshotNeeds) {
-  EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3, "v")}, {.stripes = kv::Stripes({3}), .is_bottom = true}),
+  EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3, "v")}, {.stripes = kv::Stripes({3}), .is_bottommost = true}),
             "a#5,DELETE= a#0,PUT=v ");
-  EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.stripes = kv::Stripes({3}), .is_bottom = true}),
+  EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.stripes = kv::Stripes({3}), .is_bottommost = true}),
             "a#5,PUT=v ");
 }
 
@@ -52,7 +53,8 @@ TEST(CompactionIterator, KeepsABlobIndexAsAPut) {
   const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), "r"};
   };
-  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottom = true}), "a#0,PUT_REF=r ");
+  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottommost = true}),
+            "a#0,PUT_REF=r ");
   // The same change twice, once with its value in a blob file: one of the two is kept.
   EXPECT_EQ(Collapse({ref("a", 5), Put("a", 5)}, {}), "a#5,PUT_REF=r ");
 }
@@ -92,7 +94,7 @@ TEST(CompactionIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
             Put("a", 3, "x")};
   };
   EXPECT_EQ(Collapse(entries("r:ab"), {.values = &values}), "a#9,PUT=abc ");
-  EXPECT_EQ(Collapse(entries("r:ab"), {.is_bottom = true, .values = &values}), "a#0,PUT=abc ");
+  EXPECT_EQ(Collapse(entries("r:ab"), {.is_bottommost = true, .values = &values}), "a#0,PUT=abc ");
   // The bytes of a blob index are never used as a value. If the value cannot be read, operand and base stay as
   // they are.
   const std::string operand = merge::Append("c");
@@ -100,7 +102,7 @@ TEST(CompactionIterator, FoldsOperandsOntoTheValueOfABlobIndex) {
     const CompactionIteratorOptions options{.values = std::string_view(reference) == "bad" ? &values : nullptr};
     EXPECT_TRUE(Collapse(entries(reference), options).ends_with("a#5,PUT_REF=" + std::string(reference) + " "));
   }
-  EXPECT_TRUE(Collapse(entries("bad"), {.is_bottom = true, .values = &values}).ends_with("a#0,PUT_REF=bad "));
+  EXPECT_TRUE(Collapse(entries("bad"), {.is_bottommost = true, .values = &values}).ends_with("a#0,PUT_REF=bad "));
 }
 
 TEST(CompactionIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
@@ -117,10 +119,10 @@ TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
   const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::AddU64(4)), Merge("k", 5, merge::AddU64(2)),
                                            Merge("k", 3, merge::AddU64(1))};
   EXPECT_EQ(Collapse(entries, {}), "k#9,MERGE=" + merge::AddU64(7) + " ");
-  EXPECT_EQ(Collapse(entries, {.is_bottom = true}), "k#0,MERGED=\x01" + merge::FromU64(7) + " ");
-  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({5}), .is_bottom = true}),
+  EXPECT_EQ(Collapse(entries, {.is_bottommost = true}), "k#0,MERGED=\x01" + merge::FromU64(7) + " ");
+  EXPECT_EQ(Collapse(entries, {.stripes = kv::Stripes({5}), .is_bottommost = true}),
             "k#9,MERGE=" + merge::AddU64(4) + " k#0,MERGED=\x01" + merge::FromU64(3) + " ");
-  EXPECT_EQ(Collapse({Merge("k", 9, merge::Append("b")), Delete("k", 8), Put("k", 2, "x")}, {.is_bottom = true}),
+  EXPECT_EQ(Collapse({Merge("k", 9, merge::Append("b")), Delete("k", 8), Put("k", 2, "x")}, {.is_bottommost = true}),
             "k#0,PUT=b ");
 }
 
@@ -135,8 +137,9 @@ TEST(CompactionIterator, AddsCountersToWhateverIsBelowThem) {
   EXPECT_EQ(counts.entries_in, 5u);
   EXPECT_EQ(counts.entries_out, 1u);
   EXPECT_EQ(counts.hidden, 4u);
-  EXPECT_EQ(Collapse(above({"k", kv::MakeTag(7, kv::Kind::kMerged), "\x01" + merge::FromU64(4)}), {.is_bottom = true}),
-            "k#0,MERGED=" + ten + " ");
+  EXPECT_EQ(
+      Collapse(above({"k", kv::MakeTag(7, kv::Kind::kMerged), "\x01" + merge::FromU64(4)}), {.is_bottommost = true}),
+      "k#0,MERGED=" + ten + " ");
   EXPECT_EQ(Collapse(above(Delete("k", 7)), {}), "k#9,MERGED=" + six + " ");
   EXPECT_EQ(Collapse(above(Put("k", 7, "abc")), {}), "k#9,MERGE=" + merge::AddU64(6) + " k#7,PUT=abc ");
   // Only operands of the same type are combined.
@@ -185,10 +188,10 @@ TEST(CompactionIterator, LeavesAloneWhatCannotBeFolded) {
   const std::string operand = merge::Named("absent", "x");
   CompactionIteratorCounts counts;
   EXPECT_EQ(
-      Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottom = true}, &counts),
+      Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottommost = true}, &counts),
       "k#9,MERGE=" + operand + " k#8,MERGE=" + operand + " k#0,PUT=base ");
   EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
-  EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {.is_bottom = true}), "k#9,MERGE=" + operand + " ");
+  EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {.is_bottommost = true}), "k#9,MERGE=" + operand + " ");
   EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {}), "k#9,MERGE=" + operand + " k#8,DELETE= ");
   EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(1)), Merge("k", 8, merge::AddU64(1)), Put("k", 7, "abc")}, {}),
             "k#9,MERGE=" + merge::AddU64(2) + " k#7,PUT=abc ");
@@ -202,8 +205,9 @@ TEST(CompactionIterator, LetsMoreOperandsThanItFoldsPassInOrder) {
   entries.push_back(Put("k", 5, "base"));
   entries.push_back(Put("k", 4, "hidden"));
   CompactionIteratorCounts counts;
-  const auto collapsing = NewCompactionIterator(
-      kOrder, {.is_bottom = true}, std::make_unique<VectorIterator>(std::move(entries), kOrder, std::nullopt), &counts);
+  const auto collapsing =
+      NewCompactionIterator(kOrder, {.is_bottommost = true},
+                            std::make_unique<VectorIterator>(std::move(entries), kOrder, std::nullopt), &counts);
   size_t seen = 0;
   kv::Tag last = kv::kTagMax;
   for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next(), ++seen) {
@@ -245,12 +249,12 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     SortEntries(&entries, kOrder);
     std::set<kv::Sequence> snapshots;
     for (uint64_t i = random.Uniform(5); i > 0; --i) snapshots.insert(random.Uniform(152));
-    const bool is_bottom = random.OneIn(2);
+    const bool is_bottommost = random.OneIn(2);
 
     CompactionIteratorCounts counts;
     const auto collapsing = NewCompactionIterator(
-        kOrder, {.stripes = kv::Stripes({snapshots.begin(), snapshots.end()}), .is_bottom = is_bottom}, Input(entries),
-        &counts);
+        kOrder, {.stripes = kv::Stripes({snapshots.begin(), snapshots.end()}), .is_bottommost = is_bottommost},
+        Input(entries), &counts);
     std::vector<OwnedEntry> kept;
     for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next()) {
       const kv::Entry& entry = collapsing->entry();
@@ -260,13 +264,15 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     EXPECT_EQ(counts.entries_in, entries.size());
     EXPECT_EQ(counts.entries_out, kept.size());
     EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
-    if (is_bottom && snapshots.empty()) { EXPECT_EQ(ReadAt(0, Input(kept)), ReadAt(kv::kSequenceMax, Input(entries))); }
+    if (is_bottommost && snapshots.empty()) {
+      EXPECT_EQ(ReadAt(0, Input(kept)), ReadAt(kv::kSequenceMax, Input(entries)));
+    }
 
     snapshots.insert(kv::kSequenceMax);
     for (const kv::Sequence sequence : snapshots) {
       EXPECT_EQ(ReadAt(sequence, Input(kept)), ReadAt(sequence, Input(entries))) << "at " << sequence;
     }
-    if (!is_bottom) {  // a kept tombstone still hides older data
+    if (!is_bottommost) {  // a kept tombstone still hides older data
       std::vector<OwnedEntry> older;
       for (size_t i = 0; i < 20; ++i) older.push_back(Put("some/directory/" + std::to_string(i), 0, "older"));
       std::vector<OwnedEntry> before = entries, after = kept;

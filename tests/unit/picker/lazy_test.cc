@@ -10,7 +10,7 @@ namespace {
 std::string Tier(const std::optional<CompactionPick>& pick) {
   if (!pick) return "nothing";
   return std::to_string(kv::ToInt(pick->sources.front())) + ".." + std::to_string(kv::ToInt(pick->sources.back())) +
-         " -> " + (pick->target_level == format::kBottomLevel ? "bottom" : std::to_string(pick->target_level));
+         " -> " + (pick->target_level == format::kBottommostLevel ? "bottom" : std::to_string(pick->target_level));
 }
 
 const std::string kOldest = "position 1 level bottom: 1[a..z]4000MB\n";

@@ -15,7 +15,7 @@ inline std::string PrintBytes(uint64_t bytes) {
 }
 
 inline std::string PrintLevel(format::Level level) {
-  return level == format::kBottomLevel ? "bottom" : "L" + std::to_string(level);
+  return level == format::kBottommostLevel ? "bottom" : "L" + std::to_string(level);
 }
 
 // "9+8+7 -> L1 [c..g) reason=tier_full input=120MB", with " move" or " drops_tombstones" where it applies.
@@ -35,7 +35,7 @@ inline std::string PrintCompactionPick(const CompactionPick& pick) {
     text += (i == 0 ? " collects=" : ",") + std::to_string(kv::ToInt(pick.blob_files_to_collect[i]));
   }
   if (pick.is_move) text += " move";
-  if (pick.is_bottom) text += " drops_tombstones";
+  if (pick.is_bottommost) text += " drops_tombstones";
   return text;
 }
 

@@ -361,7 +361,7 @@ inline void Database::Emit(CompactionJob* job, const Cell& cell) {
     ++job->cut;
   }
   if (is_cut && !job->output.empty()) Commit(job, key, false);
-  if (IsTombstone(cell) && job->pick.is_bottom) return;
+  if (IsTombstone(cell) && job->pick.is_bottommost) return;
   job->output_bytes += CellBytes(cell);
   job->output.push_back(cell);
   if (!std::ranges::binary_search(job->pick.blob_files_to_collect, kv::FileNumber{cell.blob_file})) return;

@@ -310,7 +310,7 @@ class History : private compaction::CompactedTree {
     if (random_.OneIn(2)) plan.bounds.lower = Key();
     if (random_.OneIn(2)) plan.bounds.upper = Key();
     if (plan.bounds.lower && plan.bounds.upper && *plan.bounds.lower >= *plan.bounds.upper) return;
-    plan.is_bottom = oldest + 1 == runs.size();
+    plan.is_bottommost = oldest + 1 == runs.size();
     plan.output_file_bytes = 300;
     // The job runs to its end, or stops early: its releases stay.
     compaction::CompactionJob job(Context(), plan, version_);

@@ -39,7 +39,7 @@ class TransactionRefusals : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = kind, .bytes_max = bytes_max}));
   }
   void MakeKeyspace() { ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made")); }
-  db::TransactionHost& host() { return dynamic_cast<db::DbImpl&>(*db_).transactions(); }
+  db::TransactionAccess& host() { return dynamic_cast<db::DbImpl&>(*db_).transactions(); }
   // Writes a keyspace record that no call of the interface would write.
   void PutRecord(const std::string& name, const std::string& value) {
     const kv::KeyMap* const map = host().key_map();

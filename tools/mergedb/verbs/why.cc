@@ -69,7 +69,7 @@ nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const db::Finding& finding : findings) {
     list.push_back({{"cause", std::string(db::CauseName(finding.cause))},
-                    {"urgency", finding.urgency},
+                    {"urgency", finding.rank},
                     {"text", ToLine(finding.text)},
                     {"advice", finding.advice},
                     {"figures", FiguresOf(finding, view.state())}});

@@ -1,27 +1,27 @@
-#include "db/access/transaction_host.h"
+#include "db/access/transaction_access.h"
 
 #include "db/access/traced_iterator.h"
 
 namespace mergedb::db {
 
-void TransactionHost::EnterWindow() {
+void TransactionAccess::EnterWindow() {
   if (!parts_.checks.recent_writes().Enter()) return;
   write::WriterQueue::ExclusiveSection section(parts_.writers.queue());
   parts_.checks.recent_writes().StartRecording(parts_.store->snapshots->published());
 }
 
-std::unique_ptr<OpenTransactions::Entry> TransactionHost::Register(const std::string& name, TransactionKind kind,
-                                                                   kv::Sequence sequence) {
+std::unique_ptr<OpenTransactions::Entry> TransactionAccess::Register(const std::string& name, TransactionKind kind,
+                                                                     kv::Sequence sequence) {
   return parts_.store->transactions->Add(
       {.name = name, .kind = kind, .sequence = sequence, .since_nanos = parts_.store->options.env.clock->NowNanos()});
 }
 
-void TransactionHost::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) {
+void TransactionAccess::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) {
   entry.Return(sequence, parts_.store->options.env.clock->NowNanos());
 }
 
-std::unique_ptr<Iterator> TransactionHost::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
-                                                            read::PinnedTables* kept) {
+std::unique_ptr<Iterator> TransactionAccess::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
+                                                              read::PinnedTables* kept) {
   const trace::Recorder::Call call = recorder().Begin();
   std::unique_ptr<Iterator> iterator = parts_.access.NewIterator(options, std::move(overlay), kept);
   if (call.session == 0) [[likely]]
@@ -30,7 +30,7 @@ std::unique_ptr<Iterator> TransactionHost::NewIteratorUnder(const IteratorOption
 }
 
 // WHY CheckAhead: all writers wait for the checks of a commit. Reads that are checked here need not be checked then.
-Status TransactionHost::Commit(const write::Change& change) {
+Status TransactionAccess::Commit(const write::Change& change) {
   RETURN_IF_ERROR(parts_.writers.CheckWritable({.durability = change.durability}));
   const trace::Recorder::Call call = recorder().Begin();
   Status status = change.reads == nullptr ? Status() : parts_.checks.recent_writes().CheckAhead(change.reads);

@@ -20,7 +20,7 @@
 namespace mergedb::db {
 
 // THREADS: any.
-class TransactionHost {
+class TransactionAccess {
  public:
   struct Parts {
     std::shared_ptr<Store> store;
@@ -30,7 +30,7 @@ class TransactionHost {
     KeyspaceCatalog& keyspaces;
     KeyspaceAccess& access;
   };
-  explicit TransactionHost(const Parts& parts) : parts_(parts) {}
+  explicit TransactionAccess(const Parts& parts) : parts_(parts) {}
 
   const kv::Order& order() const { return parts_.store->order; }
   const kv::ProgramOperators& operators() const { return parts_.store->operators; }
