@@ -197,8 +197,8 @@ bool Reader::FindCached(const format::BlobIndex& reference, std::string_view key
   return true;
 }
 
-Result<env::Progress> Reader::GetOrWait(const format::BlobIndex& reference, std::string_view key,
-                                        const ReadControl& control, env::Deferral* deferral, Found* found) const {
+env::ReadResult Reader::GetOrWait(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
+                                  env::Deferral* deferral, Found* found) const {
   RETURN_IF_ERROR(CheckBlobIndex(reference));
   const bool will_wait = deferral != nullptr && deferral->WouldWait(kv::ToInt(meta_.number), reference.offset);
   Status status;

@@ -58,11 +58,11 @@ class Reader {
 
   // REQUIRES: reference.file is this file's number.
   Status Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const {
-    return env::StatusOf(GetOrWait(reference, key, control, nullptr, found));
+    return GetOrWait(reference, key, control, nullptr, found).status();
   }
   // As Get, but may wait before it reads from the file. A null `deferral` never waits.
-  Result<env::Progress> GetOrWait(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
-                                  env::Deferral* deferral, Found* found) const;
+  env::ReadResult GetOrWait(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
+                            env::Deferral* deferral, Found* found) const;
 
   // The steps of Get, for callers with memory of their own. First, check a blob index before a read:
   Status CheckBlobIndex(const format::BlobIndex& reference) const;

@@ -64,7 +64,7 @@ class PendingValue {
   }
 
   // The decided value, which may be in a blob file: then its read may wait.
-  Result<Progress> Finish(env::Deferral* deferral) {
+  env::ReadResult Finish(env::Deferral* deferral) {
     if (blob_file_ != nullptr) [[unlikely]]
       return ReadBlob(deferral);
     if (!status_.ok()) return std::move(status_);
@@ -110,7 +110,7 @@ class PendingValue {
   }
 
   // Reads the value from its blob file, and folds the operands above it onto it.
-  Result<Progress> ReadBlob(env::Deferral* deferral) {
+  env::ReadResult ReadBlob(env::Deferral* deferral) {
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
     blob::Found found;
     ASSIGN_OR_RETURN(
@@ -209,20 +209,20 @@ class KeyLookup {
         hash_(is_hashed_ ? base::Hash64(key) : 0),
         value_(context, super_version, control, key, value, in_place) {}
 
-  Result<Progress> Begin(std::span<const std::string_view> newer) {
+  env::ReadResult Begin(std::span<const std::string_view> newer) {
     if (value_.TakeUncommitted(newer) || FindInMemtables(super_version_, is_hashed_, key_, hash_, sequence_, &value_)) {
       return value_.Finish(deferral_);
     }
     return SearchRuns();
   }
   // REQUIRES: the last step waits, and the deferral continues.
-  Result<Progress> Continue() { return value_.is_decided() ? value_.Finish(deferral_) : SearchRuns(); }
+  env::ReadResult Continue() { return value_.is_decided() ? value_.Finish(deferral_) : SearchRuns(); }
   // The key has more operands than a chain takes, and Begin or Continue found no value: ReadLongChain finds it.
   bool is_too_long() const { return value_.is_too_long(); }
 
  private:
-  Result<Progress> SearchRuns();
-  Result<Progress> SearchTable(const table::Reader& reader, kv::Sequence oldest);
+  env::ReadResult SearchRuns();
+  env::ReadResult SearchTable(const table::Reader& reader, kv::Sequence oldest);
   void CountRun(size_t run, const table::Reader& reader, PerfContext* perf);
 
   const LookupContext& context_;
@@ -249,11 +249,11 @@ void KeyLookup::CountRun(size_t run, const table::Reader& reader, PerfContext* p
 }
 
 // Takes the versions of one table, down to `oldest`, until they decide the value.
-Result<Progress> KeyLookup::SearchTable(const table::Reader& reader, kv::Sequence oldest) {
+env::ReadResult KeyLookup::SearchTable(const table::Reader& reader, kv::Sequence oldest) {
   table::Found found;
-  Result<Progress> progress = reader.GetOrWait(key_, sequence_, control_, deferral_, &found);
+  env::ReadResult progress = reader.GetOrWait(key_, sequence_, control_, deferral_, &found);
   if (deferral_ != nullptr) [[unlikely]] {
-    if (progress && *progress == Progress::kWaits) return progress;
+    if (progress.waits()) return progress;
     deferral_->Pass();
   }
   if (!progress) {
@@ -264,7 +264,7 @@ Result<Progress> KeyLookup::SearchTable(const table::Reader& reader, kv::Sequenc
   return Progress::kDone;
 }
 
-Result<Progress> KeyLookup::SearchRuns() {
+env::ReadResult KeyLookup::SearchRuns() {
   const auto& runs = super_version_.version->runs();
   while (next_run_ < runs.size()) {
     Candidates batch;
@@ -335,7 +335,7 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
               kv::Sequence sequence, const table::ReadControl& control, std::string* value,
               std::span<const std::string_view> newer, InPlace* in_place) {
   KeyLookup lookup(context, super_version, control, nullptr, key, sequence, value, in_place);
-  Status status = env::StatusOf(lookup.Begin(newer));
+  Status status = lookup.Begin(newer).status();
   if (!lookup.is_too_long()) [[likely]]
     return status;
   return ReadLongChain(context, super_version, key, sequence, control, value, newer);
@@ -386,15 +386,14 @@ class LookupsInFlight {
   using Places = std::list<std::optional<InFlight>>;
 
   // After a step of the first lookup of `places`.
-  void Place(Places& places, Result<Progress> progress) {
-    if (progress && *progress == Progress::kWaits) {
+  void Place(Places& places, env::ReadResult progress) {
+    if (progress.waits()) {
       waiting_bytes_ += places.front()->deferral.hinted_bytes();
       waiting_.splice(waiting_.end(), places, places.begin());
       return;
     }
     const InFlight& ended = *places.front();
-    many_.statuses[ended.index] =
-        ended.lookup.is_too_long() ? ReadLong(ended.index) : env::StatusOf(std::move(progress));
+    many_.statuses[ended.index] = ended.lookup.is_too_long() ? ReadLong(ended.index) : std::move(progress).status();
     places.front().reset();
     idle_.splice(idle_.begin(), places, places.begin());
   }

@@ -124,8 +124,8 @@ Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache:
   return Find(block, true, pin, raw) ? Status() : Load(block, control, pin, raw);
 }
 
-Result<env::Progress> BlockSource::ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
-                                              BlockCache::Pin* pin, std::string_view* raw) const {
+env::ReadResult BlockSource::ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
+                                        BlockCache::Pin* pin, std::string_view* raw) const {
   const bool will_wait = deferral != nullptr && deferral->WouldWait(number, index.offset(block));
   if (Find(block, !will_wait, pin, raw)) return env::Progress::kDone;
   if (deferral != nullptr && Defers(block, deferral)) return env::Progress::kWaits;

@@ -74,8 +74,8 @@ struct BlockSource {
   bool Find(uint32_t block, bool counts_miss, base::BlockCache::Pin* pin, std::string_view* raw) const;
   [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
-  [[nodiscard]] Result<env::Progress> ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
-                                                 base::BlockCache::Pin* pin, std::string_view* raw) const;
+  [[nodiscard]] env::ReadResult ReadOrWait(uint32_t block, const ReadControl& control, env::Deferral* deferral,
+                                           base::BlockCache::Pin* pin, std::string_view* raw) const;
   [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
   Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,

@@ -213,8 +213,8 @@ Status Reader::LoadFilter(const Sections& sections) {
   return bloom_.Decode(payload);
 }
 
-Result<env::Progress> Reader::GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
-                                        env::Deferral* deferral, Found* found) const {
+env::ReadResult Reader::GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                                  env::Deferral* deferral, Found* found) const {
   if (!has_blocks()) return Status::Make(Code::kNotFound, {});
   const kv::Tag wanted = kv::SeekTag(sequence);
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {

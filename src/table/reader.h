@@ -72,11 +72,11 @@ class Reader {
   // The newest version of `key` with a sequence up to `sequence`: OK and *found, NotFound, or an error. Asks
   // the program's own filter, but not the bloom filter.
   Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const {
-    return env::StatusOf(GetOrWait(key, sequence, control, nullptr, found));
+    return GetOrWait(key, sequence, control, nullptr, found).status();
   }
   // As Get, but may wait before it reads a block from the file. A null `deferral` never waits.
-  Result<env::Progress> GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
-                                  env::Deferral* deferral, Found* found) const;
+  env::ReadResult GetOrWait(std::string_view key, kv::Sequence sequence, const ReadControl& control,
+                            env::Deferral* deferral, Found* found) const;
   // The next older version of the same key, from the place in *found, which Get or GetOlder has filled. So all versions
   // of a key cost one step each. The result is as of Get; after a failure *found is unusable.
   Status GetOlder(std::string_view key, const ReadControl& control, Found* found) const;
