@@ -3,7 +3,6 @@
 #include "base/bytes.h"
 #include "format/file_name.h"
 #include "fuzz/target.h"
-#include "kv/key.h"
 #include "manifest/loader.h"
 
 namespace mergedb::fuzz {
@@ -37,18 +36,9 @@ void CheckCurrent(const std::string& text) {
   if (number) FUZZ_CHECK(manifest::EncodeCurrent(*number) == text);
 }
 
-void CheckKey(const std::string& text) {
-  const auto parsed = kv::ParseKey(text);
-  if (!parsed) return;
-  const auto again = kv::ParseKey(kv::PrintKey(parsed->key, parsed->tag));
-  FUZZ_CHECK(again && again->key == parsed->key && again->tag == parsed->tag);
-}
-
 void CheckBytes(const std::string& bytes) {
   std::string back;
-  FUZZ_CHECK(base::Unescape(base::Escape(bytes, std::string_view::npos), &back) && back == bytes);
   FUZZ_CHECK(base::FromHex(base::ToHex(bytes), &back) && back == bytes);
-  (void)base::Unescape(bytes, &back);
   if (base::FromHex(bytes, &back)) FUZZ_CHECK(back.size() * 2 == bytes.size());
 }
 
@@ -59,7 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const std::string text(reinterpret_cast<const char*>(data), bytes);
   mergedb::fuzz::CheckName(text);
   mergedb::fuzz::CheckCurrent(text);
-  mergedb::fuzz::CheckKey(text);
   mergedb::fuzz::CheckBytes(text);
   return 0;
 }

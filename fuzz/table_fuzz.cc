@@ -79,7 +79,6 @@ void ReadAll(const table::Reader& reader, uint64_t entries_max) {
     Walk(*reader.NewIterator({.verify_checksums = verify}), entries_max);
   }
   WalkForward(*reader.NewScanIterator(), entries_max);
-  (void)reader.SplitKeys(4);
   const kv::RangeTombstones& ranges = reader.range_tombstones();
   for (size_t i = 0; i < ranges.size(); ++i) {
     FUZZ_CHECK(kOrder.CompareKeys(ranges.begin(i), reader.meta().smallest) >= 0);

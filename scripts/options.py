@@ -19,9 +19,14 @@ TABLE = "scripts/options.toml"
 COLUMNS = 120
 KEYS = {"name", "java", "python", "go", "rust", "kind", "type", "c", "unit", "default", "zero", "min", "max", "note", "sentence", "opposite", "more",
         "test", "bindings", "values", "first", "member", "declaration", "rust_type"}
+# What a row of a kind needs beside name, kind and sentence.
+NEEDS = {"choice": {"type", "c", "values", "default"}, "flag": {"type", "c", "default"}, "number": {"type", "c", "unit", "default"},
+         "time": {"type", "c", "unit", "default"}, "object": {"default", "bindings"}}
+# The enums of choices, and how their values begin in C.
+CHOICES = {"OpenMode": "MERGEDB_", "Style": "MERGEDB_STYLE_", "Compression": "MERGEDB_COMPRESSION_"}
 JAVA, GO, RUST = "java/mergedb-java/src/main/java/dev/mergedb/Options.java", "bindings/go/mergedb.go", "bindings/rust/src/options.rs"
 # Where a language has its objects (comparator, listener, ...), and how.
-OBJECTS = {"c": ("src/c/options.cc", r"\bc\.{}\b"), "java": (JAVA, r"public Options {}\("), "python": ("python/mergedb_kv/_database.py", r"\b{}: "),
+OBJECTS = {"c": ("src/c/options.cc", r"\bc\.{}\b"), "java": (JAVA, r"public Options {}\("), "python": ("python/mergedb_kv/_database.py", r"(?m)^        {}: Optional\["),
            "go": (GO, r"(?m)^\t{} "), "rust": (RUST, r"pub {}: ")}
 
 
@@ -42,9 +47,19 @@ class Row:
     """An option."""
 
     def __init__(self, keys):
-        unknown = set(keys) - KEYS
-        if "name" not in keys or "kind" not in keys or "sentence" not in keys or unknown:
-            raise TableError(f"option {keys.get('name')}: a row needs name, kind and sentence; unknown keys: {sorted(unknown)}")
+        name, kind = keys.get("name"), keys.get("kind")
+        if kind not in NEEDS:
+            raise TableError(f"option {name}: its kind is {kind}; expected one of {', '.join(NEEDS)}")
+        missing, unknown = ({"name", "sentence"} | NEEDS[kind]) - set(keys), set(keys) - KEYS
+        if missing or unknown:
+            raise TableError(f"option {name}: missing keys: {sorted(missing)}; unknown keys: {sorted(unknown)}")
+        if kind == "choice" and keys["type"] not in CHOICES:
+            raise TableError(f"option {name}: the enum {keys['type']} is not in CHOICES of scripts/options.py; it is written by hand in each language")
+        if kind == "choice" and keys["default"] not in keys["values"]:
+            raise TableError(f"option {name}: the default {keys['default']} is none of its values")
+        foreign = set(keys.get("bindings", [])) - set(OBJECTS)
+        if foreign:
+            raise TableError(f"option {name}: no such languages: {sorted(foreign)}")
         self.keys = keys
         self.name, self.kind = keys["name"], keys["kind"]
         self.default, self.zero = keys.get("default"), keys.get("zero")
@@ -106,7 +121,7 @@ class Row:
             return f"{self.type}::k{pascal(self.default.lower())}"
         if self.kind == "flag":
             return str(self.default).lower()
-        if self.default >= 1 << 20:
+        if self.default >= 1 << 20 and self.default % (1 << 20) == 0:
             return f"{self.type}{{{self.default >> 20}}} << 20"
         return f"{self.default:,}".replace(",", "'") if self.default >= 10000 else str(self.default)
 
@@ -181,8 +196,7 @@ def c_fields(rows, fields):
         row = by_name[field]
         text = plain(row.sentence)
         if row.kind == "choice":
-            prefix = {"mode": "MERGEDB_", "style": "MERGEDB_STYLE_"}.get(row.name, "MERGEDB_COMPRESSION_")
-            text += f"; {prefix}{row.values[0]}, ..."
+            text += f"; {CHOICES[row.type]}{row.values[0]}, ..."
         elif row.kind == "flag":
             text += "; MERGEDB_YES or MERGEDB_NO"
         text += "; NULL: " + row.default_text() if row.kind == "object" else "; default: " + row.default_text()

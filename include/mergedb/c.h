@@ -700,7 +700,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error)
 /* ---- metrics: include/mergedb/metrics.h ------------------------------------------------------------------------ */
 
 enum {
-  MERGEDB_COUNTER = 1, /* only grows; 0 after each open, and again where its help says so */
+  MERGEDB_COUNTER = 1, /* only grows; 0 after each open */
   MERGEDB_GAUGE = 2    /* a present value, which grows and shrinks, or a maximum */
 };
 

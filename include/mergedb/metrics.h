@@ -22,7 +22,7 @@
 namespace mergedb {
 
 enum class MetricType {
-  kCounter = 1,  // only grows; 0 after each open, and again where its help says so
+  kCounter = 1,  // only grows; 0 after each open
   kGauge = 2,    // a present value, which grows and shrinks, or a maximum
 };
 

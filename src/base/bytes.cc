@@ -44,23 +44,6 @@ std::string Escape(std::string_view bytes, size_t bytes_max) {
   return text;
 }
 
-bool Unescape(std::string_view text, std::string* bytes) {
-  std::string result;
-  for (size_t index = 0; index < text.size(); ++index) {
-    if (IsPlain(text[index])) {
-      result += text[index];
-      continue;
-    }
-    if (text[index] != '\\' || text.size() - index < 4 || text[index + 1] != 'x') return false;
-    const int byte = ByteValue(text.data() + index + 2);
-    if (byte < 0) return false;
-    result += static_cast<char>(byte);
-    index += 3;
-  }
-  *bytes = std::move(result);
-  return true;
-}
-
 std::string ToHex(std::string_view bytes) {
   std::string hex;
   hex.reserve(2 * bytes.size());

@@ -11,9 +11,8 @@ namespace mergedb::base {
 
 // Printable ASCII except '\\' stays as it is; each other byte becomes \xNN. Cut after `bytes_max` bytes, with "...".
 std::string Escape(std::string_view bytes, size_t bytes_max = 64);
-[[nodiscard]] bool Unescape(std::string_view text, std::string* bytes);  // false: not a valid escaped text
-std::string ToHex(std::string_view bytes);                               // lower case
-[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);    // false: odd length, or no hex digit
+std::string ToHex(std::string_view bytes);                             // lower case
+[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);  // false: odd length, or no hex digit
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b);
 // The first key, in bytewise order, after all keys that begin with `prefix`. nullopt if `prefix` is empty or

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <new>
 
@@ -54,17 +55,6 @@ void HistogramCounts::Add(uint64_t upper, uint64_t count, uint64_t sum) {
   count_ += count;
   sum_ += sum;
   max_ = std::max(max_, upper);
-}
-
-HistogramCounts HistogramCounts::Since(const HistogramCounts& before) const {
-  HistogramCounts since;
-  for (size_t i = 0; i < kBuckets; ++i) {
-    since.buckets_[i] = buckets_[i] - std::min(buckets_[i], before.buckets_[i]);
-    since.count_ += since.buckets_[i];
-  }
-  since.sum_ = sum_ - std::min(sum_, before.sum_);
-  since.max_ = since.count_ == 0 ? 0 : max_;
-  return since;
 }
 
 // A stripe begins at a cache line of its own.

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -51,8 +50,6 @@ class HistogramCounts {
   // Counts `count` values of the bucket whose upper bound is `upper`, or of several neighbours of which it is the last.
   // `sum` is that of these values; the maximum becomes at least `upper`.
   void Add(uint64_t upper, uint64_t count, uint64_t sum);
-  // What was recorded after `before`, an earlier reading of the same histogram; `max` stays that of the whole time.
-  HistogramCounts Since(const HistogramCounts& before) const;
 
  private:
   friend class Histogram;

@@ -9,9 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,6 +1,7 @@
 // The C interface of keyspaces. For keyspaces in transactions see src/c/transactions.cc.
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "c/interface.h"
 #include "c/options.h"

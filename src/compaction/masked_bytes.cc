@@ -1,6 +1,5 @@
 #include "compaction/masked_bytes.h"
 
-#include <algorithm>
 #include <string>
 
 namespace mergedb::compaction {

@@ -111,7 +111,6 @@ class Outputs {
   // entries and range tombstones below `cut_key`, and no key from `cut_key` on.
   bool is_at_publication() const { return is_at_publication_; }
   const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_publication()
-  uint64_t bytes() const { return bytes_; }               // of the files finished so far
   // The key of the last Add; "" if it is in a finished table.
   std::string_view last_key() const { return writer_ == nullptr ? std::string_view() : writer_->last_key(); }
 

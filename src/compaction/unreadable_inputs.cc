@@ -1,7 +1,6 @@
 #include "compaction/unreadable_inputs.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace mergedb::compaction {
 namespace {

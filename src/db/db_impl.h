@@ -36,7 +36,7 @@ namespace mergedb::db {
 
 class ReadsToBackground;
 
-// Methods that change the database are noexcept: if memory runs out during a change, the process stops
+// Where a change is made, methods are noexcept: if memory runs out there, the process stops
 // (docs/decisions/0017-out-of-memory.md).
 class DbImpl final : public DB, public base::Closing {
  public:

@@ -1,7 +1,6 @@
 #include "db/full_disk.h"
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "db/recovery/recovery.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <utility>
 
 #include "env/descriptors.h"
 #include "env/posix_status.h"

@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "mergedb/env.h"
 #include "mergedb/perf_context.h"

@@ -1,6 +1,5 @@
 #include "format/index.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "base/assert.h"

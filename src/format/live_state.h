@@ -12,7 +12,6 @@
 // Tests: tests/unit/format/live_state_test.cc.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

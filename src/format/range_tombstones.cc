@@ -1,7 +1,6 @@
 #include "format/range_tombstones.h"
 
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"

@@ -10,7 +10,7 @@ namespace mergedb::iterator {
 namespace {
 
 // After this many masked versions in a row, the older children are moved past the masked range.
-constexpr int kStepsMax = 3;
+constexpr int kMaskedStepsMax = 3;
 // One jump passes over at most this many masked ranges that follow each other without a gap.
 constexpr int kStretchesMax = 8;
 
@@ -88,7 +88,7 @@ class MaskingIterator final : public kv::Iterator {
       const kv::Entry& entry = input_->entry();
       if (!(has_span_ && (!has_span_upper_ || IsBelowUpper(entry))) && !MoveSpan(entry)) return;
       if (kv::SequenceOf(entry.tag) >= newest_ || IsOutside(entry)) return Show(entry);
-      if (++steps < kStepsMax) {
+      if (++steps < kMaskedStepsMax) {
         input_->Next();
         continue;
       }
@@ -106,7 +106,7 @@ class MaskingIterator final : public kv::Iterator {
                         (entry.prefix == span_lower_prefix_ && order_.CompareKeys(entry.key, span_lower_) >= 0));
       if (!is_in_span && !MoveSpan(entry)) return;
       if (kv::SequenceOf(entry.tag) >= newest_ || IsOutside(entry)) return Show(entry);
-      if (++steps < kStepsMax) {
+      if (++steps < kMaskedStepsMax) {
         input_->Prev();
         continue;
       }

@@ -26,14 +26,15 @@ class ReverseScan {
         scan_.meter.EndBackward(in_.options.lower);
         return scan_.End({});
       }
-      scan_.meter.Pass(entry.key);
       if (!versions_.Has(entry)) {
         steps = 0;
         versions_.BeginKey(entry);
         const Move move = ShowNewestOfKey();
         if (move == Move::kShown) scan_.meter.EndBackward(scan_.entry().key);
         if (move != Move::kGoOn) return move;
+        scan_.meter.Pass(versions_.key());
       } else if (++steps < kStepsMax) {
+        scan_.meter.Pass(entry.key);
         input_.Prev();
       } else {
         steps = 0;
@@ -77,9 +78,9 @@ class ReverseScan {
   // The same for a key with many versions: from the newest visible version to older ones. The input stands at `entry`.
   Move ShowNewestFromAbove(const kv::Entry& entry) {
     const Move move = scan_.ReseekBackward(entry, kv::SeekTag(in_.options.sequence));
-    if (move != Move::kGoOn || !input_.Valid()) return move;
+    if (move != Move::kGoOn || in_.HasFailed()) return move;
     // The input skips what it cannot read (kv/skipped_errors.h), and now skips all versions of the key.
-    if (!versions_.Has(input_.entry())) {
+    if (!input_.Valid() || !versions_.Has(input_.entry())) {
       in_.SeekBefore(versions_.key());
       return Move::kGoOn;
     }

@@ -33,7 +33,6 @@ inline bool IsSameKey(const kv::Order& order, const kv::Entry& a, const kv::Entr
 class SavedKey {
  public:
   void Clear() { is_kept_ = false; }
-  bool is_kept() const { return is_kept_; }
   std::string_view key() const { return {bytes_.data(), count_}; }
   uint64_t prefix() const { return prefix_; }
 

@@ -3,7 +3,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 namespace mergedb::kv {
 namespace {

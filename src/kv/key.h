@@ -53,12 +53,6 @@ struct Entry {
 
 std::string_view KindName(Kind kind);  // "PUT"; "?" for an unknown kind
 
-// PrintKey makes "foo#7,PUT", with escapes. ParseKey reads it back, and returns nullopt if the text is malformed.
-std::string PrintKey(std::string_view key, Tag tag);
-struct ParsedKey {
-  std::string key;
-  Tag tag;
-};
-std::optional<ParsedKey> ParseKey(std::string_view text);
+std::string PrintKey(std::string_view key, Tag tag);  // "foo#7,PUT", with escapes
 
 }  // namespace mergedb::kv

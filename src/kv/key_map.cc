@@ -1,5 +1,7 @@
 #include "kv/key_map.h"
 
+#include <utility>
+
 #include "base/assert.h"
 #include "base/bytes.h"
 

@@ -1,7 +1,6 @@
 // Items: get, put, del, and the counts of entries.
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "lmdb/handles.h"
 

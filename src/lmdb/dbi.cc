@@ -5,7 +5,6 @@
 // database. Only the flags in it have a meaning here.
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "format/lmdb.h"
 #include "lmdb/handles.h"

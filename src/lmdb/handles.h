@@ -13,7 +13,6 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -21,7 +20,6 @@
 #include <map>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

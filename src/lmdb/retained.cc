@@ -1,6 +1,5 @@
 // Keeps the bytes that ended transactions returned.
 #include <algorithm>
-#include <utility>
 
 #include "lmdb/handles.h"
 

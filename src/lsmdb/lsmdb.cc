@@ -3,7 +3,6 @@
 #include "lsmdb.h"
 
 #include <cerrno>
-#include <memory>
 #include <new>
 
 #include "base/elf_note.h"

@@ -19,7 +19,6 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <string_view>
 #include <vector>
 

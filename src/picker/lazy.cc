@@ -5,7 +5,6 @@
 //   L1  -- -- --             each run is cut at the partition borders
 //   L2  --------
 //   bottom  [  ][  ][  ][  ][  ][  ][  ][  ]       at the space bound a partition takes in the keys above it
-#include <algorithm>
 
 #include "picker/partitions.h"
 #include "picker/styles.h"

@@ -1,7 +1,6 @@
 #include "picker/partitions.h"
 
 #include <algorithm>
-#include <map>
 
 #include "picker/survey.h"
 

@@ -30,7 +30,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "kv/order.h"
 #include "mergedb/options.h"
@@ -106,7 +105,7 @@ bool NeedsNoCompaction(const PickInput& input);
 // Bytes on disk that the space bound of this urgency allows.
 uint64_t BytesAllowed(const PickInput& input);
 // The most bytes of tables, blob files and recycled files at any moment while writes come (docs/PROMISES.md): the bound
-// of the style, for lazy a second full level 0 while it is compacted, and two partitions or, if that is more, what one
+// of the style, a second full level 0 while it is compacted, and two partitions or, if that is more, what one
 // collection of blob files moves. REQUIRES: the urgency is kWriting.
 uint64_t SpaceLimit(const PickInput& input);
 // Bytes on disk above the space bound of this urgency: a backlog for write_delay.h. Running compactions do

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "blob/scanner.h"
 #include "kv/value_source.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "iterator/user_iterator.h"
 #include "read/next_step.h"

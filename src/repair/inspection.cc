@@ -1,7 +1,6 @@
 #include "repair/inspection.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/bytes.h"

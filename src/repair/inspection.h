@@ -14,7 +14,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>

@@ -2,7 +2,6 @@
 #include "repair/one_file.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/coding.h"

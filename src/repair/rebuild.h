@@ -19,8 +19,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "compaction/outputs.h"

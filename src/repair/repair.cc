@@ -9,7 +9,6 @@
 // first repair found, and new tables that no MANIFEST names. After the new CURRENT it finds an intact
 // database and only removes leftovers.
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <sstream>
 #include <utility>

@@ -290,22 +290,6 @@ void Reader::Warm() const {
   if (has_blocks()) source_.file->WillRead(0, source_.index.offset(source_.index.count()));
 }
 
-std::vector<std::string> Reader::SplitKeys(size_t parts) const {
-  std::vector<std::string> keys;
-  if (!has_blocks()) return keys;
-  const format::Index& index = source_.index;
-  const uint64_t data_bytes = index.offset(index.count());
-  uint32_t block = 0;
-  for (size_t part = 1; part < parts; ++part) {
-    const auto target = static_cast<uint64_t>(static_cast<unsigned __int128>(data_bytes) * part / parts);
-    while (block < index.count() && index.offset(block + 1) < target) ++block;
-    if (block + 1 >= index.count()) break;  // the fence of the last block is after all keys
-    std::string key = index.fence(block);
-    if (keys.empty() || source_.order.CompareKeys(keys.back(), key) < 0) keys.push_back(std::move(key));
-  }
-  return keys;
-}
-
 Status Reader::CheckIntegrity() const {
   RETURN_IF_ERROR(CheckSections().WithContext(source_.path));
   return CheckEntries();

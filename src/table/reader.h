@@ -100,8 +100,6 @@ class Reader {
   void Warm() const;
   // Reads and verifies every byte.
   Status CheckIntegrity() const;
-  // Keys that cut the file into about `parts` equal shares by bytes, ascending; fewer if the file has fewer blocks.
-  std::vector<std::string> SplitKeys(size_t parts) const;
   const format::FileMeta& meta() const { return *meta_; }
   // The mapped file; empty if the table is not mapped. Values, and keys of blocks without prefix compression,
   // point into it.

@@ -1,7 +1,5 @@
 #include "txn/cursor_impl.h"
 
-#include <utility>
-
 #include "txn/transaction_impl.h"
 
 namespace mergedb {

@@ -1,6 +1,5 @@
 #include "version/invariants.h"
 
-#include <algorithm>
 #include <string>
 
 #include "base/bytes.h"

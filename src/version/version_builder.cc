@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "base/bytes.h"
 #include "base/heap_sort.h"

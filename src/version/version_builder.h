@@ -9,8 +9,6 @@
 // Only the runs that the edit names are rebuilt. The result shares the other runs with `base`.
 #pragma once
 
-#include <vector>
-
 #include "format/version_edit.h"
 #include "kv/order.h"
 #include "mergedb/result.h"

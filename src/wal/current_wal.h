@@ -26,6 +26,9 @@ class CurrentWal {
     std::optional<uint64_t> staging_bytes = {};  // of the file STAGING, if frames may be in it
   };
 
+  // Of the WALs of all epochs.
+  const std::shared_ptr<Counters>& counters() const { return counters_; }
+
   // In the exclusive section. Replaces both.
   void Replace(std::shared_ptr<Wal> wal, uint64_t epoch) {
     base::Lock lock(mutex_);
@@ -67,6 +70,7 @@ class CurrentWal {
     return epoch == epoch_ ? wal_ : nullptr;
   }
 
+  const std::shared_ptr<Counters> counters_ = std::make_shared<Counters>();
   mutable base::Mutex mutex_;
   // Replaced together, in the exclusive section and under mutex_; read under either.
   std::shared_ptr<Wal> wal_;

@@ -91,8 +91,8 @@ class Replayer {
   SegmentBytes segments_;
   BufferBytes buffer_;
   Replayed replayed_;
-  bool last_is_from_ring_ = false;  // the last replayed frame
-  uint64_t direct_end_ = 0;         // end of the last frame that bypassed the buffer, or the start of replay
+  bool last_is_from_buffer_ = false;  // the last replayed frame
+  uint64_t direct_end_ = 0;           // end of the last frame that bypassed the buffer, or the start of replay
 };
 
 // Busy is not damage: no file descriptor is left, and the file may be whole.
@@ -159,14 +159,14 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
   for (;;) {
     Frame frame;
     bool is_found = FromBuffer(&frame);
-    const bool is_from_ring = is_found;
+    const bool is_from_buffer = is_found;
     if (!is_found) { ASSIGN_OR_RETURN(is_found, FromSegments(&frame)); }
     if (!is_found) return {};
     RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
     replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
                      .chain = frame.header.crc,
                      .sequence = frame.header.sequence + 1};
-    last_is_from_ring_ = is_from_ring;
+    last_is_from_buffer_ = is_from_buffer;
     if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) direct_end_ = position();
     ++replayed_.frames;
   }
@@ -314,7 +314,7 @@ Result<bool> Replayer::BufferHoldsAHeader() {
   };
   if (position() + kFrameHeaderBytes <= buffer_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
   const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
-  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + direct_end_) return false;
+  if (!is_same_piece || !last_is_from_buffer_ || position() < buffer_.size() + direct_end_) return false;
   std::string_view before;
   RETURN_IF_ERROR(segments_.Read(position() - buffer_.size(), kFrameHeaderBytes, &before));
   return before.size() == kFrameHeaderBytes && differs(before);

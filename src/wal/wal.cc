@@ -33,6 +33,7 @@ Wal::Wal(const Options& options)
       salt_crc_(SaltCrc(options.salt)),
       clock_(options.clock),
       on_wait_(options.on_wait),
+      counters_(options.counters != nullptr ? options.counters : std::make_shared<Counters>()),
       chain_(salt_crc_),
       next_sequence_(options.first_sequence) {}
 
@@ -48,7 +49,7 @@ Result<std::unique_ptr<Wal>> Wal::Create(const Options& options) {
   wal->direct_bytes_max_ = buffer->frame_bytes_max() - kFrameHeaderBytes;
   wal->nudge_bytes_ = std::min(kNudgeBytes, buffer->size() / 32);
   wal->nudge_at_ = wal->nudge_bytes_;
-  wal->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), &wal->counters_);
+  wal->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), wal->counters_.get());
   RETURN_IF_ERROR(wal->writer_->segments().Adopt(options.reusable_segments));
   return wal;
 }
@@ -107,7 +108,7 @@ Status Wal::MakeRoom(uint64_t wanted) {
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
     const Status status = writer_->MakeRoom(wanted);
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
-    (needs_space ? counters_.segment_waits : counters_.wal_buffer_waits).Add(waited);
+    (needs_space ? counters_->segment_waits : counters_->wal_buffer_waits).Add(waited);
     if (on_wait_) on_wait_(waited);
     RETURN_IF_ERROR(status);
   }
@@ -115,11 +116,14 @@ Status Wal::MakeRoom(uint64_t wanted) {
 
 // WHY a load and a store instead of an atomic add: only the holder of the exclusive section changes the counters.
 void Wal::Advance(uint64_t end, uint32_t chain, uint64_t records) {
+  const auto count = [](std::atomic<uint64_t>& counter, uint64_t more) {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  };
+  count(counters_->bytes_appended, end - end_);
+  count(counters_->frames, 1);
   end_ = end;
   chain_ = chain;
   next_sequence_ += records;
-  counters_.bytes_appended.store(end, std::memory_order_relaxed);
-  counters_.frames.store(counters_.frames.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 Status Wal::AppendLarge(std::string_view payload, uint64_t records) {

@@ -142,7 +142,7 @@ class Wal {
   // clean close that lists that result is durable.
   void RemoveUnneeded();
 
-  const Counters& counters() const { return counters_; }
+  const Counters& counters() const { return *counters_; }
 
  private:
   explicit Wal(const Options& options);
@@ -155,7 +155,7 @@ class Wal {
   const uint32_t salt_crc_;
   Clock* const clock_;
   const std::function<void(uint64_t)> on_wait_;
-  Counters counters_;
+  const std::shared_ptr<Counters> counters_;
   std::shared_ptr<WalWriter> writer_;
   char* buffer_ = nullptr;
   uint64_t buffer_mask_ = 0;

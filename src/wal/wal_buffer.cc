@@ -59,7 +59,8 @@ Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory,
   return {};
 }
 
-// Each piece is as large as all before it, up to a maximum. A file that had blocks everywhere never needs more.
+// Each piece is as large as all before it, up to a maximum. A file that had blocks everywhere needs more only after
+// GiveBack.
 Status WalBuffer::Allocate(uint64_t position) {
   while (allocated_end_ < position) {
     const uint64_t begin = allocated_end_ & (size_ - 1);

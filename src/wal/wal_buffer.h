@@ -42,7 +42,7 @@ class WalBuffer {
   bool is_mapped() const { return mapping_ != nullptr; }
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
 
-  // The end of the positions that have blocks. UINT64_MAX: all of them, now and later.
+  // The end of the positions that have blocks. UINT64_MAX: all of them, until GiveBack.
   uint64_t allocated_end() const { return allocated_end_.load(std::memory_order_acquire); }
   uint64_t allocated_bytes() const { return allocated_bytes_.load(std::memory_order_relaxed); }
   // Allocates until allocated_end() >= `position`. NoSpace if the disk is full. REQUIRES: position is at most size()

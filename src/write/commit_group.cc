@@ -113,8 +113,7 @@ void CommitGroup::Stage() {
 }
 
 bool CommitGroup::WriteOut() {
-  if (leader_.change()->durability == Durability::kNoWal) return true;
-  if (is_synced_) Count(&counters_.syncs, 1);
+  if (!has_frames_) return true;
   Status status = is_synced_ ? MakeDurable() : WithFreedSpace(host_, [&] { return target_.wal().WriteThrough(); });
   if (status.ok()) [[likely]]
     return true;
@@ -157,13 +156,10 @@ void CommitGroup::CommitInPieces() {
   if (!leader_.status.ok()) return;
   const Change& change = *leader_.change();
   const wal::Mark before = target_.wal().end();
-  leader_.status = AppendFrame(leader_, true);
-  if (leader_.status.ok() && target_.wal().durable_position() < target_.wal().end().position) {
-    leader_.status = MakeDurable();
-    if (!leader_.status.ok()) leader_.status = leader_.status.WithOutcomeUnknown();
-  }
+  leader_.status = AppendDurably();
   if (!leader_.status.ok()) return host_.FrameFailed(change, leader_.status);
 
+  const PerfTimer timer(target_, &PerfContext::memtable_nanos);
   target_.pieces_from = before;
   kv::Sequence sequence = leader_.first_sequence;
   change.ForEachRecord([&](kv::Kind kind, std::string_view key, std::string_view value) {
@@ -177,6 +173,15 @@ void CommitGroup::CommitInPieces() {
   host_.Publish(sequence - 1, true);
   Count(&counters_.writes, 1);
   Count(&counters_.records, change.records());
+  Count(&counters_.groups, 1);
+}
+
+Status CommitGroup::AppendDurably() {
+  const PerfTimer timer(target_, &PerfContext::wal_nanos);
+  RETURN_IF_ERROR(AppendFrame(leader_, true));
+  if (target_.wal().durable_position() >= target_.wal().end().position) return {};
+  const Status status = MakeDurable();
+  return status.ok() ? status : status.WithOutcomeUnknown();
 }
 
 // ---- Frames -----------------------------------------------------------------------------------------------------
@@ -204,7 +209,9 @@ Status CommitGroup::TryAppendFrame(Waiter& waiter, bool will_sync) {
     wal.SkipTo(waiter.first_sequence + change.records());
     return {};
   }
-  return wal.Append(EncodedRecords(change).pieces(), change.records(), will_sync);
+  RETURN_IF_ERROR(wal.Append(EncodedRecords(change).pieces(), change.records(), will_sync));
+  has_frames_ = true;
+  return {};
 }
 
 Status CommitGroup::MakeDurable() {

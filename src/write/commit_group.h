@@ -4,7 +4,8 @@
 //   CheckConflicts   each member; one that fails leaves the group
 //   MakeMemtableRoom a full memtable becomes immutable
 //   Stage            sequences, and a frame in the WAL for each member
-//   WriteOut         to the device, if a member asks for it; to the system, if the WAL buffer is no mapped file
+//   WriteOut         the frames to the device, if a member asks for it; to the system, if the WAL buffer is no
+//                    mapped file
 //   Apply            records in the memtable
 //   Publish          readers see them
 //
@@ -50,7 +51,6 @@ struct WriteCounters {
   std::atomic<uint64_t> writes{0};  // calls of Commit
   std::atomic<uint64_t> records{0};
   std::atomic<uint64_t> groups{0};
-  std::atomic<uint64_t> syncs{0};
   base::WaitCounter queue_waits;  // of writers for other writers, for the writers' lock and for the exclusive section
 };
 
@@ -77,6 +77,7 @@ class CommitGroup {
   bool EndUnless(const Status& status);
   Status AppendFrame(Waiter& waiter, bool will_sync);
   Status TryAppendFrame(Waiter& waiter, bool will_sync);
+  Status AppendDurably();
   Status MakeDurable();
   template <typename Act>
   void ForEach(Act&& act);
@@ -87,7 +88,8 @@ class CommitGroup {
   Waiter& leader_;
   Room room_;
   bool is_synced_ = false;
-  kv::Sequence last_ = 0;  // of the applied records; 0: none
+  bool has_frames_ = false;  // the WAL has a frame of this group
+  kv::Sequence last_ = 0;    // of the applied records; 0: none
 };
 
 }  // namespace mergedb::write

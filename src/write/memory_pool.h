@@ -19,7 +19,6 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
     free_.reserve(kept_max);  // WHY: a memory also returns when a reader ends, which must not run out of memory
   }
 
-  size_t memory_bytes() const { return memory_bytes_; }
   size_t free_count() const {
     base::Lock lock(mutex_);
     return free_.size();

@@ -288,5 +288,87 @@ TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
   EXPECT_NE(status.ToString().find("test.reverse"), std::string::npos) << status.ToString();
 }
 
+// Close flushes writes that skipped the WAL. One call of the disk fails, and the next one would not.
+TEST(DbClose, KeepsWritesWithoutWalThroughEachFailureThatPasses) {
+  int failures = 0;
+  for (uint64_t nth = 1;; ++nth) {
+    SCOPED_TRACE("the failing call: " + std::to_string(nth));
+    SimulatedEnv sim;
+    auto db = sim.Open();
+    ASSERT_OK(db.status());
+    constexpr uint64_t kKeys = 60;  // two memtables wait for their flush
+    for (uint64_t i = 0; i < kKeys; ++i)
+      ASSERT_OK((*db)->Put({.durability = Durability::kNoWal}, Key(i), std::string(1'000, 'v')));
+    sim.files->AddFault({.op = testing::FileOp::kAnyChange, .nth = nth});
+    const Status closed = (*db)->Close();
+    if (sim.files->faults_hit() == 0) break;
+    *db = nullptr;
+    sim.files->ClearFaults();
+    auto again = sim.Open();
+    ASSERT_OK(again.status());
+    const size_t kept = Contents(**again).size();
+    if (closed.ok()) { EXPECT_EQ(kept, kKeys); }
+    failures += !closed.ok();
+  }
+  EXPECT_LT(failures, 20) << "a flush is tried again";
+}
+
+// A sync of the WAL fails, then one call of the new epoch. The segments of the failed WAL are void and go; if the
+// removal itself fails, they go at the next open.
+TEST(DbResume, LeavesNoSegmentOfAFailedWalWhicheverCallFails) {
+  const auto segments = [](const SimulatedEnv& sim) {
+    return std::ranges::count_if(sim.files->Files(), [](const std::string& path) { return path.ends_with(".seg"); });
+  };
+  const auto segments_after_resume = [&](testing::FileOp op, uint64_t nth, bool* hit) -> int64_t {
+    SimulatedEnv sim;
+    auto db = sim.Open();
+    EXPECT_OK(db.status());
+    for (uint64_t i = 0; i < 40; ++i) EXPECT_OK((*db)->Put({}, Key(i), std::string(1'000, 'v')));
+    sim.files->AddFault({.op = testing::FileOp::kSync, .path_contains = ".seg"});
+    EXPECT_FALSE((*db)->Put({.durability = Durability::kSynced}, "synced", "").ok());
+    sim.files->ClearFaults();
+    if (nth > 0) sim.files->AddFault({.op = op, .nth = nth});
+    const uint64_t before = sim.files->faults_hit();
+    Status status = Status::IOError("not tried");
+    for (int i = 0; i < 10 && !status.ok(); ++i) {
+      sim.PassTime(1);
+      status = (*db)->Put({}, "resumed", "");
+    }
+    EXPECT_OK(status);
+    *hit = sim.files->faults_hit() > before;
+    return segments(sim);
+  };
+  bool hit = false;
+  const int64_t expected = segments_after_resume(testing::FileOp::kAny, 0, &hit);
+  using testing::FileOp;
+  for (const FileOp op : {FileOp::kOpen, FileOp::kCreate, FileOp::kWrite, FileOp::kSync, FileOp::kRename,
+                          FileOp::kSyncDirectory, FileOp::kAllocate, FileOp::kMap}) {
+    hit = true;
+    for (uint64_t nth = 1; hit; ++nth) {
+      SCOPED_TRACE(std::string("the failing call: ") + testing::OpName(op) + " " + std::to_string(nth));
+      EXPECT_LE(segments_after_resume(op, nth, &hit), expected);
+    }
+  }
+}
+
+// Programs subtract an earlier value of a counter from a later one.
+TEST_F(DbTest, NoCounterGoesBackWhenTheWalBeginsAnew) {
+  for (uint64_t i = 0; i < 200; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1'000, 'v')));
+  const auto counters = [&] {
+    std::map<std::string, uint64_t> values;
+    const auto metrics = db_->Metrics();
+    EXPECT_OK(metrics.status());
+    for (const Metric& metric : *metrics) {
+      if (metric.type == MetricType::kCounter) values[std::string(metric.name)] = metric.value;
+    }
+    return values;
+  };
+  const auto before = counters();
+  ASSERT_GT(before.at("wal_bytes_appended"), 200'000u);
+  ASSERT_OK(db_->CreateKeyspace("first").status());
+  const auto after = counters();
+  for (const auto& [name, value] : before) EXPECT_GE(after.at(name), value) << name;
+}
+
 }  // namespace
 }  // namespace mergedb::db_test

@@ -3,6 +3,7 @@
 // testing/explore.h.
 #include <gtest/gtest.h>
 
+#include "db/state/version_set.h"
 #include "testing/explore.h"
 #include "testing/scheduled_env.h"
 #include "testing/seed.h"
@@ -220,6 +221,43 @@ TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
   const Explored explored = Explore({.name = "CompactBesideALongTombstoneScan", .deviations_max = 0, .seed = SeedOr(1)},
                                     CompactBesideALongTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+// The end of a compaction drops a table; a commit begins and ends beside it. The bytes of the table count as those of
+// the commit that names the version without it.
+void CommitBesideAnInstall(Scheduler& scheduler) {
+  const kv::Order order{BytewiseComparator()};
+  db::VersionSet version_set(order, std::make_shared<const version::Version>(), kv::FileNumber{10}, kv::Position{1},
+                             {.epoch = 1, .sequence = 1});
+  const auto memtable = [&] { return std::make_shared<memtable::Memtable>(order, memtable::NewMemory(64 << 10)); };
+  version_set.SwitchMemtable(memtable(), {});
+  version_set.SwitchMemtable(memtable(), {.epoch = 1, .position = 100, .sequence = 100});
+  auto table = std::make_shared<format::FileMeta>();
+  table->number = version_set.AllocateNumber();
+  table->bytes = 5'000;
+  table->entries = table->smallest_sequence = table->largest_sequence = 1;
+  table->smallest = "a";
+  table->largest = "z";
+  if (!version_set.InstallFlush(table).ok()) return scheduler.Fail("the flush");
+  version_set.EndCommit(version_set.BeginCommit(), true);
+
+  scheduler.Spawn("install", [&] {
+    format::VersionEdit edit;
+    edit.cuts = {{.position = kv::Position{1}, .bounds = {}}};
+    if (!version_set.Install(edit).ok()) scheduler.Fail("the install");
+  });
+  scheduler.Spawn("commit", [&] { version_set.EndCommit(version_set.BeginCommit(), true); });
+  scheduler.JoinAll();
+  if (version_set.HasUncommitted() != (version_set.uncommitted_obsolete_bytes() == 5'000))
+    scheduler.Fail("no commit names the version, and the obsolete bytes are " +
+                   std::to_string(version_set.uncommitted_obsolete_bytes()));
+}
+
+TEST(CompactionSchedule, ObsoleteBytesBelongToTheCommitThatDropsThem) {
+  const Explored explored =
+      Explore({.name = "CommitBesideAnInstall", .deviations_max = 2, .seed = SeedOr(1)}, CommitBesideAnInstall);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+  EXPECT_TRUE(explored.is_complete);
 }
 
 }  // namespace

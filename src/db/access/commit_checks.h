@@ -52,7 +52,7 @@ class CommitChecks {
   }
 
  private:
-  // recent_writes_ may use 1/kWindowPart of write_buffer_bytes.
+  // The keys of recent_writes_ may use 1/kWindowPart of write_buffer_bytes; its index comes on top.
   static constexpr size_t kWindowPart = 4;
 
   const Store& store_;

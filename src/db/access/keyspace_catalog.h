@@ -47,7 +47,7 @@ class KeyspaceCatalog {
   Status Clear(const WriteOptions& options, Keyspace keyspace);
 
   // OK: there is a key map, and its marker begins none of the caller's own uncommitted keys. REQUIRES: the
-  // caller holds the writers' lock.
+  // caller holds the writers' lock. WHY a function: the uncommitted keys are those of a transaction, in txn/.
   using BeginsOwnKey = std::function<bool(const std::string& prefix)>;
   Status Enable(const BeginsOwnKey& begins_own_key);
   // An id for a new keyspace. `owner` holds the writers' lock, or is null; if it is null, the call may wait

@@ -10,13 +10,10 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "base/sync.h"
 #include "kv/key_map.h"

@@ -7,7 +7,6 @@
 // THREADS: any. Iterators may outlive this object and the database's Close; they share the Store.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>

@@ -98,7 +98,7 @@ Status WriteHost::MakeMemtableRoom(const write::Room& room, bool must) {
   if (!must) RETURN_IF_ERROR(WaitForImmutableSlot());
   auto next = TakeMemtable(&room);
   if (!next && must) throw std::bad_alloc();  // the process stops
-  if (!next) return std::move(next).error();
+  if (!next) return is_full ? std::move(next).error() : Status();
   SwitchMemtable(std::move(*next));
   // If this fails, operands leave no folded values.
   (void)active()->Reserve(room.records, room.bytes);
@@ -257,10 +257,12 @@ Status WriteHost::FlushForClose() {
     if (wal().failure().ok()) (void)FlushAll();
     return {};
   }
-  Status status = SwitchMemtableIfUsed();
-  if (status.ok()) status = write::WithFreedSpace(*this, [&] { return background_->WaitForFlush(); });
-  if (!status.ok()) status = background_->WaitForFlush();  // the last chance; the fault may be temporary
-  return status;
+  const auto flush = [&] {
+    RETURN_IF_ERROR(SwitchMemtableIfUsed());
+    return background_->WaitForFlush();
+  };
+  Status status = write::WithFreedSpace(*this, flush);
+  return status.ok() ? status : flush();  // the last chance; the fault may be temporary
 }
 
 // ---- A new epoch of the WAL ---------------------------------------------------------------------------------

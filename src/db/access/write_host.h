@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/wait_counter.h"
 #include "db/access/commit_checks.h"
@@ -127,7 +125,6 @@ class WriteHost final : private write::Host {
   void GiveBackMemory();
   Status WaitForImmutableSlot();
   void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);
-  void SwitchTo(std::shared_ptr<memtable::Memtable> next, const write::Room& room);
   // A memtable with room for `room`, or any for null. Busy if there is no memory for it.
   Result<std::shared_ptr<memtable::Memtable>> TakeMemtable(const write::Room* room);
   Status Resume();

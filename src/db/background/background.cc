@@ -126,7 +126,7 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
 
 Status Background::WaitForFlush() {
   const kv::Sequence end = tree_.version_set.immutable_end();
-  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return tree_.version_set.flushed_end() >= end; }));
+  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return tree_.version_set.flushed().sequence >= end; }));
   const uint64_t changes = tree_.version_set.changes();
   return WaitUntil(Needs::kCommits, [&]() REQUIRES_LOCK(background_mutex) {
     if (tree_.version_set.committed_changes() >= changes) return true;
@@ -148,7 +148,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency, const std::functi
   compactions_.ProbeAll();
   const kv::Sequence end = tree_.version_set.immutable_end();
   Status status = WaitUntil(Needs::kRemovals, [&]() REQUIRES_LOCK(background_mutex) {
-    return is_done() || (tree_.version_set.flushed_end() >= end && tree_.version_set.UncommittedWalBytes() == 0);
+    return is_done() || (tree_.version_set.flushed().sequence >= end && tree_.version_set.UncommittedWalBytes() == 0);
   });
   if (status.ok()) {
     when_flushed();

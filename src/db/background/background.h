@@ -7,6 +7,7 @@
 //   2        recycling   obsolete tables and blob files become recycled files             obsolete_file_purger.h
 //            removal     recycled files beyond the bound, one by one
 //   3        new jobs    picker::Pick                                                     compaction_runner.h
+//            probe       reads again what compactions could not read, after a pause
 //   4        job steps   0.5 ms each
 //   5        commit      the MANIFEST lags
 //   6        idle flush  after 5 s without writes: the active memtable                    flush_runner.h

@@ -125,6 +125,7 @@ void BackgroundScheduler::NoteJobEndLocked(uint64_t began_nanos, const Status& s
   ArmTimerLocked();  // iterators may still pin files that are now obsolete
   NoteOutcomeLocked(Work::kCompactions, began_nanos, status);
   job_ended_nanos_ = env_.clock->NowNanos();
+  ++jobs_ended_;
   for (const Work work : {Work::kFlushes, Work::kCommits}) {
     if (RetryOf(work).status.IsBusy()) RetryOf(work) = {};  // the inputs' descriptors are free
   }
@@ -184,12 +185,12 @@ Status BackgroundScheduler::WaitUntil(Work needs, const std::function<bool()>& i
 
 bool BackgroundScheduler::WaitForJobEnd() {
   BackgroundLock lock(mutex_);
-  const uint64_t ended = job_ended_nanos_;
+  const uint64_t ended = jobs_ended_;
   const auto is_over = [&]() REQUIRES_LOCK(background_mutex) {
-    return is_stopping_ || !tasks_.HasJobsLocked() || job_ended_nanos_ != ended;
+    return is_stopping_ || !tasks_.HasJobsLocked() || jobs_ended_ != ended;
   };
   while (!is_over()) WorkOrWait(lock, is_over);
-  return job_ended_nanos_ != ended;
+  return jobs_ended_ != ended;
 }
 
 void BackgroundScheduler::Stop(bool finish_jobs) {

@@ -97,6 +97,7 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   bool is_stopping_ GUARDED_BY(background_mutex) = false;
   bool timer_is_armed_ GUARDED_BY(background_mutex) = false;
   uint64_t job_ended_nanos_ GUARDED_BY(background_mutex) = 0;  // when the last job released its inputs
+  uint64_t jobs_ended_ GUARDED_BY(background_mutex) = 0;
   std::array<Retry, 5> retries_ GUARDED_BY(background_mutex);  // one for each kind of work
 };
 

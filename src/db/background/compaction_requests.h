@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "db/background/background_mutex.h"

@@ -97,7 +97,7 @@ CompactionRunner::Choice CompactionRunner::Choose(const Requests& requests, cons
 // of a source. WHY flushed_sequence is read before the version: it must not come from a flush that the version lacks.
 std::shared_ptr<CompactionRunner::Running> CompactionRunner::Claim(const Choice& choice,
                                                                    const picker::PickInput& input) {
-  const kv::Sequence flushed_sequence = tree_.version_set.flushed_sequence();
+  const kv::Sequence flushed_sequence = std::max<kv::Sequence>(tree_.version_set.flushed().sequence, 1) - 1;
   const version::VersionPtr version = state_.CurrentVersion();
   if (!choice.pick || !running_compactions_.Add(*choice.pick, *version)) return nullptr;
   SCHEDULE_POINT("start a claimed job");
@@ -141,8 +141,10 @@ void CompactionRunner::Account(const Requests& requests, const picker::PickInput
   state_.controller.NoteRunning(output_bytes_max);
   RaiseTo(input.version.runs().size(), &state_.counters.runs_max);
   if (choice.manual_is_done) state_.requests.NoteManualDoneLocked(requests.manual->id);
-  if (choice.manual_is_blocked && input.running.empty() && input.unreadable != nullptr)
-    state_.requests.NoteManualDoneLocked(requests.manual->id, UnreadableStatus());
+  if (!choice.manual_is_blocked || !input.running.empty() || input.unreadable == nullptr) return;
+  // WHY not OK: a probe found everything readable since the pick, and the next pick goes on.
+  Status status = UnreadableStatus();
+  if (!status.ok()) state_.requests.NoteManualDoneLocked(requests.manual->id, std::move(status));
 }
 
 // A blob collection keeps all files that it collects to its end; another compaction keeps inputs until it publishes.

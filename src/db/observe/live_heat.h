@@ -2,7 +2,6 @@
 // read/heat.h. Pure functions. Tests: tests/unit/db/live_heat_test.cc.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "format/live_state.h"

@@ -47,7 +47,7 @@ class LivePublisher : public std::enable_shared_from_this<LivePublisher> {
   static constexpr uint64_t kWindowNanos = 10 * kPeriodNanos;
 
   // `describe` gives the state but for `update`, `process` and `times`, and without values at the beginning of the
-  // window. It is called until Stop.
+  // window. It is called until Stop. WHY a function: only the whole database (db/db_impl.h) knows all of it.
   LivePublisher(const Env& env, std::string directory, std::function<format::LiveState()> describe);
 
   void Start();  // the first update comes after kPeriodNanos

@@ -29,9 +29,9 @@ void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& invent
 
 namespace {
 
-// The tables, blob files and MANIFESTs that RemoveOrphans would remove. `with_log`: also the files of the
+// The tables, blob files and MANIFESTs that RemoveOrphans would remove. `with_wal`: also the files of the
 // WAL.
-std::vector<std::string> UnnamedFiles(const Tree& tree, const Inventory& inventory, bool with_log) {
+std::vector<std::string> UnnamedFiles(const Tree& tree, const Inventory& inventory, bool with_wal) {
   const auto version = tree.version_set.Current()->version;
   const auto live = version->files();
   const auto current = tree.committer.manifest_number();
@@ -48,7 +48,7 @@ std::vector<std::string> UnnamedFiles(const Tree& tree, const Inventory& invento
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) add(FileKind::kManifest, number);
   }
-  if (!with_log) return names;
+  if (!with_wal) return names;
   for (const kv::FileNumber number : inventory.segments) add(FileKind::kSegment, number);
   if (inventory.has_staging) add(FileKind::kStaging);
   return names;
@@ -67,16 +67,16 @@ Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
 }  // namespace
 
 Result<KeptOrphans> KeptOrphans::Prepare(const Store& store, const Tree& tree, const Inventory& inventory,
-                                         bool with_log) {
+                                         bool with_wal) {
   FileSystem* const files = store.options.env.file_system;
   ASSIGN_OR_RETURN(LostDirectory lost, LostDirectory::Look(files, store.directory));
   if (!inventory.has_keep_marker) RETURN_IF_ERROR(MakeKeepMarker(files, store.directory));
   RETURN_IF_ERROR(lost.Create());  // syncs the directory
-  return KeptOrphans(store, tree, inventory, std::move(lost), with_log);
+  return KeptOrphans(store, tree, inventory, std::move(lost), with_wal);
 }
 
 void KeptOrphans::Move() {
-  for (const std::string& name : UnnamedFiles(tree_, inventory_, with_log_)) {
+  for (const std::string& name : UnnamedFiles(tree_, inventory_, with_wal_)) {
     Status of_file = lost_.Move(name);
     moved_ += of_file.ok();
     if (!of_file.ok()) status_ = std::move(of_file);

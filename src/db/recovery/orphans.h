@@ -29,22 +29,22 @@ void RemoveOrphans(const Store& store, const Tree& tree, const Inventory& invent
 // The files of a damaged database, which an open moves to lost/.
 class KeptOrphans {
  public:
-  // Makes KEEP durable. `with_log`: the files of the WAL are moved too. The arguments outlive the object.
-  static Result<KeptOrphans> Prepare(const Store& store, const Tree& tree, const Inventory& inventory, bool with_log);
+  // Makes KEEP durable. `with_wal`: the files of the WAL are moved too. The arguments outlive the object.
+  static Result<KeptOrphans> Prepare(const Store& store, const Tree& tree, const Inventory& inventory, bool with_wal);
   // REQUIRES: the commit of the new epoch; until then the files may still be needed. WHY a failed move is no
   // failure of the open: the file stays where it is, and so does KEEP.
   void Move();
   std::string report() const;  // of Move
 
  private:
-  KeptOrphans(const Store& store, const Tree& tree, const Inventory& inventory, LostDirectory lost, bool with_log)
-      : store_(store), tree_(tree), inventory_(inventory), lost_(std::move(lost)), with_log_(with_log) {}
+  KeptOrphans(const Store& store, const Tree& tree, const Inventory& inventory, LostDirectory lost, bool with_wal)
+      : store_(store), tree_(tree), inventory_(inventory), lost_(std::move(lost)), with_wal_(with_wal) {}
 
   const Store& store_;
   const Tree& tree_;
   const Inventory& inventory_;
   LostDirectory lost_;
-  const bool with_log_;
+  const bool with_wal_;
   uint64_t moved_ = 0;
   Status status_;
 };

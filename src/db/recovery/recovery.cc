@@ -93,8 +93,7 @@ namespace {
 class Replayer {
  public:
   // Skips records up to sequence `flushed`: tables hold them.
-  Replayer(Store& store, kv::Sequence flushed,
-           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full)
+  Replayer(Store& store, kv::Sequence flushed, const OnFull& on_full)
       : store_(store), flushed_(flushed), on_full_(on_full) {}
 
   Status Apply(kv::Sequence first, std::string_view payload) {
@@ -144,7 +143,7 @@ class Replayer {
 
   Store& store_;
   const kv::Sequence flushed_;
-  const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full_;
+  const OnFull& on_full_;
   std::shared_ptr<memtable::Memtable> current_;
   bool is_first_ = true;
   kv::Sequence last_sequence_ = 0;
@@ -160,8 +159,7 @@ wal::Expected ExpectedOf(const manifest::Loaded& loaded) {
           .staging_bytes = loaded.staging_bytes};
 }
 
-Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
-                           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
+Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded, const OnFull& on_full) {
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.wal,
@@ -176,8 +174,7 @@ Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
 
 // WHY each batch is parsed completely first: if it is malformed, none of its records may be applied.
 Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
-                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full,
-                               const std::function<void()>& on_loaded) {
+                               const OnFull& on_full, const std::function<void()>& on_loaded) {
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);

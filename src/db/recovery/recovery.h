@@ -57,10 +57,11 @@ struct Replayed {
   kv::Sequence last_sequence = 0;                              // of the last record replayed; 0 if there is none
   wal::Replayed wal;
 };
-// Replays the WAL into memtables. `on_full` may flush a full memtable and take it away by resetting the
-// pointer.
-Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
-                           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
+// May flush a full memtable and take it away by resetting the pointer. Null: all memtables stay. WHY a function: an
+// open writes tables, and a repair writes others; both are above.
+using OnFull = std::function<Status(std::shared_ptr<memtable::Memtable>*)>;
+// Replays the WAL into memtables.
+Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded, const OnFull& on_full);
 
 // ReplayWal for a WAL that may be damaged: replays all frames that the chain proves. `on_loaded`: wal::Salvage.
 struct SalvagedWal {
@@ -68,7 +69,6 @@ struct SalvagedWal {
   wal::Salvaged wal;
 };
 Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
-                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full,
-                               const std::function<void()>& on_loaded = {});
+                               const OnFull& on_full, const std::function<void()>& on_loaded = {});
 
 }  // namespace mergedb::db

@@ -20,16 +20,20 @@ Status WalEpochs::TryNext() {
       FirstOfEpoch(tree_.wal.epoch() + 1, store_.options.env.entropy(), wal().next_sequence());
   RETURN_IF_ERROR(CommitEpoch(start));
 
-  const auto failed_segments = wal().segments();
   wal().Stop();
+  for (const kv::FileNumber number : wal().segments()) void_segments_.insert(number);
   RETURN_IF_ERROR(CreateWal(start, {}));
-  for (const kv::FileNumber number : failed_segments) {
-    // If this fails, the file is an orphan.
-    (void)store_.options.env.file_system->Remove(format::SegmentPath(store_.directory, number));
-  }
+  RemoveVoidSegments();
   next_is_owed_ = false;
   if (marker_to_come_) store_.SetKeyMap(std::make_unique<kv::KeyMap>(*std::exchange(marker_to_come_, std::nullopt)));
   return {};
+}
+
+void WalEpochs::RemoveVoidSegments() {
+  for (const kv::FileNumber number : std::exchange(void_segments_, {})) {
+    // If this fails, the file is an orphan.
+    (void)store_.options.env.file_system->Remove(format::SegmentPath(store_.directory, number));
+  }
 }
 
 // The new epoch becomes durable before any file of the old one is overwritten. The commit records no facts of a WAL:
@@ -58,6 +62,7 @@ Status WalEpochs::CreateWal(const VersionSet::WalStart& start, std::vector<kv::F
                              .use_mapping = store_.options.use_mapped_wal_buffer,
                              .on_wait = [this](uint64_t nanos) { store_.stalls.NoteWal(nanos); },
                              .allocate_number = [this] { return tree_.version_set.AllocateNumber(); },
+                             .counters = tree_.wal.counters(),
                              .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(const std::shared_ptr<wal::Wal> created, wal::Wal::Create(options));
   (void)created->Prepare();  // if the disk is full, the first write fails, not the open

@@ -2,7 +2,7 @@
 //
 //   epoch 7   frames ... failed ─► all memtables are flushed ─► the MANIFEST names epoch 8 ─► WAL of epoch 8
 //
-// A WAL whose sync failed is never synced again (row B1): a new epoch replaces it, and later frames of the
+// A WAL whose sync failed is never synced again (rule B1): a new epoch replaces it, and later frames of the
 // failed WAL are void. The first keyspace begins a new epoch too. The MANIFEST names an epoch before its WAL
 // has frames, and records that STAGING may hold frames before STAGING holds any.
 //
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class WalEpochs {
  private:
   bool AllIsInTables(const wal::Mark& end) const;
   Status TryNext();
+  void RemoveVoidSegments();
 
   Store& store_;
   Tree& tree_;
@@ -58,6 +60,7 @@ class WalEpochs {
   // A new epoch must begin before the next write. It stays set if BeginNext fails to commit the MANIFEST or
   // to create the WAL.
   bool next_is_owed_ = false;
+  std::set<kv::FileNumber> void_segments_;  // of stopped WALs; the WAL of a new epoch is not made yet
   std::optional<std::string> marker_to_come_;
 };
 

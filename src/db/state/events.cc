@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <ctime>
 #include <deque>
-#include <exception>
 
 #include "base/current.h"
 #include "base/json_text.h"

@@ -52,7 +52,7 @@ format::VersionEdit ManifestCommitter::Describe(const VersionSet::CommitState& s
   edit.wal_segments = std::move(facts.segments);
   edit.staging_bytes = facts.staging_bytes;
   edit.clean_wal_end = clean_wal_end;
-  auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();
+  auto operators = options_.merge_operators != nullptr ? options_.merge_operators->List() : std::vector<std::string>();
   const bool is_news = manifest_.needs_snapshot() ? !operators.empty() : operators != committed_operators_;
   if (is_news) edit.merge_operators = std::move(operators);
   if (manifest_.needs_snapshot() || !key_marker_is_committed_) edit.key_marker = key_marker_;

@@ -16,13 +16,13 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/sync.h"
 #include "db/state/file_syncer.h"
+#include "db/state/operator_names.h"
 #include "db/state/version_set.h"
 #include "manifest/manifest.h"
 #include "wal/current_wal.h"
@@ -35,8 +35,7 @@ class ManifestCommitter {
     const kv::Order& order;
     uint64_t database_id = 0;
     FileSyncer::Options files;
-    // Names of merge operators that the MANIFEST keeps; null: none.
-    std::function<std::vector<std::string>()> merge_operators = {};
+    const OperatorNames* merge_operators = nullptr;  // that the MANIFEST keeps; null: none
     std::optional<std::string> key_marker = {};  // keyspace marker (kv/key_map.h); empty while there are no keyspaces
     Clock* clock = nullptr;                      // to count the time of commits; may be null
   };

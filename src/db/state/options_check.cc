@@ -32,7 +32,7 @@ constexpr size_t kUnwrittenBytesMax = size_t{8} << 20;
 constexpr size_t kSegmentBytesMin = size_t{1} << 20;
 constexpr size_t kLimitedSegmentBytesMin = size_t{64} << 10;  // if the process may not write larger files
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
-constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
+constexpr size_t kWalQuotaBytesMin = size_t{16} << 20;
 
 Status Refuse(std::string_view field, std::string value, std::string_view rule) {
   return Status::InvalidArgument("options." + std::string(field) + " is " + value + ": " + std::string(rule));
@@ -118,7 +118,7 @@ MemoryPlan PlanMemory(const Options& options) {
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
   plan.segment_bytes =
       std::min(plan.segment_bytes, std::max(kLimitedSegmentBytesMin, std::bit_floor(file_bytes_max / 2)));
-  plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  plan.wal_quota_bytes = std::max(2 * unflushed, kWalQuotaBytesMin);
   // The WAL goes to segments when seven eighths of the buffer are in use. Beyond the memtables' bytes, they and the
   // segments but one may hold it.
   plan.uncommitted_wal_bytes_max = plan.wal_buffer_bytes / 8 * 7 + plan.wal_quota_bytes - plan.segment_bytes -

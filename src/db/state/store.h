@@ -166,7 +166,8 @@ struct Store {
 
   const std::unique_ptr<FileSystem> bound_files;  // first: it outlives all that uses it; may be null
   const std::shared_ptr<env::HeldFiles> held;     // of a read-only open: its options.env.file_system, above bound_files
-  std::function<Status(Status)> explain;          // set before the first read; empty if the open is not read-only
+  // Set before the first read; empty if the open is not read-only. WHY a function: db/replaced_files.h is above.
+  std::function<Status(Status)> explain;
   std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};
   std::unique_ptr<read::ReadObserver> read_observer;  // set before there is an iterator; null if read-only

@@ -19,7 +19,7 @@ ManifestCommitter::Options CommitterOptions(Store& store, VersionSet& version_se
                           return CheckFile(files, path, file, store.order);
                         },
                     .file_replaced = [&store](kv::FileNumber number) { store.Evict(number); }},
-          .merge_operators = [&store] { return store.operator_names.List(); },
+          .merge_operators = &store.operator_names,
           .key_marker = store.key_map() == nullptr ? std::nullopt : std::optional(store.key_map()->reserved_prefix()),
           .clock = store.options.env.clock};
 }

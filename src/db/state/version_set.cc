@@ -65,19 +65,7 @@ Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& e
     base::Lock lock(mutex_);
     base = version_;
   }
-  ASSIGN_OR_RETURN(auto next, version::ApplyEdit(order_, *base, edit));
-  uint64_t added = 0;
-  for (const auto& add : edit.adds) added += add.file->bytes;
-  for (const auto& add : edit.blob_files) added += add.file->bytes;
-  const uint64_t before = base->bytes_on_disk() + added;
-  if (before > next->bytes_on_disk())
-    obsolete_bytes_.fetch_add(before - next->bytes_on_disk(), std::memory_order_relaxed);
-  return next;
-}
-
-kv::Sequence VersionSet::flushed_sequence() const {
-  base::Lock lock(mutex_);
-  return flushed_.sequence == 0 ? 0 : flushed_.sequence - 1;
+  return version::ApplyEdit(order_, *base, edit);
 }
 
 Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files) {
@@ -108,7 +96,14 @@ Status VersionSet::Install(const format::VersionEdit& edit) {
   read::SuperVersionPtr before;  // destroyed after the locks are released
   base::Lock install_lock(install_mutex_);
   ASSIGN_OR_RETURN(auto next, NextVersion(edit));
+  SCHEDULE_POINT("install the next version");
+  uint64_t added = 0;
+  for (const auto& add : edit.adds) added += add.file->bytes;
+  for (const auto& add : edit.blob_files) added += add.file->bytes;
   base::Lock lock(mutex_);
+  // WHY under the lock: a commit that begins before counts what the version before made obsolete.
+  const uint64_t kept = next->bytes_on_disk(), all = version_->bytes_on_disk() + added;
+  if (all > kept) obsolete_bytes_.fetch_add(all - kept, std::memory_order_relaxed);
   version_ = std::move(next);
   before = NoteChangeLocked();
   return {};
@@ -161,11 +156,6 @@ kv::Sequence VersionSet::immutable_end() const {
 VersionSet::WalStart VersionSet::flushed() const {
   base::Lock lock(mutex_);
   return flushed_;
-}
-
-kv::Sequence VersionSet::flushed_end() const {
-  base::Lock lock(mutex_);
-  return flushed_.sequence;
 }
 
 uint64_t VersionSet::changes() const {

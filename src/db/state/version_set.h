@@ -57,7 +57,6 @@ class VersionSet {
 
   size_t immutable_count() const;
   std::shared_ptr<memtable::Memtable> OldestImmutable() const;  // null if none
-  kv::Sequence flushed_sequence() const;                        // all changes up to this one are in tables
   // The oldest immutable memtable is now in `table` and in `blob_files`. `table` is null if no entry of the
   // memtable was needed.
   Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files = {});
@@ -72,10 +71,9 @@ class VersionSet {
   void EndCommit(const CommitState& state, bool is_committed);
   bool HasUncommitted() const;
   // For callers that wait for the present state, not for later changes. All immutable memtables end before
-  // immutable_end(); all changes before flushed_end() are in tables. A commit has written the first
+  // immutable_end(); all changes before flushed().sequence are in tables. A commit has written the first
   // committed_changes() of changes().
   kv::Sequence immutable_end() const;
-  kv::Sequence flushed_end() const;
   WalStart flushed() const;  // tables hold everything before it
   uint64_t changes() const;
   uint64_t committed_changes() const;

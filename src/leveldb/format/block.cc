@@ -1,7 +1,5 @@
 #include "leveldb/format/block.h"
 
-#include <algorithm>
-
 #include "base/bytes.h"
 #include "base/coding.h"
 

@@ -58,15 +58,4 @@ class ComparatorAdapter final : public mergedb::Comparator {
   const std::string name_;
 };
 
-class LoggerAdapter final : public mergedb::Logger {
- public:
-  explicit LoggerAdapter(leveldb::Logger* target) : target_(target) {}
-  void Log(std::string_view line) override {
-    leveldb::Log(target_, "%.*s", static_cast<int>(line.size()), line.data());
-  }
-
- private:
-  leveldb::Logger* const target_;
-};
-
 }  // namespace leveldb

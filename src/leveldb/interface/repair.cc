@@ -2,10 +2,8 @@
 #include "mergedb/repair.h"
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "format/file_name.h"

@@ -20,22 +20,6 @@ TEST(Bytes, EscapeCutsLongBytes) {
   EXPECT_EQ(Escape("abc", 3), "abc");
 }
 
-TEST(Bytes, UnescapeTakesBackWhatEscapeWrote) {
-  std::string all;
-  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
-  std::string bytes;
-  ASSERT_TRUE(Unescape(Escape(all, 256), &bytes));
-  EXPECT_EQ(bytes, all);
-}
-
-TEST(Bytes, UnescapeRefusesWhatEscapeNeverWrites) {
-  std::string bytes = "kept";
-  for (const char* text : {"\\", "\\x", "\\x1", "\\xg0", "\\n", "a\nb", "\\\\"}) {
-    EXPECT_FALSE(Unescape(text, &bytes)) << text;
-  }
-  EXPECT_EQ(bytes, "kept");
-}
-
 TEST(Bytes, HexGoesBothWays) {
   EXPECT_EQ(ToHex("\x00\x7f\xa5"s), "007fa5");
   std::string bytes;

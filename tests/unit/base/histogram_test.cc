@@ -115,20 +115,6 @@ TEST(Histogram, KeepsValuesAboveTheLastBucket) {
   EXPECT_EQ(counts.CountUpTo(39), 0u);
 }
 
-TEST(Histogram, ShowsWhatCameSinceAnEarlierReading) {
-  Histogram histogram(2);
-  histogram.Record(10, 5, 0);
-  const Counts before = histogram.Read();
-  histogram.Record(10, 1, 1);
-  histogram.Record(20, 2, 0);
-  const Counts since = histogram.Read().Since(before);
-  EXPECT_EQ(since.count(), 3u);
-  EXPECT_EQ(since.sum(), 50u);
-  EXPECT_EQ(since.Quantile(1), 20u);
-  EXPECT_EQ(before.Since(before).count(), 0u);
-  EXPECT_EQ(before.Since(before).max(), 0u);
-}
-
 TEST(Histogram, LosesNothingOfManyThreads) {
   constexpr size_t kThreads = 8, kEach = 20'000;
   Histogram histogram(3);  // fewer stripes than threads

@@ -57,7 +57,7 @@ class OrphansTest : public ::testing::Test {
     EXPECT_TRUE(Has("CURRENT"));
     EXPECT_TRUE(Has("notes.txt"));
   }
-  Result<KeptOrphans> Prepare(bool with_log) { return KeptOrphans::Prepare(*store_, *tree_, inventory_, with_log); }
+  Result<KeptOrphans> Prepare(bool with_wal) { return KeptOrphans::Prepare(*store_, *tree_, inventory_, with_wal); }
 
   static constexpr const char* kLive[] = {"000012.tbl", "000013.tbl", "000090.val"};
   static constexpr const char* kUnnamed[] = {"000014.tbl", "000091.val", "MANIFEST-000003"};
@@ -106,8 +106,8 @@ class MovedOrphansTest : public OrphansTest, public ::testing::WithParamInterfac
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutTheWal, MovedOrphansTest, ::testing::Bool());
 
 TEST_P(MovedOrphansTest, KeptFilesAreDurableInLostBeforeTheMarkerGoes) {
-  const bool with_log = GetParam();
-  ASSERT_OK_AND_ASSIGN(KeptOrphans kept, Prepare(with_log));
+  const bool with_wal = GetParam();
+  ASSERT_OK_AND_ASSIGN(KeptOrphans kept, Prepare(with_wal));
   int images = 0;
   sim_.files->SetOpHook([&](uint64_t op, const char* what, const std::string&) {
     if (std::string_view(what) != OpName(FileOp::kRemove)) return;
@@ -125,11 +125,11 @@ TEST_P(MovedOrphansTest, KeptFilesAreDurableInLostBeforeTheMarkerGoes) {
     EXPECT_THAT(sim_.files->ReadWhole(kDirectory + "/lost/" + name), IsOkAndHolds("bytes of " + std::string(name)));
   }
   for (const char* name : kOfWal) {
-    EXPECT_EQ(Has(name), !with_log) << name;
-    EXPECT_EQ(Has("lost/" + std::string(name)), with_log) << name;
+    EXPECT_EQ(Has(name), !with_wal) << name;
+    EXPECT_EQ(Has("lost/" + std::string(name)), with_wal) << name;
   }
   ExpectTheDatabase();
-  EXPECT_THAT(kept.report(), HasSubstr(with_log ? "/db: 5 files" : "/db: 3 files"));
+  EXPECT_THAT(kept.report(), HasSubstr(with_wal ? "/db: 5 files" : "/db: 3 files"));
 }
 
 TEST_F(OrphansTest, AFileThatCannotMoveStaysAndSoDoesTheMarker) {

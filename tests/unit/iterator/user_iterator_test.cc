@@ -7,6 +7,7 @@
 #include <map>
 #include <new>
 
+#include "base/perf.h"
 #include "tests/unit/iterator/iterator_inputs.h"
 
 namespace mergedb::iterator {
@@ -101,6 +102,14 @@ TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   entries.push_back(Put("c", 2));
   const auto visible = NewUserIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
   EXPECT_EQ(PrintVisibleBackward(*visible), "c#2,PUT= a#1,PUT= ");
+}
+
+// The same if no key is left after the seek.
+TEST(UserIterator, GoesOnBeforeTheLastKeyThatTheSeekFromAboveDoesNotFind) {
+  std::vector<OwnedEntry> entries = {Put("a", 1)};
+  for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
+  const auto visible = NewUserIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
+  EXPECT_EQ(PrintVisibleBackward(*visible), "a#1,PUT= ");
 }
 
 // The n-th move throws. Before that, the memory of the entry shown is freed.
@@ -600,6 +609,27 @@ TEST(UserIterator, ReportsATombstoneHeavyScanThatEndsAtABoundOrAtTheEnd) {
   VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToLast();
   ASSERT_EQ(scans.size(), 2u);
   EXPECT_EQ(scans[1].lower, "q100010");
+}
+
+TEST(UserIterator, CountsNoEntryThatItShowsAsHidden) {
+  const auto skipped = [](const std::vector<OwnedEntry>& entries, bool backward) {
+    PerfContext perf;
+    base::thread_perf = &perf;
+    const auto visible = VisibleOf(entries, {});
+    if (backward) {
+      PrintVisibleBackward(*visible);
+    } else {
+      PrintAll(*visible);
+    }
+    base::thread_perf = nullptr;
+    return perf.tombstones_skipped;
+  };
+  const std::vector<OwnedEntry> live = {Put("a", 1), Put("b", 2), Put("c", 3)};
+  EXPECT_EQ(skipped(live, false), 0u);
+  EXPECT_EQ(skipped(live, true), 0u);
+  const std::vector<OwnedEntry> deleted = {Put("a", 1), Delete("b", 4), Put("c", 3)};
+  EXPECT_EQ(skipped(deleted, false), 1u);
+  EXPECT_EQ(skipped(deleted, true), 1u);
 }
 
 TEST(UserIterator, DoesNotReportShortTombstoneScans) {

@@ -31,27 +31,5 @@ TEST(Key, PrintsKeySequenceAndKind) {
   EXPECT_EQ(PrintKey("", MakeTag(kSequenceMax, Kind::kRangeDelete)), "#72057594037927935,RANGE_DELETE");
 }
 
-TEST(Key, TextComesBackAsTheKey) {
-  const uint64_t seed = 10;
-  SCOPED_TRACE(seed);
-  base::Random random(seed);
-  for (int round = 0; round < 1000; ++round) {
-    std::string key(random.Uniform(100), '\0');
-    for (char& c : key) c = random.OneIn(4) ? "#,\\x"[random.Uniform(4)] : static_cast<char>(random.Next());
-    const Tag tag = MakeTag(random.Next() >> 8, static_cast<Kind>(random.Uniform(5)));
-    const auto parsed = ParseKey(PrintKey(key, tag));
-    ASSERT_TRUE(parsed) << PrintKey(key, tag);
-    EXPECT_EQ(parsed->key, key);
-    EXPECT_EQ(parsed->tag, tag);
-  }
-}
-
-TEST(Key, TextThatIsNoKeyIsRefused) {
-  for (const char* text : {"", "foo", "foo#7", "foo,PUT", "foo#,PUT", "foo#7,", "foo#7,put", "foo#-7,PUT", "foo#7 ,PUT",
-                           "foo#72057594037927936,PUT", "foo#99999999999999999999999,PUT", "fo\\o#7,PUT", "foo#7,?"}) {
-    EXPECT_FALSE(ParseKey(text)) << text;
-  }
-}
-
 }  // namespace
 }  // namespace mergedb::kv

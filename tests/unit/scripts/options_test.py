@@ -96,6 +96,11 @@ class OptionsTest(unittest.TestCase):
             ('"mode", ', '"mode", "mode", ', ["option memory_bytes", "hole"]),
             ('name = "style"', 'name = "mode"', ["option mode", "two rows"]),
             ('kind = "flag"', 'kind = "flag"\nkid = 1', ["unknown keys", "kid"]),
+            ('kind = "flag"', 'kind = "flags"', ["its kind is flags"]),
+            ('sentence = "What an open', 'more = "What an open', ["option mode", "missing keys", "sentence"]),
+            ('default = "CREATE_IF_MISSING"', 'default = "CREATE"', ["option mode", "CREATE is none of its values"]),
+            ('type = "Style"', 'type = "Shape"', ["option style", "Shape is not in CHOICES"]),
+            ('bindings = ["c"]', 'bindings = ["c++"]', ["no such languages", "c++"]),
             ("[[option]]", "[[option]", ["not TOML"]),
         ):
             with self.subTest(new=new):

@@ -334,21 +334,6 @@ TEST(Reader, KeepsAFoundValueAliveByItself) {
   EXPECT_EQ(found.value, std::string(90, 'v'));
 }
 
-TEST(Reader, SplitsIntoSharesOfAboutEqualBytes) {
-  MemoryFiles files;
-  const auto reader =
-      OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), ManyRows(10'000)), Bytewise(), nullptr);
-  EXPECT_TRUE(reader->SplitKeys(1).empty());
-  const std::vector<std::string> keys = reader->SplitKeys(4);
-  ASSERT_EQ(keys.size(), 3u);
-  const uint64_t share = reader->ApproximateOffset("9") / 4;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    EXPECT_NEAR(static_cast<double>(reader->ApproximateOffset(keys[i])), static_cast<double>((i + 1) * share), 8192);
-    EXPECT_TRUE(i == 0 || keys[i - 1] < keys[i]);
-  }
-  EXPECT_LT(reader->SplitKeys(1'000'000).size(), 1000u);
-}
-
 TEST(Reader, EstimatesOffsetsInOrder) {
   MemoryFiles files;
   const auto reader =

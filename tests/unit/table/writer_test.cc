@@ -88,7 +88,6 @@ TEST(Writer, ATableOfRangeTombstonesAloneHasNoEntries) {
     EXPECT_TRUE(it->status().ok());
   }
   EXPECT_EQ(reader->ApproximateOffset("c"), 0u);
-  EXPECT_TRUE(reader->SplitKeys(3).empty());
   reader->Warm();
   EXPECT_EQ(reader->range_tombstones().MaskingSequence(Bytewise(), "d", 9), 5u);
 }

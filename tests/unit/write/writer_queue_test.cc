@@ -166,7 +166,6 @@ TEST_F(WriterQueueTest, SyncsOnlyWhenAsked) {
   EXPECT_EQ(host_.wal().durable_position(), 0u);
   ASSERT_OK(Put("b", Durability::kSynced));
   EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);
-  EXPECT_EQ(queue_.counters().syncs, 1u);
 }
 
 TEST_F(WriterQueueTest, SkipsSequencesInTheWalForWritesWithoutIt) {
@@ -257,6 +256,21 @@ TEST_F(WriterQueueTest, AWriteThatFoundNoDiskSpaceIsTriedOnceMoreIfThereIsSome) 
     host_.files.ClearFaults();
     EXPECT_OK(write());
   }
+}
+
+// A write that left nothing in the WAL has a known outcome, and the WAL stays usable.
+TEST_F(WriterQueueTest, ASyncedWriteWithoutAFrameSyncsNothing) {
+  ASSERT_OK(Put("a"));
+  host_.conflict_key = "b";
+  host_.files.AddFault({.op = FileOp::kSync});
+  const Status status = Put("b", Durability::kSynced);
+  EXPECT_THAT(status, StatusIs(Code::kConflict));
+  EXPECT_FALSE(status.outcome_unknown());
+  EXPECT_OK(host_.wal_failure);
+  EXPECT_EQ(host_.files.faults_hit(), 0u);
+  host_.files.ClearFaults();
+  ASSERT_OK(Put("c", Durability::kSynced));
+  EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);
 }
 
 // The WAL needs a segment, and a compaction holds all descriptors.
@@ -437,6 +451,14 @@ TEST_F(WriterQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   EXPECT_TRUE(host_.published_in_pieces);
   EXPECT_EQ(host_.sealed_pieces_from, 0u);
   EXPECT_EQ(host_.wal().durable_position(), host_.wal().end().position);  // before a piece can reach a table
+}
+
+TEST_F(WriterQueueTest, CountsALargeBatchAsAGroup) {
+  ASSERT_OK(Put("a"));
+  ASSERT_OK(Write(LargeBatch()));
+  EXPECT_EQ(queue_.counters().writes, 2u);
+  EXPECT_EQ(queue_.counters().records, 101u);
+  EXPECT_EQ(queue_.counters().groups, 2u);
 }
 
 TEST_F(WriterQueueTest, NeverLeavesALargeBatchHalfApplied) {
