@@ -272,7 +272,8 @@ Status CompactionJob::Publish(const std::string* cursor) {
     // WHY this check: a forged input with deletes newer than any reader would be compacted again and again.
     if (file->largest_sequence > largest_sequence_) {
       return Status::Corruption("an input of a compaction has sequence " + std::to_string(file->largest_sequence) +
-                                ", larger than that of all its tables, " + std::to_string(largest_sequence_));
+                                ", larger than that of its tables in the MANIFEST, " +
+                                std::to_string(largest_sequence_));
     }
     counts_.bytes_written += file->bytes;
     edit.adds.push_back({.position = target, .level = pick_.target_level, .file = std::move(file), .bounds = {}});

@@ -378,7 +378,7 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     EXPECT_THAT(Run(pick),
                 testing::StatusIs(
                     Code::kCorruption,
-                    ::testing::HasSubstr("has sequence 9000, larger than the last sequence of the MANIFEST, 100")));
+                    ::testing::HasSubstr("has sequence 9000, larger than that of its tables in the MANIFEST, 100")));
     EXPECT_EQ(publications_, 0);
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;
