@@ -1,8 +1,8 @@
-// Small texts: file names, CURRENT, printed keys, escapes, hex. A text that parses must print as itself or
-// parse again to the same value.
+// Small texts: file names, CURRENT, hex. A text that parses must print as itself or parse again to the same value.
 #include "base/bytes.h"
 #include "format/file_name.h"
 #include "fuzz/target.h"
+#include "kv/key.h"
 #include "manifest/loader.h"
 
 namespace mergedb::fuzz {

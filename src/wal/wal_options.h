@@ -27,7 +27,7 @@ struct Mark {
 // The start of an epoch's WAL. The chain starts from the salt.
 Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
-// Of all WALs that share it.
+// What WALs have done: one after the other, if they share the object.
 struct Counters {
   std::atomic<uint64_t> bytes_appended{0}, bytes_written{0}, writes{0}, syncs{0}, frames{0};
   std::atomic<uint64_t> write_nanos{0}, sync_nanos{0};  // of writes and syncs of segments
@@ -58,7 +58,7 @@ struct Options {
   bool use_mapping = true;
   std::function<void(uint64_t nanos)> on_wait = {};  // a writer has waited for room or disk space; may be null
   std::function<kv::FileNumber()> allocate_number;   // for a new segment file; any thread calls it
-  std::shared_ptr<Counters> counters = {};           // null: its own
+  std::shared_ptr<Counters> counters = {};           // null: the WAL has its own
   std::vector<kv::FileNumber> reusable_segments;     // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
 };
 

@@ -1,9 +1,7 @@
-// Goal: tags order versions newest first. A printed key parses back to the same key, whatever bytes it holds.
+// Goal: tags order versions newest first. A printed key shows its bytes, its sequence and its kind.
 #include "kv/key.h"
 
 #include <gtest/gtest.h>
-
-#include "base/random.h"
 
 namespace mergedb::kv {
 namespace {
