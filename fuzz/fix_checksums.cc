@@ -106,7 +106,7 @@ void FixFramesChecksums(uint64_t salt, std::string* stream) {
     const wal::FrameHeader header = wal::LoadFrameHeader(frame);
     if (header.length > stream->size() - at - wal::kFrameHeaderBytes) return;
     const uint64_t durable = header.undurable > at ? 0 : at - header.undurable;
-    wal::StoreFrameHead(frame, 0, wal::MakeFrameHead(salt_crc, at, header.length, durable, header.sequence));
+    wal::StoreFrameHeader(frame, wal::MakeFrameHeader(salt_crc, at, header.length, durable, header.sequence));
     chain = wal::FrameCrc(chain, frame, wal::kFrameHeaderBytes + header.length);
     base::StoreFixed32(frame, chain);
     at += wal::FrameBytes(header.length);

@@ -25,8 +25,8 @@ std::string StreamOf(std::initializer_list<size_t> payloads) {
     stream.resize(at + wal::FrameBytes(bytes), '\0');
     std::fill_n(stream.begin() + static_cast<ptrdiff_t>(at + wal::kFrameHeaderBytes), bytes,
                 static_cast<char>('a' + sequence % 26));
-    wal::StoreFrameHead(stream.data() + at, 0,
-                        wal::MakeFrameHead(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
+    wal::StoreFrameHeader(stream.data() + at,
+                          wal::MakeFrameHeader(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
     sequence += 1 + bytes / 100;
   }
   FixFramesChecksums(kSalt, &stream);

@@ -1,5 +1,5 @@
 // The running compactions: which keys of which runs they hold. The picker works without a lock, on a version
-// that may be old when it ends. So Add checks the pick again: the sources exist and are consecutive, no running
+// that may be old when it ends. So Claim checks the pick again: the sources exist and are consecutive, no running
 // compaction interleaves, and below the sources of a pick that drops tombstones there is still no older key.
 //
 // THREADS: any.
@@ -20,7 +20,7 @@ class RunningCompactions {
   explicit RunningCompactions(const kv::Order& order) : order_(order) {}
 
   // False if the pick is out of date: pick again.
-  bool Add(const picker::CompactionPick& pick, const version::Version& version) {
+  bool Claim(const picker::CompactionPick& pick, const version::Version& version) {
     base::Lock lock(mutex_);
     const size_t newest = IndexOf(pick, version);
     if (newest == version.runs().size()) return false;

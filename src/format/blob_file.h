@@ -3,7 +3,7 @@
 //   blob file  := record* | zeros | footer                                           size: a multiple of 4096 bytes
 //   record     := crc u32 | codec u8 | key bytes varint32 | stored bytes varint32 | key | stored
 //   footer     := see EncodeBlobFooter; 64 bytes
-//   blob index := file number varint64 | offset varint64 | record bytes varint32     the value of a PUT_REF in a table
+//   blob index := file number varint64 | offset varint64 | record bytes varint32     the value of an entry in a table
 //
 // A record's crc is computed over the bytes of the record after the crc, the unique id of the file, and the
 // offset of the record in the file. So a blob index with a wrong file, offset or length fails the check. A blob

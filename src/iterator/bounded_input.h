@@ -11,9 +11,6 @@
 
 namespace mergedb::iterator {
 
-// After this many steps over hidden versions, a seek is cheaper.
-inline constexpr int kStepsMax = 8;
-
 struct BoundedInput {
   BoundedInput(const kv::Order& order_given, UserIteratorOptions options_given, std::unique_ptr<kv::Iterator> given)
       : order(order_given),

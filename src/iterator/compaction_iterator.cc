@@ -189,8 +189,8 @@ class CompactionIterator final : public kv::ForwardIterator {
     if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
   }
 
-  // Turns a PUT_REF base into the PUT that it stands for. False: the value cannot be read, and the bytes of
-  // the blob index are not the value.
+  // Turns a base that is a blob index into the PUT that it stands for. False: the value cannot be read, and the bytes
+  // of the blob index are not the value.
   bool ResolveBase(kv::Base* base) {
     if (base->kind != kv::Kind::kPutBlobIndex) return true;
     if (options_.values == nullptr) return false;

@@ -4,7 +4,7 @@
 //   kept         9       6           2
 //
 // A DELETE at the bottom (no older version of its key can exist) and below every snapshot is dropped. A PUT,
-// PUT_REF or MERGED version there gets sequence 0. Duplicates (same key, same tag) become one entry.
+// blob index or MERGED version there gets sequence 0. Duplicates (same key, same tag) become one entry.
 //
 // Operands are folded within their stripe. If the stripe holds a base, they are folded onto it. Otherwise, if the
 // stripe is at the bottom and below every snapshot, they are folded onto nothing. The result of both is one PUT or
@@ -30,8 +30,8 @@ struct CompactionIteratorOptions {
   kv::Stripes stripes = {};
   bool is_bottommost = false;                       // no older version of an input key exists outside of the input
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; may be null
-  // Reads the values of PUT_REF bases; outlives the iterator. Null: operands above a PUT_REF stay, even at
-  // the bottom.
+  // Reads the values of bases that are blob indexes; outlives the iterator. Null: operands above a blob index stay,
+  // even at the bottom.
   kv::ValueSource* values = nullptr;
 };
 

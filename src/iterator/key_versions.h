@@ -96,7 +96,7 @@ class KeyVersions {
   BoundedInput& in_;
   SavedKey key_;
   std::string_view lasting_key_;  // `key_` where it outlives the moves of the input; null: nowhere
-  kv::Folded base_;               // its bytes as stored, unless they last: of a PUT_REF, the blob index
+  kv::Folded base_;               // its bytes as stored, unless they last; also a blob index
   std::string_view base_value_;
   kv::Tag base_tag_ = 0;
   kv::Chain chain_;

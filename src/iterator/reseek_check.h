@@ -19,6 +19,9 @@
 
 namespace mergedb::iterator {
 
+// After this many steps over versions that it does not show, a seek is cheaper.
+inline constexpr int kStepsMax = 8;
+
 class ReseekCheck {
  public:
   // A scan begins or changes direction.

@@ -9,9 +9,6 @@
 namespace mergedb::iterator {
 namespace {
 
-// After this many steps over newer versions, a seek is cheaper.
-constexpr int kStepsMax = 8;
-
 class SnapshotFilter final : public kv::Iterator {
  public:
   SnapshotFilter(const kv::Order& order, kv::Sequence sequence, std::unique_ptr<kv::Iterator> input)

@@ -6,7 +6,7 @@
 // with a Status that names the key. A seek beyond the key, NextFromFailed and PrevFromFailed go on after such
 // an error. An error of the input belongs to no single key.
 //
-// The value of a PUT_REF is read when its entry is shown, and the entry is shown as a PUT. With `keys_only`
+// The value of a blob index is read when its entry is shown, and the entry is shown as a PUT. With `keys_only`
 // no blob file is read.
 //
 // Both directions. Keys before `lower` and keys at or after `upper` are not shown; the scan ends at the first one.
@@ -31,7 +31,7 @@ struct UserIteratorOptions {
   std::optional<std::string> upper = {};
   std::function<void(TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move; may be empty
   const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; may be null
-  // Reads the values of PUT_REF entries; outlives the iterator. Null: a PUT_REF is NotSupported.
+  // Reads the values of blob indexes; outlives the iterator. Null: a blob index is NotSupported.
   kv::ValueSource* values = nullptr;
   // Reverse moves show bytes in place if `values` says that they last.
   bool shows_lasting = false;

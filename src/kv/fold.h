@@ -13,7 +13,7 @@
 // keep the operands as they are.
 // A `put` operand replaces everything older, also a failure: folding begins at the newest `put`.
 //
-// If the base is a blob index (kind PUT_REF), the caller resolves it first: Base holds bytes.
+// If the base is a blob index, the caller resolves it first: Base holds bytes.
 // Tests: tests/unit/kv/fold_test.cc.
 #pragma once
 

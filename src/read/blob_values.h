@@ -1,4 +1,4 @@
-// Reads the blob values of one version: the iterators ask it for the value of a PUT_REF.
+// Reads the blob values of one version: the iterators ask it for the value of a blob index.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class BlobValues final : public kv::ValueSource {
   uint64_t reported_bytes_ = 0;
 };
 
-// The description of the blob file that the PUT_REF `entry` refers to; it lives as long as the version. *reference
+// The description of the blob file that `entry`, a blob index, refers to; it lives as long as the version. *reference
 // is the parsed blob index. By invariant I7 the version has the file, so a missing one is Corruption.
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
                                                format::BlobIndex* reference);

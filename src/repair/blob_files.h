@@ -47,7 +47,7 @@ class BlobFiles {
   const std::map<kv::FileNumber, BlobFileFinding>& found() const { return found_; }
   bool IsWhole(kv::FileNumber number) const;
 
-  // The value to which a PUT_REF entry of `key` refers; the view is valid until the next call. An error says
+  // The value to which a blob index of `key` refers; the view is valid until the next call. An error says
   // why the value cannot be read. Busy: no file descriptor is left, and the value may be intact. *reference
   // is set if `value_of_entry` is a blob index.
   Status Read(std::string_view key, std::string_view value_of_entry, format::BlobIndex* reference,

@@ -364,7 +364,7 @@ Result<wal::Salvaged> Inspector::ReadWalOf(const wal::Origin& origin, const mani
   const auto check = [&](kv::Sequence first, std::string_view payload) {
     format::BatchReader reader(payload);
     for (kv::Sequence sequence = first; reader.Next(); ++sequence) {
-      RETURN_IF_ERROR(db::CheckRange(input_.order, reader, sequence));
+      RETURN_IF_ERROR(db::CheckRangeDelete(input_.order, reader, sequence));
       *last_sequence = std::max(*last_sequence, sequence);
     }
     return reader.status();

@@ -130,7 +130,7 @@ Status WalInspector::Visit(const WalFrame& frame) {
   KindCounts kinds{};
   uint64_t records = 0;
   for (; reader.Next(); ++records) {
-    RETURN_IF_ERROR(db::CheckRange(order_, reader, frame.sequence + records));
+    RETURN_IF_ERROR(db::CheckRangeDelete(order_, reader, frame.sequence + records));
     ++kinds[static_cast<size_t>(reader.kind())];
   }
   RETURN_IF_ERROR(reader.status());

@@ -49,32 +49,28 @@ struct FrameHeader {
   uint32_t length = 0;
   uint32_t undurable = 0;
   kv::Sequence sequence = 0;
+
+  uint64_t length_and_undurable() const { return length | uint64_t{undurable} << 32; }  // as they are stored
 };
 
-// All header fields but the crc, which depends on the payload, as the numbers that are stored.
-struct FrameHead {
-  uint32_t check = 0;
-  uint64_t length_and_undurable = 0;
-  uint64_t sequence = 0;
-};
 // A larger distance to the durable position does not fit in a frame; the frame then says nothing about it.
 inline constexpr uint64_t kUndurableMax = UINT32_MAX - 1;
-inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
-                               kv::Sequence sequence) {
+// Without the crc, which depends on the payload.
+inline FrameHeader MakeFrameHeader(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
+                                   kv::Sequence sequence) {
   const uint64_t undurable = std::min(position - durable, kUndurableMax + 1);
-  const uint64_t length_and_undurable = length | undurable << 32;
-  return {.check = base::Crc32cExtendNumbers(salt_crc, position, length_and_undurable, sequence),
-          .length_and_undurable = length_and_undurable,
-          .sequence = sequence};
+  FrameHeader header = {.length = length, .undurable = static_cast<uint32_t>(undurable), .sequence = sequence};
+  header.check = base::Crc32cExtendNumbers(salt_crc, position, header.length_and_undurable(), sequence);
+  return header;
 }
 // The crc of a frame before its payload.
-inline uint32_t HeadCrc(uint32_t chain, const FrameHead& head) {
-  return base::Crc32cExtendNumbers(chain, head.check, head.length_and_undurable, head.sequence);
+inline uint32_t HeaderCrc(uint32_t chain, const FrameHeader& header) {
+  return base::Crc32cExtendNumbers(chain, header.check, header.length_and_undurable(), header.sequence);
 }
-inline void StoreFrameHead(char* frame, uint32_t crc, const FrameHead& head) {
-  base::StoreFixed64(frame, crc | uint64_t{head.check} << 32);
-  base::StoreFixed64(frame + 8, head.length_and_undurable);
-  base::StoreFixed64(frame + 16, head.sequence);
+inline void StoreFrameHeader(char* frame, const FrameHeader& header) {
+  base::StoreFixed64(frame, header.crc | uint64_t{header.check} << 32);
+  base::StoreFixed64(frame + 8, header.length_and_undurable());
+  base::StoreFixed64(frame + 16, header.sequence);
 }
 // The crc of a frame whose first `bytes` bytes (at least the header) are contiguous at `frame`.
 inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {

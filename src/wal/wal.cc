@@ -73,19 +73,19 @@ Status Wal::Append(std::span<const std::string_view> payload, uint64_t records, 
   base::PrefetchForWritesAhead(frame, frame_bytes);
 
   const uint64_t durable = writer_->durable();
-  const FrameHead head = MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
-  uint32_t crc = HeadCrc(chain_, head);
+  FrameHeader header = MakeFrameHeader(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
+  header.crc = HeaderCrc(chain_, header);
   base::StoreFixed64(frame + frame_bytes - 8, 0);  // the padding; the payload overwrites the rest
   char* out = frame + kFrameHeaderBytes;
   for (const std::string_view piece : payload) {
-    crc = base::Crc32cCopy(crc, out, piece.data(), piece.size());
+    header.crc = base::Crc32cCopy(header.crc, out, piece.data(), piece.size());
     out += piece.size();
   }
-  StoreFrameHead(frame, crc, head);
+  StoreFrameHeader(frame, header);
   if (end_ / (buffer_mask_ + 1) != (end_ + frame_bytes - 1) / (buffer_mask_ + 1)) [[unlikely]] {
     writer_->buffer().Mirror(end_, frame_bytes);
   }
-  Advance(end_ + frame_bytes, crc, records);
+  Advance(end_ + frame_bytes, header.crc, records);
   writer_->Publish(end_);
   writer_->KeepTime();
   if (end_ >= nudge_at_) [[unlikely]] {
@@ -130,13 +130,13 @@ Status Wal::AppendLarge(std::string_view payload, uint64_t records) {
   RETURN_IF_ERROR(writer_->Check());
   const uint64_t frame_bytes = FrameBytes(payload.size());
   RETURN_IF_ERROR(writer_->segments().Reserve(end_ + frame_bytes));
-  const FrameHead head =
-      MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload.size()), writer_->durable(), next_sequence_);
-  const uint32_t crc = base::Crc32cExtend(HeadCrc(chain_, head), payload.data(), payload.size());
-  char header[kFrameHeaderBytes];
-  StoreFrameHead(header, crc, head);
-  RETURN_IF_ERROR(writer_->WriteLarge(end_, {header, sizeof header}, payload));
-  Advance(end_ + frame_bytes, crc, records);
+  FrameHeader header =
+      MakeFrameHeader(salt_crc_, end_, static_cast<uint32_t>(payload.size()), writer_->durable(), next_sequence_);
+  header.crc = base::Crc32cExtend(HeaderCrc(chain_, header), payload.data(), payload.size());
+  char bytes[kFrameHeaderBytes];
+  StoreFrameHeader(bytes, header);
+  RETURN_IF_ERROR(writer_->WriteLarge(end_, {bytes, sizeof bytes}, payload));
+  Advance(end_ + frame_bytes, header.crc, records);
   limit_ = 0;
   nudge_at_ = end_ + nudge_bytes_;
   return {};

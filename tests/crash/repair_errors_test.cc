@@ -693,9 +693,9 @@ void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   const wal::FrameHeader first = wal::LoadFrameHeader(bytes.data() + offset_of(origin.start.position));
   const uint64_t position = origin.start.position + wal::FrameBytes(first.length);
   std::string frame(wal::kFrameHeaderBytes, '\0');
-  wal::StoreFrameHead(frame.data(), 0,
-                      wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position,
-                                         first.sequence + 10));
+  wal::StoreFrameHeader(frame.data(),
+                        wal::MakeFrameHeader(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position,
+                                             first.sequence + 10));
   frame += payload;
   base::StoreFixed32(frame.data(), wal::FrameCrc(first.crc, frame.data(), frame.size()));
   ASSERT_OK(files.PatchBytes(segment, offset_of(position), frame));

@@ -232,8 +232,8 @@ TEST_P(HostileTest, Logs) {
     ExpectAnswers("a frame of 2 GiB", [&](FaultFileSystem& files) {
       const uint64_t position = origin.start.position;
       char frame[wal::kFrameHeaderBytes] = {};
-      wal::StoreFrameHead(frame, 0,
-                          wal::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
+      wal::StoreFrameHeader(frame,
+                            wal::MakeFrameHeader(origin.salt_crc, position, length, position, origin.start.sequence));
       for (const std::string& path : whole_.Files()) {
         const bool is_ring = BaseName(path) == "STAGING";
         if (!is_ring && !EndsWith(path, ".seg")) continue;
@@ -250,9 +250,9 @@ TEST_P(HostileTest, Logs) {
       ExpectAnswers("a record of 4 GiB", [&](FaultFileSystem& files) {
         const uint64_t position = origin.start.position;
         std::string frame(wal::kFrameHeaderBytes, '\0');
-        wal::StoreFrameHead(
-            frame.data(), 0,
-            wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
+        wal::StoreFrameHeader(
+            frame.data(),
+            wal::MakeFrameHeader(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
         frame += payload;
         base::StoreFixed32(frame.data(), wal::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain,
                                                        frame.data(), frame.size()));

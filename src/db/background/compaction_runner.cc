@@ -99,7 +99,7 @@ std::shared_ptr<CompactionRunner::Running> CompactionRunner::Claim(const Choice&
                                                                    const picker::PickInput& input) {
   const kv::Sequence flushed_sequence = std::max<kv::Sequence>(tree_.version_set.flushed().sequence, 1) - 1;
   const version::VersionPtr version = state_.CurrentVersion();
-  if (!choice.pick || !running_compactions_.Add(*choice.pick, *version)) return nullptr;
+  if (!choice.pick || !running_compactions_.Claim(*choice.pick, *version)) return nullptr;
   SCHEDULE_POINT("start a claimed job");
   const picker::CompactionPick& pick = *choice.pick;
   auto running = std::make_shared<Running>();

@@ -2,7 +2,7 @@
 // compactions overtake large ones.
 //
 //   Pick: TakeRequests ──> Choose ──> Claim ──> Account
-//                          picker     running compactions: Add
+//                          picker     running compactions: Claim
 //                                       └──> CompactionJob ── step ── step ── ... ──> Publish, obsolete inputs
 //
 // A new pick comes before the steps of running jobs: a small urgent compaction must not wait for the end of a large

@@ -81,7 +81,7 @@ format::VersionEdit::WalStart FirstOfEpoch(uint64_t epoch, uint64_t salt, kv::Se
   return {.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
 }
 
-Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
+Status CheckRangeDelete(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
   if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]]
     return {};
   return Status::Corruption("WAL record at sequence " + std::to_string(sequence) + ": the range begins after its end");
@@ -106,7 +106,7 @@ class Replayer {
     format::BatchReader reader(payload);
     kv::Sequence sequence = first;
     while (reader.Next()) {
-      RETURN_IF_ERROR(CheckRange(store_.order, reader, sequence));
+      RETURN_IF_ERROR(CheckRangeDelete(store_.order, reader, sequence));
       if (sequence <= flushed_) [[unlikely]] {
         ++sequence;
         continue;
@@ -179,7 +179,7 @@ Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const ma
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);
     for (kv::Sequence sequence = first; reader.Next(); ++sequence)
-      RETURN_IF_ERROR(CheckRange(store.order, reader, sequence));
+      RETURN_IF_ERROR(CheckRangeDelete(store.order, reader, sequence));
     RETURN_IF_ERROR(reader.status());
     return replayer.Apply(first, payload);
   };

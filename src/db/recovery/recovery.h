@@ -50,7 +50,7 @@ format::VersionEdit::WalStart FirstOfEpoch(uint64_t epoch, uint64_t salt, kv::Se
 wal::Expected ExpectedOf(const manifest::Loaded& loaded);
 
 // Corruption if the record at `sequence` is a range delete whose end lies before its begin.
-Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence);
+Status CheckRangeDelete(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence);
 
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first

@@ -29,28 +29,28 @@ class RunningCompactionsTest : public ::testing::Test {
 };
 
 TEST_F(RunningCompactionsTest, LetsDisjointRunsBeMergedAtOnce) {
-  EXPECT_TRUE(running_.Add(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(running_.Add(PlanOf({3, 1}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({3, 1}), version_));
   EXPECT_EQ(running_.running().size(), 2u);
 }
 
 TEST_F(RunningCompactionsTest, RefusesARunThatIsTaken) {
-  EXPECT_TRUE(running_.Add(PlanOf({7, 5}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({5, 3}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({9, 7, 5, 3}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7, 5, 3}), version_));
 }
 
 TEST_F(RunningCompactionsTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
-  EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.upper = "m"}), version_));
-  EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.lower = "m"}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.lower = "m"}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
 }
 
 TEST_F(RunningCompactionsTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
-  EXPECT_FALSE(running_.Add(PlanOf({9, 8}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({9, 5}), version_));
-  EXPECT_FALSE(running_.Add(PlanOf({1, 0}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 8}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 5}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({1, 0}), version_));
   EXPECT_TRUE(running_.running().empty());
 }
 
@@ -67,17 +67,17 @@ TEST_F(RunningCompactionsTest, RefusesToDropTombstonesAboveAnOlderKey) {
   };
   picker::CompactionPick pick = PlanOf({5, 3});
   pick.is_bottommost = true;
-  EXPECT_FALSE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
+  EXPECT_FALSE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
   EXPECT_TRUE(running_.running().empty());
-  EXPECT_TRUE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
+  EXPECT_TRUE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
 }
 
 TEST_F(RunningCompactionsTest, TakesAgainWhatWasUnclaimed) {
-  EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.upper = "m"}), version_));
-  EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.lower = "m"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));
   running_.Unclaim(PlanOf({7, 5}, {.upper = "m"}));
-  EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(running_.Add(PlanOf({9, 7}, {.upper = "k"}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}, {.upper = "k"}), version_));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 TEST(Frame, StandsInOnePlaceOfOneEpochOnly) {
   char frame[kFrameHeaderBytes];
-  StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(42), 4096, 100, 4000, 7));
+  StoreFrameHeader(frame, MakeFrameHeader(SaltCrc(42), 4096, 100, 4000, 7));
   EXPECT_TRUE(HeaderBelongs(frame, SaltCrc(42), 4096));
   EXPECT_FALSE(HeaderBelongs(frame, SaltCrc(42), 4104));
   EXPECT_FALSE(HeaderBelongs(frame, SaltCrc(43), 4096));
@@ -23,7 +23,7 @@ TEST(Frame, StandsInOnePlaceOfOneEpochOnly) {
 TEST(Frame, ADistanceToTheDurableMarkThatDoesNotFitSaysNothing) {
   const auto mark_of = [](uint64_t position, uint64_t durable) {
     char frame[kFrameHeaderBytes];
-    StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(1), position, 0, durable, 1));
+    StoreFrameHeader(frame, MakeFrameHeader(SaltCrc(1), position, 0, durable, 1));
     return DurableMark(LoadFrameHeader(frame), position);
   };
   constexpr uint64_t kDurable = uint64_t{1} << 40;
@@ -37,7 +37,7 @@ TEST(Frame, ADurableMarkBelowTheStreamsBeginIsItsBegin) { EXPECT_EQ(DurableMark(
 
 TEST(Frame, AnyChangedBitOfTheCheckedHeaderIsNoticed) {
   char frame[kFrameHeaderBytes];
-  StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(42), 8, 100, 0, 7));
+  StoreFrameHeader(frame, MakeFrameHeader(SaltCrc(42), 8, 100, 0, 7));
   for (size_t bit = 4 * 8; bit < kFrameHeaderBytes * 8; ++bit) {
     frame[bit / 8] = static_cast<char>(frame[bit / 8] ^ (1 << bit % 8));
     EXPECT_FALSE(HeaderBelongs(frame, SaltCrc(42), 8)) << "bit " << bit;
@@ -48,7 +48,7 @@ TEST(Frame, AnyChangedBitOfTheCheckedHeaderIsNoticed) {
 TEST(Frame, BytesAreAsSpecified) {
   char frame[32] = {};
   std::memcpy(frame + kFrameHeaderBytes, "hello", 5);
-  StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(42), 64, 5, 56, 9));
+  StoreFrameHeader(frame, MakeFrameHeader(SaltCrc(42), 64, 5, 56, 9));
   base::StoreFixed32(frame, FrameCrc(SaltCrc(42), frame, kFrameHeaderBytes + 5));
   EXPECT_EQ(FrameBytes(5), 32u);
   EXPECT_EQ(base::ToHex({frame, 32}), "5082c955b5cd40180500000008000000090000000000000068656c6c6f000000");

@@ -136,7 +136,9 @@ TEST_F(OriginTest, AHeaderOfAnotherSaltOrPlaceIsNoFrame) {
 TEST_F(OriginTest, AnImpossibleHeaderIsNoFrame) {
   const auto with = [&](uint32_t length, kv::Sequence sequence) {
     std::string header(kFrameHeaderBytes, '\0');
-    StoreFrameHead(header.data(), 9, MakeFrameHead(kSaltCrc, 8192, length, 8192, sequence));
+    FrameHeader fields = MakeFrameHeader(kSaltCrc, 8192, length, 8192, sequence);
+    fields.crc = 9;
+    StoreFrameHeader(header.data(), fields);
     Write({.start = 8192}, header);
     return FoundPosition();
   };

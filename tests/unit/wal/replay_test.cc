@@ -245,7 +245,7 @@ TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
   auto image = fixture.CutPower();
   std::string segment = *image->ReadWhole(kSegment);
   const uint64_t end = log->end().position;
-  StoreFrameHead(segment.data() + kBlockBytes + end, 0, MakeFrameHead(SaltCrc(42), end, uint32_t{1} << 31, end, 2));
+  StoreFrameHeader(segment.data() + kBlockBytes + end, MakeFrameHeader(SaltCrc(42), end, uint32_t{1} << 31, end, 2));
   ASSERT_OK(image->WriteWhole(kSegment, segment));
   const Outcome outcome = ReplayAll(*image);
   ASSERT_OK(outcome.status);
@@ -266,8 +266,10 @@ TEST(Replay, AnOlderEpochsBytesBehindTheEndAreNoDamagedHeader) {
     auto image = fixture.CutPower();
     std::string segment = *image->ReadWhole(kSegment);
     char* const at = segment.data() + kBlockBytes + end;
-    StoreFrameHead(at, 0x61616161, MakeFrameHead(SaltCrc(42), end, 100, end - undurable, sequence));
-    base::StoreFixed32(at + 4, 0x12345678);  // an invalid check
+    FrameHeader header = MakeFrameHeader(SaltCrc(42), end, 100, end - undurable, sequence);
+    header.crc = 0x61616161;
+    header.check = 0x12345678;  // invalid
+    StoreFrameHeader(at, header);
     EXPECT_OK(image->WriteWhole(kSegment, segment));
     const Outcome outcome = ReplayAll(*image);
     EXPECT_OK(outcome.status);
@@ -320,8 +322,8 @@ TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
                                     .generation = 9,
                                     .start = position,
                                     .capacity = kBlockBytes});
-    StoreFrameHead(above.data() + kBlockBytes + position % kBlockBytes, 0,
-                   MakeFrameHead(SaltCrc(42), position, 100, durable, 1000));
+    StoreFrameHeader(above.data() + kBlockBytes + position % kBlockBytes,
+                     MakeFrameHeader(SaltCrc(42), position, 100, durable, 1000));
     ASSERT_OK(image->WriteWhole("/db/000500.seg", above));
     const Outcome outcome = ReplayAll(*image);
     ASSERT_OK(outcome.status) << distance;

@@ -21,12 +21,12 @@ class FrameStream {
     std::string frame(FrameBytes(payload_bytes), '\0');
     const std::string payload = PayloadOf(end_.sequence, payload_bytes).substr(0, payload_bytes);
     frame.replace(kFrameHeaderBytes, payload.size(), payload);
-    const FrameHead head =
-        MakeFrameHead(salt_crc, end_.position, static_cast<uint32_t>(payload_bytes), end_.position, end_.sequence);
-    StoreFrameHead(frame.data(), 0, head);
-    const uint32_t crc = FrameCrc(end_.chain, frame.data(), kFrameHeaderBytes + payload_bytes);
-    StoreFrameHead(frame.data(), crc, head);
-    end_ = {.position = end_.position + frame.size(), .chain = crc, .sequence = end_.sequence + 1};
+    FrameHeader header =
+        MakeFrameHeader(salt_crc, end_.position, static_cast<uint32_t>(payload_bytes), end_.position, end_.sequence);
+    StoreFrameHeader(frame.data(), header);
+    header.crc = FrameCrc(end_.chain, frame.data(), kFrameHeaderBytes + payload_bytes);
+    StoreFrameHeader(frame.data(), header);
+    end_ = {.position = end_.position + frame.size(), .chain = header.crc, .sequence = end_.sequence + 1};
     return frame;
   }
   // Adds `count` frames and returns their bytes.
