@@ -253,6 +253,14 @@ TEST_F(DbTest, GivesTheSpaceBackWhenEverythingIsDeleted) {
   EXPECT_LT(std::stoull(bytes), 100'000u) << stats;
 }
 
+TEST_F(DbTest, StatsNameALongPathWhole) {
+  const std::string path = "/" + std::string(600, 'd');
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, path));
+  std::string stats;
+  ASSERT_TRUE(db->GetProperty("mergedb.stats", &stats));
+  EXPECT_EQ(stats.substr(0, stats.find('\n')), path);
+}
+
 TEST_F(DbTest, DestroysItsOwnFilesAndNoOthers) {
   ASSERT_OK(db_->Put({}, "a", "1"));
   EXPECT_TRUE(DB::Destroy(options_, SimulatedEnv::kPath).IsBusy());

@@ -16,6 +16,7 @@ namespace {
 
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
+// A line of numbers. Longer lines are cut.
 __attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* format, ...) {
   char line[512];
   va_list arguments;
@@ -35,9 +36,8 @@ MetricSources MetricsOf(const PropertySources& sources) {
 }
 
 std::string StatsText(const PropertySources& sources) {
-  std::string text;
+  std::string text = sources.store.directory + "\n";
   const read::SuperVersionPtr super_version = sources.tree.version_set.Current();
-  Print(&text, "%s\n", sources.store.directory.c_str());
   Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", super_version->version->runs().size(),
         super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
   if (const auto& files = super_version->version->blob_files(); !files.empty()) {
@@ -60,9 +60,9 @@ std::string StatsText(const PropertySources& sources) {
           MiB(work.compaction_bytes_written.Total()),
           appended == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(appended));
     const std::string jobs = sources.background->DescribeJobs();
-    if (!jobs.empty()) Print(&text, "running compactions:\n%s", jobs.c_str());
+    if (!jobs.empty()) text += "running compactions:\n" + jobs;
     if (Status status = sources.background->error(); !status.ok())
-      Print(&text, "background error: %s\n", status.ToString().c_str());
+      text += "background error: " + status.ToString() + "\n";
   }
   return text;
 }
