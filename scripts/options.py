@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = "scripts/options.toml"
 COLUMNS = 120
 KEYS = {"name", "java", "python", "go", "rust", "kind", "type", "c", "unit", "default", "zero", "min", "max", "note", "sentence", "opposite", "more",
-        "test", "bindings", "values", "first", "member", "declaration", "rust_type"}
+        "test", "bindings", "values", "first", "member", "declaration", "rust_type", "computed"}
 # What a row of a kind needs beside name, kind and sentence.
 NEEDS = {"choice": {"type", "c", "values", "default"}, "flag": {"type", "c", "default"}, "number": {"type", "c", "unit", "default"},
          "time": {"type", "c", "unit", "default"}, "object": {"default", "bindings"}}
@@ -220,6 +220,14 @@ def cpp_limits(rows, _):
             limit = "LIMIT_OR_0" if row.zero and row.min else "LIMIT"
             most = "kNoMaximum" if row.max is None else row.max
             yield row.name, f'  {limit}({row.name}, {row.min or 0}, {most}, "{row.rule()}");'
+
+
+def cpp_computed(rows, _):
+    """The limits of the defaults that CheckOptions computes."""
+    for row in rows:
+        if row.computed:
+            for end, limit in (("Min", row.min), ("Max", row.max)):
+                yield row.name, f"constexpr {row.type} k{pascal(row.name)}{end} = {limit};"
 
 
 def cpp_to_c(rows, _):
@@ -442,6 +450,7 @@ REGIONS = [
     ("include/mergedb/options.h", "members", cpp_members),
     ("include/mergedb/c.h", "fields", c_fields),
     ("src/c/options.cc", "decode", c_decode),
+    ("src/db/state/options_check.cc", "computed", cpp_computed),
     ("src/db/state/options_check.cc", "limits", cpp_limits),
     ("testing/c_interface_db.cc", "fields", cpp_to_c),
     ("bindings/rust/src/ffi.rs", "fields", rust_ffi),

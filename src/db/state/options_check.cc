@@ -12,9 +12,10 @@
 namespace mergedb::db {
 namespace {
 
-constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
-constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a memtable's offsets: memtable/memory.h
-constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
+// options: begin computed (scripts/options.toml)
+constexpr size_t kWriteBufferBytesMin = 65536;
+constexpr size_t kWriteBufferBytesMax = 34359738368;
+// options: end
 constexpr uint64_t kNoMaximum = UINT64_MAX;
 constexpr size_t kWalBufferBytesMin = size_t{32} << 10;
 constexpr size_t kWalBufferBytesMax = size_t{256} << 20;
@@ -110,7 +111,7 @@ MemoryPlan PlanMemory(const Options& options) {
   const size_t small = std::min(kSmallWalBufferFactor * rounded, kSmallWalBufferBytesMax);
   plan.wal_buffer_bytes = std::clamp(std::max(rounded, small), kWalBufferBytesMin, kWalBufferBytesMax);
   // WHY not the whole limit for a segment: it has a head.
-  const uint64_t file_bytes_max = std::min<uint64_t>(env::FileBytesMax(), kMemoryBytesMax);
+  const uint64_t file_bytes_max = env::FileBytesMax();
   plan.wal_buffer_bytes = std::min(plan.wal_buffer_bytes, std::max(kWalBufferBytesMin, std::bit_floor(file_bytes_max)));
   plan.unwritten_bytes_max = std::min(kUnwrittenBytesMax, plan.wal_buffer_bytes / 4);
   plan.memtable_bytes = unflushed / kMemtableShare;
