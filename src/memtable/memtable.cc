@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/count_alone.h"
 #include "base/hash.h"
 #include "base/prefetch.h"
 #include "iterator/merging_iterator.h"
@@ -114,7 +115,7 @@ class Memtable::Impl {
         ordered_index_ ? AddOrdered(used, bytes, key, tag, value) : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end then sees the records before it.
     used_.store(end, std::memory_order_release);
-    entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    base::CountAlone(entries_, 1);
   }
 
   bool Get(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const {

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/coding.h"
+#include "base/count_alone.h"
 #include "base/prefetch.h"
 #include "format/file_name.h"
 #include "wal/frame.h"
@@ -114,13 +115,9 @@ Status Wal::MakeRoom(uint64_t wanted) {
   }
 }
 
-// WHY a load and a store instead of an atomic add: only the holder of the exclusive section changes the counters.
 void Wal::Advance(uint64_t end, uint32_t chain, uint64_t records) {
-  const auto count = [](std::atomic<uint64_t>& counter, uint64_t more) {
-    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  };
-  count(counters_->bytes_appended, end - end_);
-  count(counters_->frames, 1);
+  base::CountAlone(counters_->bytes_appended, end - end_);
+  base::CountAlone(counters_->frames, 1);
   end_ = end;
   chain_ = chain;
   next_sequence_ += records;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/count_alone.h"
 #include "base/perf.h"
 #include "base/schedule_point.h"
 
@@ -15,11 +16,6 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
   if (first <= kv::kSequenceMax - std::min<uint64_t>(kv::kSequenceMax, change.payload_bytes())) [[likely]]
     return {};
   return Status::NotSupported("sequence numbers are used up");
-}
-
-// WHY no fetch_add: only the holder of the exclusive section counts.
-void Count(std::atomic<uint64_t>* counter, uint64_t more) {
-  counter->store(counter->load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 // Adds the time of its life to a counter of the thread's PerfContext, if there is one.
@@ -127,8 +123,8 @@ void CommitGroup::Apply() {
     if (!waiter.status.ok()) return;
     const Change& change = *waiter.change();
     SCHEDULE_POINT("add to the memtable");
-    Count(&counters_.writes, 1);
-    Count(&counters_.records, change.records());
+    base::CountAlone(counters_.writes, 1);
+    base::CountAlone(counters_.records, change.records());
     memtable::Memtable& active = *target_.active;
     kv::Sequence sequence = waiter.first_sequence;
     change.ForEachRecord([&](kv::Kind kind, std::string_view key, std::string_view value) {
@@ -141,7 +137,7 @@ void CommitGroup::Apply() {
 
 void CommitGroup::Publish() {
   if (last_ != 0) host_.Publish(last_, false);
-  Count(&counters_.groups, 1);
+  base::CountAlone(counters_.groups, 1);
 }
 
 // ---- A batch larger than a memtable -----------------------------------------------------------------------------
@@ -171,9 +167,9 @@ void CommitGroup::CommitInPieces() {
   });
   target_.pieces_from = std::nullopt;
   host_.Publish(sequence - 1, true);
-  Count(&counters_.writes, 1);
-  Count(&counters_.records, change.records());
-  Count(&counters_.groups, 1);
+  base::CountAlone(counters_.writes, 1);
+  base::CountAlone(counters_.records, change.records());
+  base::CountAlone(counters_.groups, 1);
 }
 
 Status CommitGroup::AppendDurably() {
