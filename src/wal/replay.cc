@@ -59,7 +59,7 @@ class Replayer {
   // only after they are in segments.
   Status LoadBuffer(std::vector<Status>* flaws);
   Status OpenSegments(std::vector<Status>* flaws);
-  Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
+  Status Walk(const ApplyFrame& apply);
   Status Judge();
   void SurveyAbove(Salvaged* salvaged);
   void Locate(Salvaged* salvaged) const;
@@ -155,7 +155,7 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
                             std::to_string(kBlockBytes + head->capacity) + " (truncated?)");
 }
 
-Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
+Status Replayer::Walk(const ApplyFrame& apply) {
   for (;;) {
     Frame frame;
     bool is_found = FromBuffer(&frame);
@@ -397,8 +397,7 @@ void Replayer::Locate(Salvaged* salvaged) const {
 }  // namespace
 
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::VersionEdit::WalStart& start, const Expected& expected,
-                        const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+                        const format::VersionEdit::WalStart& start, const Expected& expected, const ApplyFrame& apply) {
   if (start.position > kPositionMax)
     return Status::Corruption("impossible start of the WAL: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
@@ -410,9 +409,7 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
 }
 
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
-                         const Expected& expected,
-                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply,
-                         const std::function<void()>& on_loaded) {
+                         const Expected& expected, const ApplyFrame& apply, const std::function<void()>& on_loaded) {
   Salvaged salvaged;
   if (origin.start.position > kPositionMax) {
     salvaged.verdict = Status::Corruption("impossible start of the WAL: " + std::to_string(origin.start.position));

@@ -31,14 +31,17 @@ struct Expected {
   std::optional<uint64_t> staging_bytes = {};  // STAGING must exist with this size: it may hold the newest frames
 };
 
+// Takes a frame: its sequence and its payload. WHY a function: an open fills memtables, an inspection counts, and a repair
+// checks; all of them are on higher floors.
+using ApplyFrame = std::function<Status(kv::Sequence, std::string_view payload)>;
+
 // Reads the WAL from `start`, in order, and calls `apply` for every whole frame. Corruption if damage lies
 // below a position that a frame of the epoch says was durable, or if an expected fact does not hold. Writes
 // nothing. Memory: the largest frame (as far as files hold its bytes), the buffer and 1 MiB. A frame does not
 // say how many sequences it takes, so replay checks only their order. The caller that applies the payloads
 // counts; end.sequence is one more than the first sequence of the last frame.
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::VersionEdit::WalStart& start, const Expected& expected,
-                        const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
+                        const format::VersionEdit::WalStart& start, const Expected& expected, const ApplyFrame& apply);
 
 // For an open that found no disk space: makes holes of the bytes of STAGING that Replay does not need. Returns their
 // number.
@@ -72,12 +75,11 @@ struct Salvaged {
   uint64_t break_offset = 0;       // in that file
   bool end_is_in_segment = false;  // the head of a segment says that it holds the position where the chain ends
 };
-// Calls `on_loaded` after it has read STAGING and the heads of the segments, before it reads frames. If `apply` returns
-// Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any other error of `apply` is
-// returned.
+// Calls `on_loaded` after it has read STAGING and the heads of the segments, before it reads frames. WHY a function: an
+// open beside a writer loads the MANIFEST again in between (db/open_read_only.cc). If `apply` returns Corruption or
+// NotSupported for a frame, the chain ends before it, as with damage. Any other error of `apply` is returned.
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
-                         const Expected& expected,
-                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply,
+                         const Expected& expected, const ApplyFrame& apply,
                          const std::function<void()>& on_loaded = {});
 
 }  // namespace mergedb::wal

@@ -53,9 +53,11 @@ struct Options {
   // A frame is durable at most this long after its commit. 0: as long as it takes until its memtable is flushed.
   uint64_t sync_interval_nanos = 1'000'000'000;
   size_t segment_bytes = size_t{16} << 20;  // of the largest segments
-  // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
+  // Of released segments that are kept for reuse. At least 8 of the largest segments, and the bytes of the WAL buffer,
+  // are kept in any case.
   size_t recycled_bytes = 0;
   bool use_mapping = true;
+  // WHY functions: the stalls of a database, and the VersionSet that gives numbers to all files, are on higher floors.
   std::function<void(uint64_t nanos)> on_wait = {};  // a writer has waited for room or disk space; may be null
   std::function<kv::FileNumber()> allocate_number;   // for a new segment file; any thread calls it
   std::shared_ptr<Counters> counters = {};           // null: the WAL has its own
