@@ -11,7 +11,7 @@
 // an older version of a key than before.
 //
 // A compaction pick may name blob files to collect. The job then reads their values where it meets the blob
-// indexes and treats them as inline values: the outputs write them to a new blob file, in key order.
+// indexes: the outputs write them to a new blob file, in key order, or into tables if they are not large any more.
 //
 // THREADS: one thread at a time calls Step; different jobs run at the same time.
 #pragma once

@@ -91,7 +91,7 @@ class Outputs {
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
     // The ranges that the tables record (format::CompactedRange); each table records its own part of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};
-    bool separates_values = false;   // large values go to blob files; moved values do in any case
+    bool separates_values = false;   // large values go to blob files; large moved values do in any case
     uint64_t publication_bytes = 0;  // of outputs between two publications; 0: none before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}

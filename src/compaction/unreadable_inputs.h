@@ -38,8 +38,8 @@ class UnreadableInputs {
 
   // For PickInput::unreadable; null if everything is readable.
   std::shared_ptr<const picker::Unreadable> In(const version::Version& version) const;
-  // Forgets the files and runs that `current` does not have. It is called under the mutex. WHY: a file that another
-  // thread notes meanwhile is in the version that it then returns.
+  // Forgets the files and runs that the current version does not have. Calls `current` under the mutex. WHY: a file that
+  // another thread notes meanwhile is in the version that `current` then returns.
   void Prune(const std::function<version::VersionPtr()>& current);
 
   // A table to read again.
@@ -47,7 +47,8 @@ class UnreadableInputs {
     kv::FileNumber file{};
     std::vector<format::Bounds> keys;
   };
-  // The next table whose pause is over; it has a pause again. Others whose pause is over may be picked again.
+  // The next table whose pause is over; it has a pause again. Blob files and picks whose pause is over may be picked
+  // again.
   std::optional<Probe> NextDue(uint64_t now_nanos);
   void NoteProbe(kv::FileNumber file, bool is_readable, uint64_t now_nanos);
   // Ends all pauses.

@@ -20,7 +20,7 @@ struct Replayed {
   uint64_t frames = 0;
   uint64_t dropped_bytes = 0;            // of a torn tail: a frame was begun and is not whole
   std::string report;                    // for property mergedb.recovery; empty if nothing was dropped
-  std::vector<kv::FileNumber> segments;  // files found, of any epoch
+  std::vector<kv::FileNumber> segments;  // files of this database, of any epoch
 };
 
 // The facts about the WAL in the MANIFEST.

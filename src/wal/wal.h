@@ -61,9 +61,9 @@ class Wal {
   Status Prepare() { return writer_->Begin(); }
 
   // (exclusive) Appends a frame. Its payload is the concatenation of the pieces; `records` is the number of sequences
-  // that it takes, from next_sequence() on. Waits for the WAL writer while the buffer is full. NoSpace or IOError if
-  // that writer fails, or if there is no disk space for the frame; then there is no new frame, unless outcome_unknown
-  // is set. A later Append may succeed again. `will_sync`: MakeDurable follows, so the frame needs space in a segment.
+  // that it takes, from next_sequence() on. Waits for the WAL writer while the buffer is full. An error if that writer
+  // fails, or if there is no disk space (NoSpace) or no descriptor (Busy) for the frame; then there is no new frame,
+  // unless outcome_unknown is set. A later Append may succeed again. `will_sync`: MakeDurable follows, so the frame needs space in a segment.
   // A payload of more than direct_bytes_max() bytes goes to segments, after all that the buffer holds. It is durable if
   // the method returns OK. If its outcome is unknown, the WAL has failed. REQUIRES: at most kPayloadBytesMax bytes.
   Status Append(std::span<const std::string_view> payload, uint64_t records, bool will_sync);
@@ -76,7 +76,7 @@ class Wal {
   // (exclusive) Writes all buffered bytes to segments, so that they survive kill -9. Does nothing with a mapped
   // buffer. On failure the frames stay in the buffer, their outcome is unknown, and the next Append tries again.
   Status WriteThrough();
-  // (exclusive) Makes all frames durable. If there is no disk space, nothing happens. After another failure
+  // (exclusive) Makes all frames durable. If no segment can be made for them, nothing is written. After another failure
   // outcome_unknown is set. After a failed write the frames stay in the buffer and the next Append tries again. A
   // failed sync is final for this WAL (failure()): every later call fails, and no file of it may be synced or reused.
   Status MakeDurable();
@@ -123,7 +123,7 @@ class Wal {
     limit_ = 0;
     return writer_->GiveBackReusableSegments();
   }
-  // All files, live and reusable.
+  // All files: live, reusable, being made, and to be removed once no edit lists them.
   std::vector<kv::FileNumber> segments() const { return writer_->segments().numbers(); }
   // The files that replay from `position` may need: the edit with that wal_start lists them. They stay until a
   // later edit is durable. (segments() has more: reusable files, which may go before the next edit.) kNothing: for the

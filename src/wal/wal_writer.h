@@ -13,11 +13,11 @@
 // Release ends the need: bytes below it count as written and durable, because tables hold them.
 // A buffer in memory is written after each commit group (WriteAll), and the timer only syncs.
 //
-// One thread at a time holds the writer (Hold): the background work on the executor, a commit that needs
-// durability, a commit that finds the buffer full, or Release. A thread that waits for the holder waits for a write of
-// kStepBytes, or for a sync.
+// One thread at a time holds the writer (Hold): the background work on the executor, for one write of at most
+// kStepBytes or one sync; a commit that needs durability, that finds the buffer full, or whose frame bypasses the buffer;
+// Release; and what gives disk space back.
 //
-// A step writes whole blocks directly from the buffer. A remainder of less than kBounceBytes goes through a
+// A step of a mapped buffer writes whole blocks directly from it. A remainder of at most kBounceBytes goes through a
 // separate buffer, padded with zeros, because a committer may write to the WAL buffer beyond the end. The
 // next step writes its last block again.
 //

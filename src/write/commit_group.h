@@ -3,13 +3,14 @@
 //   Begin            the host: is the database writable; the write delay
 //   CheckConflicts   each member; one that fails leaves the group
 //   MakeMemtableRoom a full memtable becomes immutable
-//   Stage            sequences, and a frame in the WAL for each member
+//   Stage            sequences, and a frame in the WAL for each member that asks for the WAL
 //   WriteOut         the frames to the device, if a member asks for it; to the system, if the WAL buffer is no
 //                    mapped file
 //   Apply            records in the memtable
 //   Publish          readers see them
 //
-// A step that fails ends the commit for all members. A member whose frame failed leaves the group.
+// If Begin, MakeMemtableRoom or WriteOut fails, the commit ends for all members. A member whose frame failed leaves the
+// group; if its outcome is unknown, the members behind it leave, too.
 //
 // A batch larger than a memtable commits alone (CommitInPieces): first it becomes durable in the WAL, then it is
 // applied piece by piece. The pieces are invisible until Publish, after the last one.
@@ -48,7 +49,7 @@ struct WriteTarget {
 };
 
 struct WriteCounters {
-  std::atomic<uint64_t> writes{0};  // calls of Commit
+  std::atomic<uint64_t> writes{0};  // calls of Commit that were applied
   std::atomic<uint64_t> records{0};
   std::atomic<uint64_t> groups{0};
   base::WaitCounter queue_waits;  // of writers for other writers, for the writers' lock and for the exclusive section

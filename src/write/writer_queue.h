@@ -56,20 +56,20 @@ class WriterQueue {
   // Takes the writers' lock. When it returns OK, all earlier commits are published; until UnlockWriters only
   // changes of this owner commit. Busy if the lock is not free within `wait_nanos` (UINT64_MAX: no limit), or
   // if this thread uses the owner and would wait for itself; a Commit by this thread without the owner is Busy,
-  // too. ShuttingDown after Stop. THREADS: any thread may unlock.
+  // too. ShuttingDown if it would wait after Stop: a free lock can still be taken. THREADS: any thread may unlock.
   Status LockWriters(const void* owner, uint64_t wait_nanos);
   void UnlockWriters(const void* owner);
   // This thread uses the owner from now on: it is the one that would wait for itself. REQUIRES: the owner holds the
   // lock.
   void MoveWriters(const void* owner);
-  // The database closes: all present and later waiters for the lock get ShuttingDown.
+  // The database closes: transactions and commits that wait for the lock, now or later, get ShuttingDown.
   void Stop();
 
   // Exclusive use of the WAL and of the memtable's writing side, for the life of the object.
   class [[nodiscard]] ExclusiveSection {
    public:
     explicit ExclusiveSection(WriterQueue& queue);
-    // Takes the section only if the queue is empty and no lone writer holds it; does not wait.
+    // Takes the section only if the queue is empty and no lone writer holds it; does not wait for either.
     ExclusiveSection(WriterQueue& queue, std::try_to_lock_t);
     ~ExclusiveSection();
     ExclusiveSection(const ExclusiveSection&) = delete;

@@ -68,7 +68,7 @@ class Background : private BackgroundScheduler::Tasks {
   // Entries that tombstone-heavy scans have passed over since the last switch. (exclusive section)
   uint64_t entries_scanned() const { return entries_scanned_.load(std::memory_order_relaxed); }
   void ForgetEntriesScanned() { entries_scanned_.store(0, std::memory_order_relaxed); }
-  // Sets the rate of delayed writes from the memory in use now.
+  // Sets the rate of delayed writes (WriteController::UpdateDelay).
   void UpdateWriteDelay() { state_.controller.UpdateDelay(*tree_.version_set.Current()); }
   const WriteController& controller() const { return state_.controller; }
   // Jobs stop at their next step or, with `finish_jobs`, run to their end. Returns when no work runs; none starts

@@ -4,8 +4,9 @@
 // Each task is one piece of work of the executor. So a test that runs the tasks by hand chooses the interleaving, and
 // small and large compactions make progress together even on one thread.
 //
-// A failed task is retried after a pause (db/background/retry.h). Writers that wait for memory meanwhile get its error.
-// Each kind of work has its own pause: a file that cannot be removed delays no compaction.
+// A failed task is retried after a pause (db/background/retry.h). Callers that wait for its kind of work meanwhile get its
+// error: writers that wait for memory, that of a flush. Each kind of work has its own pause: a file that cannot be removed
+// delays no compaction.
 //
 // One mutex guards the decisions of all background work: the host decides and marks in one critical section. A method
 // named ...Locked needs this mutex.
@@ -71,7 +72,7 @@ class BackgroundScheduler : public std::enable_shared_from_this<BackgroundSchedu
   // Blocks until `is_done` holds; calls it under the mutex. Retries failed work at once; if work that the wait `needs`
   // fails again, returns its status. WHY a function: what a caller waits for is known to the caller alone.
   Status WaitUntil(Work needs, const std::function<bool()>& is_done);
-  // Returns true when a compaction job has ended and released its inputs; false if none runs.
+  // Returns true when a compaction job has ended and released its inputs; false if none runs, or after Stop.
   bool WaitForJobEnd();
   // Returns when no work runs; none starts afterwards. With `finish_jobs`, jobs run to their end first.
   void Stop(bool finish_jobs);

@@ -1,5 +1,6 @@
-// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far or if a caller
-// waits for it, and otherwise if there is nothing else to do, at most ten times a second.
+// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far, if a caller waits for
+// a flush, or near the space bound; otherwise when no compaction has a step to run: at once if a caller waits for
+// compactions, else at most ten times a second.
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once
@@ -31,7 +32,7 @@ class CommitRunner {
   Tree& tree_;
 
   bool is_committing_ GUARDED_BY(background_mutex) = false;
-  bool is_wanted_ GUARDED_BY(background_mutex) = false;        // as soon as there is nothing else to do
+  bool is_wanted_ GUARDED_BY(background_mutex) = false;        // as soon as no compaction has a step to run
   bool is_wanted_first_ GUARDED_BY(background_mutex) = false;  // before any step of a compaction
   uint64_t last_commit_nanos_ GUARDED_BY(background_mutex) = 0;
 };

@@ -1,6 +1,6 @@
 // What decides how hard compactions work and what they are asked for:
 //
-//   urgency   from the time since the last write, unless callers wait for a higher one
+//   urgency   the highest one that callers wait for; without callers, from the time since the last write
 //   manual    the CompactRange call that has its turn; other calls wait
 //   scan      the range of a tombstone-heavy scan, which found only deleted keys
 //
@@ -33,7 +33,7 @@ class CompactionRequests {
 
   explicit CompactionRequests(Clock* clock) : clock_(clock) {}
 
-  // True until the next tick after NoteWriteLocked. The writes in between need not be noted.
+  // True from NoteWriteLocked to the next tick, or to the end of a wait. The writes in between need not be noted.
   bool wrote() const { return wrote_.load(std::memory_order_relaxed); }
   void NoteWriteLocked() REQUIRES_LOCK(background_mutex);
   void TickLocked() REQUIRES_LOCK(background_mutex);

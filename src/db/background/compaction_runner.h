@@ -10,7 +10,8 @@
 //
 // If a job cannot read an input, the keys that it could not read are left alone (compaction/unreadable_inputs.h), and
 // the next pick follows at once. One event tells of each file. If a job finds too few file descriptors, the next picks
-// have fewer sources. After another error all compactions pause (db/background/retry.h).
+// have fewer sources. After another error, and if many jobs in a row cannot read an input, all compactions pause
+// (db/background/retry.h).
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once
@@ -43,14 +44,14 @@ class CompactionRunner : private compaction::CompactedTree {
   BackgroundScheduler::Task NextProbeLocked() REQUIRES_LOCK(background_mutex);
   bool HasJobsLocked() const REQUIRES_LOCK(background_mutex) { return !jobs_.empty(); }
   bool IsRunningLocked() const REQUIRES_LOCK(background_mutex) { return !jobs_.empty() || is_picking_; }
-  // No writes come, all flushes and commits are done, and the last pick found nothing to compact.
+  // No writes come, no flush runs, all commits are done, and the last pick found nothing to compact.
   bool IsIdleLocked() const REQUIRES_LOCK(background_mutex);
   // The generation of the inputs (db/background/pick_inputs.h) with which the last pick found nothing.
   uint64_t IdleGenerationLocked() const REQUIRES_LOCK(background_mutex) { return idle_key_.generation; }
 
   // What compactions leave alone because they could not read it; OK if there is nothing. With the next step.
   Status UnreadableStatus() const;
-  // Reads all of it again now. Takes no lock while it reads.
+  // Ends all pauses: reads the tables again now, and lets picks try the rest. Takes no lock while it reads.
   void ProbeAll();
 
   void StopPicking();

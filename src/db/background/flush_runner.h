@@ -1,5 +1,5 @@
-// Flushes immutable memtables, the oldest first, and has the standby memtable allocated after each flush, the first
-// time and the first time after a rest without one.
+// Flushes immutable memtables, the oldest first. After each flush, and if the writing side asks for the first standby
+// memtable (also after a rest), it has the standby memtable allocated.
 //
 // After 5 s without writes it makes the active memtable immutable, so that scans read a single run, if the memtable has
 // at least 1/64 of the tree's bytes, or if the WAL then frees its files (WriteHost::BeginIdleFlush). WHY 1/64: the

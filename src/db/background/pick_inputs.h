@@ -1,5 +1,6 @@
 // What a pick depends on, besides the version and the running compactions: the settings, the oldest snapshot, the size
-// of the last flush, an estimate of the live bytes, what cannot be read, and how many sources have file descriptors. A
+// of the last flush, an estimate of the live bytes, what reads have paid for (scattered values, visits of runs), what
+// cannot be read, and how many sources have file descriptors. A
 // generation counts the changes of the tree and of the requests: if it is the same, a pick that found nothing need not
 // be repeated.
 //

@@ -35,8 +35,8 @@ class WriteController {
 
   // `input` describes the version of `super_version`, the current one; its urgency does not count.
   void UpdateTree(const read::SuperVersion& super_version, picker::PickInput input);
-  // Sets the rate of delayed writes from the memory in use now, the files that wait for a commit now, and the state of
-  // the tree at the last UpdateTree.
+  // Sets the rate of delayed writes from the memory in use, the files that wait for a commit or a purge and the running
+  // compactions of now, and from the state of the tree at the last UpdateTree.
   void UpdateDelay(const read::SuperVersion& super_version);
 
   // Output bytes of a compaction job between two publications: large, but a small database must not hold its data
@@ -75,10 +75,11 @@ class WriteController {
   std::atomic<uint64_t> allowed_quiet_bytes_{0};  // on disk, by the space bound at urgency kQuiet
   std::atomic<uint64_t> runs_{0};
   std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> output_bytes_{0};  // of running compactions, not published
-  std::atomic<uint64_t> output_bytes_max_{0};
   std::atomic<uint64_t> collected_bytes_max_{0};
   std::atomic<uint64_t> upper_bytes_max_{0};  // where the delay reaches its maximum
+  // Of the running compactions.
+  std::atomic<uint64_t> output_bytes_{0};  // not published
+  std::atomic<uint64_t> output_bytes_max_{0};
 };
 
 }  // namespace mergedb::db

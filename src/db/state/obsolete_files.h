@@ -50,7 +50,7 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   }
   void NotePurged(const format::DataFile& file) { unpurged_bytes_.fetch_sub(file.bytes, std::memory_order_relaxed); }
   void Removed(const format::DataFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
-  // Counts the bytes of a recycled file that an earlier open of the database left.
+  // Counts the bytes of a file on disk: Track does, and the caller for a recycled file of an earlier open.
   void Found(const format::DataFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
   bool HasAny() const {
     base::Lock lock(mutex_);

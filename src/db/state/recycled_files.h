@@ -9,11 +9,11 @@
 // docs/decisions/0018-recycled-files.md.
 //
 // A recycled file has another extension, so that no tool takes its stale entries for data. Every obsolete
-// file is recycled if possible, so that it can be overwritten while it waits for its removal. Recycled files
-// count as space on disk. The bound is a number of bytes and kCountMax files (a program that flushes after every
-// put makes many tiny files). If there are too many, one that is smaller than 1 MiB is removed at once, which is
-// cheap. Other files beyond the bound are removed one by one; all are removed when the database is idle, when the
-// disk is full, and at Close.
+// file is recycled if possible, except at the space bound (db/background/obsolete_file_purger.h), so that it can be
+// overwritten while it waits for its removal. Recycled files count as space on disk. The bound is a number of bytes and
+// kCountMax files (a program that flushes after every put makes many tiny files). If there are too many, one that is
+// smaller than 1 MiB is removed at once, which is cheap. Other files beyond the bound are removed one by one; all are
+// removed when the disk is full and, without Options::keep_space_at_rest, when the database is idle and at Close.
 //
 // A file that existed when the database was opened is never recycled. WHY: an iterator of an earlier open, which this
 // process has closed, may be in the middle of a move and read the file through a mapping. A removed file keeps its
@@ -48,8 +48,8 @@ class RecycledFiles {
 
   // Takes an obsolete file. False: the file cannot be recycled; the caller removes it.
   bool Keep(const format::DataFile& file);
-  // Takes a recycled file that a database left which did not close. WHY it is not removed: that may take
-  // long, and the caller waits for the open.
+  // Takes a recycled file that an earlier open left: it did not close, or kept its space. WHY it is not removed: that
+  // may take long, and the caller waits for the open.
   void Adopt(kv::FileNumber number);
   // Renames a recycled file of about file.bytes to the name of `file`. False: there is none. Removes the files that it
   // meets and that a reader holds (env/hold.h). After an error the caller must not use the number of `file`.
