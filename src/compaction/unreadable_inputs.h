@@ -5,7 +5,8 @@
 //   the pause is over ──> NextDue ──> the caller reads these keys ──> NoteProbe: forgotten, or a longer pause
 //
 // The pause doubles from 0.1 s (an error of the disk) or 5 s (damage) to 10 minutes. Where the caller has no cheap way
-// to look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over.
+// to look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over. A pause ends
+// with a tick of the background work, which comes once a second: only these keys wait for it.
 //
 // THREADS: any. Tests: tests/unit/compaction/unreadable_inputs_test.cc.
 #pragma once

@@ -89,11 +89,7 @@ void BackgroundScheduler::RunTask() noexcept {
 
 void BackgroundScheduler::ArmTimerLocked() {
   if (timer_is_armed_ || is_stopping_) return;
-  uint64_t nanos = kTickNanos;
-  for (const Retry& retry : retries_) {
-    if (!retry.status.ok()) nanos = std::min(nanos, retry.pause_nanos);
-  }
-  env_.executor->ScheduleAfter(nanos, [weak = weak_from_this()] {
+  env_.executor->ScheduleAfter(kTickNanos, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->OnTimer();
   });
   timer_is_armed_ = true;
@@ -108,7 +104,8 @@ void BackgroundScheduler::OnTimer() {
   changed_.NotifyAll();
 }
 
-// WHY a lack of descriptors during a job that ended meanwhile is no failure: its inputs' descriptors are free now.
+// WHY a lack of descriptors during a job that ended meanwhile is no failure: its inputs' descriptors are free now. WHY a
+// nudge beside the timer: its next tick may come a second after the pause.
 void BackgroundScheduler::NoteOutcomeLocked(Work work, uint64_t began_nanos, const Status& status) {
   Retry& retry = RetryOf(work);
   if (status.ok() || (status.IsBusy() && work != Work::kCompactions && began_nanos < job_ended_nanos_)) {
@@ -119,6 +116,7 @@ void BackgroundScheduler::NoteOutcomeLocked(Work work, uint64_t began_nanos, con
   if (env_.logger != nullptr) env_.logger->Log("background: " + status.ToString());
   tasks_.NoteErrorLocked(work, status);
   ArmTimerLocked();
+  NudgeAfter(retry.pause_nanos);
 }
 
 void BackgroundScheduler::NoteJobEndLocked(uint64_t began_nanos, const Status& status) {

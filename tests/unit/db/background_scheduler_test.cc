@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
+#include <vector>
 
 #include "testing/failing_allocation.h"
 #include "testing/manual_clock.h"
@@ -19,6 +21,26 @@ using Work = BackgroundScheduler::Work;
 using testing::StatusIs;
 
 constexpr uint64_t kSecond = 1'000'000'000;
+
+// A manual executor that notes the delays that it is asked for.
+class NotingExecutor final : public Executor {
+ public:
+  void Schedule(std::function<void()> work) override { executor_.Schedule(std::move(work)); }
+  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
+    delays.push_back(nanos);
+    executor_.ScheduleAfter(nanos, std::move(work));
+  }
+  int Parallelism() const override { return executor_.Parallelism(); }
+  bool RunOne() override { return executor_.RunOne(); }
+  void RunTimers() { executor_.RunTimers(); }
+  void RunAll() { executor_.RunAll(); }
+  size_t waiting() const { return executor_.waiting(); }
+
+  std::vector<uint64_t> delays;
+
+ private:
+  testing::ManualExecutor executor_;
+};
 
 class BackgroundSchedulerTest : public ::testing::Test, protected BackgroundScheduler::Tasks {
  protected:
@@ -57,7 +79,7 @@ class BackgroundSchedulerTest : public ::testing::Test, protected BackgroundSche
   }
 
   testing::ManualClock clock_;
-  testing::ManualExecutor executor_;
+  NotingExecutor executor_;
   std::deque<BackgroundScheduler::Task> tasks_;
   std::string ran_;
   int flushes_wanted_ = 0;
@@ -113,6 +135,21 @@ TEST_F(BackgroundSchedulerTest, ThePauseAfterAFailureDoublesUpTo5Seconds) {
   NoteOutcome(Work::kCommits, Status::IOError("disk"));
   clock_.Advance(kSecond / 10);
   EXPECT_TRUE(MayTry(Work::kCommits)) << "a success begins anew";
+}
+
+// The tick of a second that is on its way does not stand for the end of the pause.
+TEST_F(BackgroundSchedulerTest, WorkIsScheduledAtTheEndOfThePause) {
+  {
+    base::Lock lock(scheduler_->mutex());
+    scheduler_->ArmTimerLocked();
+  }
+  NoteOutcome(Work::kFlushes, Status::IOError("disk"));
+  NoteOutcome(Work::kFlushes, Status::IOError("disk"));
+  EXPECT_EQ(executor_.delays, (std::vector<uint64_t>{kSecond, kSecond / 10, kSecond / 5}));
+  AddTask("a");
+  executor_.RunTimers();
+  executor_.RunAll();
+  EXPECT_EQ(ran_, "a");
 }
 
 TEST_F(BackgroundSchedulerTest, EachKindOfWorkHasItsOwnPauseAndTheFirstErrorIsReported) {
