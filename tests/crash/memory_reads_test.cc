@@ -2,7 +2,7 @@
 // std::bad_alloc or succeeds, the same call then gives the right answer, and the process goes on.
 // Method: each case runs in a process of its own on a copy of the same database. Only allocations of the calling thread
 // fail, so the end of the process is a failure of the test. A case returns all that it saw as a text. The text is the
-// same before and after each failure.
+// same before and after each failure. A write that only wants memory, and can go on without, does so.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -16,6 +16,8 @@
 #include "mergedb/transaction.h"
 #include "testing/apart.h"
 #include "testing/failing_allocation.h"
+#include "testing/simulated_env.h"
+#include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
 namespace mergedb::testing {
@@ -343,6 +345,28 @@ TEST(ReadsOutOfMemory, ThrowAndLeaveTheDatabaseAsItWas) {
     EXPECT_EQ(outcome.answer, "right") << outcome.trouble;
     std::filesystem::remove_all(directory / each.name);
   }
+}
+
+// A tombstone-heavy scan asks for a flush of its memtable, for which the next write takes a new memtable. Without memory
+// for one, the write that finds room in the old one goes on with it.
+TEST(WritesOutOfMemory, ASwitchOfTheMemtableThatIsOnlyWantedRefusesNoWrite) {
+  constexpr int kDeletes = 2'000;  // more than iterator/tombstone_scan.h requires
+  SimulatedEnv sim;                // background work waits
+  Options options = sim.SmallOptions();
+  options.memory_bytes = size_t{8} << 20;
+  options.write_buffer_bytes = size_t{1} << 20;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, SimulatedEnv::kPath));
+  ASSERT_OK(db->Put({}, Key(0), std::string(300'000, 'v')));  // half a memtable is worth the flush
+  for (int i = 1; i < kDeletes; ++i) ASSERT_OK(db->Delete({}, Key(i)));
+  const auto it = db->NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {}
+  const std::string last = Key(kDeletes);
+  FailAllocation(1);
+  const Status status = db->Put({}, last, "v");
+  EXPECT_TRUE(StopFailing()) << "the write wants no new memtable";
+  EXPECT_OK(status);
+  std::string value;
+  EXPECT_OK(db->Get({}, last, &value));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // testing/explore.h.
 #include <gtest/gtest.h>
 
+#include "base/sync.h"
 #include "db/state/version_set.h"
 #include "testing/explore.h"
 #include "testing/scheduled_env.h"
@@ -221,6 +222,68 @@ TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
   const Explored explored = Explore({.name = "CompactBesideALongTombstoneScan", .deviations_max = 0, .seed = SeedOr(1)},
                                     CompactBesideALongTombstoneScan);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+// Wakes a thread when background work logs an error.
+class ErrorLog final : public Logger {
+ public:
+  void Log(std::string_view) override {
+    base::Lock lock(mutex_);
+    has_error_ = true;
+    changed_.NotifyAll();
+  }
+  void Wait() {
+    base::Lock lock(mutex_);
+    while (!has_error_) changed_.Wait(lock);
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool has_error_ GUARDED_BY(mutex_) = false;
+};
+
+// CompactRange cannot read a table. Another call, of other keys, finds the table readable again: at any moment, also
+// between the pick that finds the first call blocked and the end of that call.
+void ProbeBesideABlockedCompactRange(Scheduler& scheduler) {
+  ErrorLog log;
+  ScheduledEnv sim(scheduler);
+  Options options = sim.SmallOptions();
+  options.env.logger = &log;
+  const auto db = sim.Open(options);
+  if (db == nullptr) return;
+  for (int i = 0; i < 8; ++i) sim.Expect(db->Put({}, Key('a', i), std::string(400, 'v')), "put");
+  sim.Expect(db->Flush(), "flush");
+  for (const std::string& path : sim.files->Files()) {
+    if (path.ends_with(".tbl")) sim.files->AddFault({.op = FileOp::kRead, .path_contains = path, .sticky = true});
+  }
+  for (int i = 0; i < 8; ++i) sim.Expect(db->Delete({}, Key('a', i)), "delete");
+  sim.Expect(db->Flush(), "flush");
+
+  scheduler.Spawn("compact a", [&] {
+    const Range range('a');
+    const Status status = Compact(*db, range);
+    if (status.IsIOError()) return;
+    sim.Expect(status, "compact");
+    const uint64_t left = db->ApproximateSizes({{.lower = range.lower, .upper = range.upper}})[0];
+    if (left > 0) scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes");
+  });
+  scheduler.Spawn("compact m", [&] {
+    log.Wait();
+    sim.files->ClearFaults();
+    sim.Expect(Compact(*db, Range('m')), "compact");
+  });
+  scheduler.JoinAll();
+}
+
+TEST(CompactionSchedule, ABlockedCompactRangeBesideAProbeFailsOrHasDoneItsRange) {
+  const Explored explored = Explore({.name = "ProbeBesideABlockedCompactRange",
+                                     .deviations_max = 2,
+                                     .only_at = {"pick between two checks", "account for a pick"},
+                                     .seed = SeedOr(1)},
+                                    ProbeBesideABlockedCompactRange);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+  EXPECT_TRUE(explored.is_complete);
 }
 
 // The end of a compaction drops a table; a commit begins and ends beside it. The bytes of the table count as those of

@@ -117,6 +117,7 @@ std::shared_ptr<CompactionRunner::Running> CompactionRunner::Claim(const Choice&
 
 void CompactionRunner::Account(const Requests& requests, const picker::PickInput& input, const Choice& choice,
                                std::shared_ptr<Running> job) {
+  SCHEDULE_POINT("account for a pick");
   const auto begins = [&](picker::CompactionReason reason) { return job != nullptr && choice.pick->reason == reason; };
   if (job != nullptr) state_.counters.compactions_begun.Add(choice.pick->reason, 1);
   if (begins(picker::CompactionReason::kReads))

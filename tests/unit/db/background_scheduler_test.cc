@@ -219,6 +219,13 @@ TEST_F(BackgroundSchedulerTest, WaitForJobEndWaitsForOneJob) {
   EXPECT_EQ(ran_, "a");
 }
 
+TEST_F(BackgroundSchedulerTest, WaitForJobEndTellsTwoJobsThatEndAtTheSameTimeApart) {
+  EndJob();
+  has_jobs_ = true;
+  tasks_.push_back([&] { EndJob(); });
+  EXPECT_TRUE(scheduler_->WaitForJobEnd());
+}
+
 TEST_F(BackgroundSchedulerTest, StopFinishesJobsIfAskedAndThenDropsAllWork) {
   has_jobs_ = true;
   AddTask("a");
