@@ -5,8 +5,8 @@
 //   the pause is over ──> NextDue ──> the caller reads these keys ──> NoteProbe: forgotten, or a longer pause
 //
 // The pause doubles from 0.1 s (an error of the disk) or 5 s (damage) to 10 minutes. Where the caller has no cheap way
-// to look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over. A pause ends
-// with a tick of the background work, which comes once a second: only these keys wait for it.
+// to look (a blob file, or a failure of unknown cause), compactions are picked again when the pause is over. A pause
+// ends with a tick of the background work, which comes once a second: only these keys wait for it.
 //
 // THREADS: any. Tests: tests/unit/compaction/unreadable_inputs_test.cc.
 #pragma once
@@ -39,8 +39,8 @@ class UnreadableInputs {
 
   // For PickInput::unreadable; null if everything is readable.
   std::shared_ptr<const picker::Unreadable> In(const version::Version& version) const;
-  // Forgets the files and runs that the current version does not have. Calls `current` under the mutex. WHY: a file that
-  // another thread notes meanwhile is in the version that `current` then returns.
+  // Forgets the files and runs that the current version does not have. Calls `current` under the mutex. WHY: a file
+  // that another thread notes meanwhile is in the version that `current` then returns.
   void Prune(const std::function<version::VersionPtr()>& current);
 
   // A table to read again.

@@ -31,8 +31,8 @@ struct Expected {
   std::optional<uint64_t> staging_bytes = {};  // STAGING must exist with this size: it may hold the newest frames
 };
 
-// Takes a frame: its sequence and its payload. WHY a function: an open fills memtables, an inspection counts, and a repair
-// checks; all of them are on higher floors.
+// Takes a frame: its sequence and its payload. WHY a function: an open fills memtables, an inspection counts, and a
+// repair checks; all of them are on higher floors.
 using ApplyFrame = std::function<Status(kv::Sequence, std::string_view payload)>;
 
 // Reads the WAL from `start`, in order, and calls `apply` for every whole frame. Corruption if damage lies

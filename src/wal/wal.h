@@ -63,9 +63,10 @@ class Wal {
   // (exclusive) Appends a frame. Its payload is the concatenation of the pieces; `records` is the number of sequences
   // that it takes, from next_sequence() on. Waits for the WAL writer while the buffer is full. An error if that writer
   // fails, or if there is no disk space (NoSpace) or no descriptor (Busy) for the frame; then there is no new frame,
-  // unless outcome_unknown is set. A later Append may succeed again. `will_sync`: MakeDurable follows, so the frame needs space in a segment.
-  // A payload of more than direct_bytes_max() bytes goes to segments, after all that the buffer holds. It is durable if
-  // the method returns OK. If its outcome is unknown, the WAL has failed. REQUIRES: at most kPayloadBytesMax bytes.
+  // unless outcome_unknown is set. A later Append may succeed again. `will_sync`: MakeDurable follows, so the frame
+  // needs space in a segment. A payload of more than direct_bytes_max() bytes goes to segments, after all that the
+  // buffer holds. It is durable if the method returns OK. If its outcome is unknown, the WAL has failed. REQUIRES: at
+  // most kPayloadBytesMax bytes.
   Status Append(std::span<const std::string_view> payload, uint64_t records, bool will_sync);
   size_t direct_bytes_max() const { return direct_bytes_max_; }
 

@@ -14,8 +14,8 @@
 // A buffer in memory is written after each commit group (WriteAll), and the timer only syncs.
 //
 // One thread at a time holds the writer (Hold): the background work on the executor, for one write of at most
-// kStepBytes or one sync; a commit that needs durability, that finds the buffer full, or whose frame bypasses the buffer;
-// Release; and what gives disk space back.
+// kStepBytes or one sync; a commit that needs durability, that finds the buffer full, or whose frame bypasses the
+// buffer; Release; and what gives disk space back.
 //
 // A step of a mapped buffer writes whole blocks directly from it. A remainder of at most kBounceBytes goes through a
 // separate buffer, padded with zeros, because a committer may write to the WAL buffer beyond the end. The

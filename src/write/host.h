@@ -28,8 +28,9 @@ class Host {
   // `must`: the records are in the WAL already and must be applied. It then may exceed the memory for unflushed writes,
   // and returns OK or throws std::bad_alloc.
   virtual Status MakeMemtableRoom(const Room& room, bool must) = 0;
-  // The WAL, or work for it, failed with `why`: NoSpace or Busy (no free descriptor). Gives back disk space that no byte of the database
-  // needs, or waits until a compaction releases its descriptors. False if there is nothing to give or to wait for.
+  // The WAL, or work for it, failed with `why`: NoSpace or Busy (no free descriptor). Gives back disk space that no
+  // byte of the database needs, or waits until a compaction releases its descriptors. False if there is nothing to give
+  // or to wait for.
   virtual bool FreeFor(const Status& /*why*/) { return false; }
   // The frame of a member that passed CheckConflicts did not get into the WAL, or its outcome is unknown. Then no later
   // member gets a frame; otherwise the other members of the group go on.

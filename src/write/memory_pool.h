@@ -40,7 +40,8 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
   static std::shared_ptr<memtable::Memtable> NewLargeMemtable(const kv::Order& order, size_t bytes) {
     return std::make_shared<memtable::Memtable>(order, memtable::NewMemory(bytes));
   }
-  // Gives all free memories back to the system. Until the pool gives out a memory again, those that return go there, too.
+  // Gives all free memories back to the system. Until the pool gives out a memory again, those that return go there,
+  // too.
   void Rest() {
     for (;;) {
       std::shared_ptr<memtable::Memory> dropped;  // unmapped without the mutex

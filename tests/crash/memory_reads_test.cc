@@ -347,8 +347,8 @@ TEST(ReadsOutOfMemory, ThrowAndLeaveTheDatabaseAsItWas) {
   }
 }
 
-// A tombstone-heavy scan asks for a flush of its memtable, for which the next write takes a new memtable. Without memory
-// for one, the write that finds room in the old one goes on with it.
+// A tombstone-heavy scan asks for a flush of its memtable, for which the next write takes a new memtable. Without
+// memory for one, the write that finds room in the old one goes on with it.
 TEST(WritesOutOfMemory, ASwitchOfTheMemtableThatIsOnlyWantedRefusesNoWrite) {
   constexpr int kDeletes = 2'000;  // more than iterator/tombstone_scan.h requires
   SimulatedEnv sim;                // background work waits

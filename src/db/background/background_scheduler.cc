@@ -104,8 +104,8 @@ void BackgroundScheduler::OnTimer() {
   changed_.NotifyAll();
 }
 
-// WHY a lack of descriptors during a job that ended meanwhile is no failure: its inputs' descriptors are free now. WHY a
-// nudge beside the timer: its next tick may come a second after the pause.
+// WHY a lack of descriptors during a job that ended meanwhile is no failure: its inputs' descriptors are free now. WHY
+// a nudge beside the timer: its next tick may come a second after the pause.
 void BackgroundScheduler::NoteOutcomeLocked(Work work, uint64_t began_nanos, const Status& status) {
   Retry& retry = RetryOf(work);
   if (status.ok() || (status.IsBusy() && work != Work::kCompactions && began_nanos < job_ended_nanos_)) {

@@ -4,9 +4,9 @@
 // Each task is one piece of work of the executor. So a test that runs the tasks by hand chooses the interleaving, and
 // small and large compactions make progress together even on one thread.
 //
-// A failed task is retried after a pause (db/background/retry.h). Callers that wait for its kind of work meanwhile get its
-// error: writers that wait for memory, that of a flush. Each kind of work has its own pause: a file that cannot be removed
-// delays no compaction.
+// A failed task is retried after a pause (db/background/retry.h). Callers that wait for its kind of work meanwhile get
+// its error: writers that wait for memory, that of a flush. Each kind of work has its own pause: a file that cannot be
+// removed delays no compaction.
 //
 // One mutex guards the decisions of all background work: the host decides and marks in one critical section. A method
 // named ...Locked needs this mutex.

@@ -1,5 +1,5 @@
-// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far, if a caller waits for
-// a flush, or near the space bound; otherwise when no compaction has a step to run: at once if a caller waits for
+// Brings the MANIFEST up to date (ManifestCommitter::Commit): before other tasks if it lags too far, if a caller waits
+// for a flush, or near the space bound; otherwise when no compaction has a step to run: at once if a caller waits for
 // compactions, else at most ten times a second.
 //
 // THREADS: any; a method named ...Locked needs the background mutex.

@@ -3,8 +3,8 @@
 //
 // The bound is RecycledFiles::kCountMax files, and the bytes that the WriteController allows while writes come, or for
 // the present urgency once the tree is idle (not with Options::keep_space_at_rest); 0 if the disk is full. While writes
-// come, a slow removal is followed by a rest (picker/write_delay.h), since removals delay other disk access. At the space
-// bound obsolete files are removed and not recycled.
+// come, a slow removal is followed by a rest (picker/write_delay.h), since removals delay other disk access. At the
+// space bound obsolete files are removed and not recycled.
 //
 // THREADS: any; a method named ...Locked needs the background mutex.
 #pragma once

@@ -37,8 +37,8 @@ class FileSyncer {
   Status Sync(const format::VersionEdit& edit);
   // Limits the memory: may forget that other files than those of `committed` are durable.
   void Trim(const version::Version& committed);
-  // True if a sync of this table or blob file failed, and no copy has replaced it since. The file must not be overwritten
-  // and synced again: the system might report success for pages that it lost.
+  // True if a sync of this table or blob file failed, and no copy has replaced it since. The file must not be
+  // overwritten and synced again: the system might report success for pages that it lost.
   bool HasFailed(kv::FileNumber number) const;
 
  private:
