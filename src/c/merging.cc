@@ -17,14 +17,9 @@ struct mergedb_merge_result {
 namespace mergedb::c {
 namespace {
 
-class ForeignOperator final : public MergeOperator {
+class ForeignOperator final : public Foreign<MergeOperator, mergedb_merge_operator> {
  public:
-  explicit ForeignOperator(const mergedb_merge_operator& given) : given_(given), name_(given.name) {}
-  ~ForeignOperator() override {
-    if (given_.destroy != nullptr) given_.destroy(given_.state);
-  }
-  ForeignOperator(const ForeignOperator&) = delete;
-  ForeignOperator& operator=(const ForeignOperator&) = delete;
+  explicit ForeignOperator(const mergedb_merge_operator& given) : Foreign(given), name_(given.name) {}
 
   std::string_view Name() const override { return name_; }
 
@@ -49,7 +44,6 @@ class ForeignOperator final : public MergeOperator {
   }
 
  private:
-  const mergedb_merge_operator given_;
   const std::string name_;
 };
 

@@ -167,14 +167,9 @@ Status DecodeFields(const mergedb_options& c, Options* options) {
   return Status::Ok();
 }
 
-class ForeignComparator final : public Comparator {
+class ForeignComparator final : public Foreign<Comparator, mergedb_comparator> {
  public:
-  explicit ForeignComparator(const mergedb_comparator& given) : given_(given), name_(given.name) {}
-  ~ForeignComparator() override {
-    if (given_.destroy != nullptr) given_.destroy(given_.state);
-  }
-  ForeignComparator(const ForeignComparator&) = delete;
-  ForeignComparator& operator=(const ForeignComparator&) = delete;
+  explicit ForeignComparator(const mergedb_comparator& given) : Foreign(given), name_(given.name) {}
 
   int Compare(std::string_view a, std::string_view b) const override {
     return given_.compare(given_.state, a.data(), a.size(), b.data(), b.size());
@@ -182,7 +177,6 @@ class ForeignComparator final : public Comparator {
   std::string_view Name() const override { return name_; }
 
  private:
-  const mergedb_comparator given_;
   const std::string name_;
 };
 
@@ -197,19 +191,11 @@ Status DecodeComparator(const mergedb_comparator* given, std::unique_ptr<Compara
   return Status::Ok();
 }
 
-class ForeignLogger final : public Logger {
+class ForeignLogger final : public Foreign<Logger, mergedb_logger> {
  public:
-  explicit ForeignLogger(const mergedb_logger& given) : given_(given) {}
-  ~ForeignLogger() override {
-    if (given_.destroy != nullptr) given_.destroy(given_.state);
-  }
-  ForeignLogger(const ForeignLogger&) = delete;
-  ForeignLogger& operator=(const ForeignLogger&) = delete;
+  using Foreign::Foreign;
 
   void Log(std::string_view line) override { given_.log(given_.state, line.data(), line.size()); }
-
- private:
-  const mergedb_logger given_;
 };
 
 Status ReadLogger(const mergedb_logger* given, mergedb_logger* logger) {
@@ -218,14 +204,9 @@ Status ReadLogger(const mergedb_logger* given, mergedb_logger* logger) {
   return logger->log == nullptr ? Status::InvalidArgument("mergedb_logger: log is needed") : Status::Ok();
 }
 
-class ForeignListener final : public EventListener {
+class ForeignListener final : public Foreign<EventListener, mergedb_event_listener> {
  public:
-  explicit ForeignListener(const mergedb_event_listener& given) : given_(given) {}
-  ~ForeignListener() override {
-    if (given_.destroy != nullptr) given_.destroy(given_.state);
-  }
-  ForeignListener(const ForeignListener&) = delete;
-  ForeignListener& operator=(const ForeignListener&) = delete;
+  using Foreign::Foreign;
 
   void OnEvent(const Event& event) override {
     std::vector<mergedb_event_field> fields;
@@ -245,9 +226,6 @@ class ForeignListener final : public EventListener {
                                  .json = json.c_str()};
     given_.on_event(given_.state, &shown);
   }
-
- private:
-  const mergedb_event_listener given_;
 };
 
 Status ReadListener(const mergedb_event_listener* given, mergedb_event_listener* listener) {

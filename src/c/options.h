@@ -13,6 +13,21 @@
 
 namespace mergedb::c {
 
+// The base of an object that the program implements: `Given` is its struct in C, whose `destroy` may be null.
+template <typename Base, typename Given>
+class Foreign : public Base {
+ public:
+  explicit Foreign(const Given& given) : given_(given) {}
+  ~Foreign() override {
+    if (given_.destroy != nullptr) given_.destroy(given_.state);
+  }
+  Foreign(const Foreign&) = delete;
+  Foreign& operator=(const Foreign&) = delete;
+
+ protected:
+  const Given given_;
+};
+
 // *borrowed owns the objects that the options point to. If the call fails, nothing is borrowed.
 Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed);
 
