@@ -1,6 +1,7 @@
 #include "base/bytes.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace mergedb::base {
 namespace {
@@ -69,6 +70,24 @@ std::optional<std::string> PrefixEnd(std::string prefix) {
   if (prefix.empty()) return std::nullopt;
   prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
   return prefix;
+}
+
+void Print(std::string* text, const char* format, ...) {
+  std::va_list arguments;
+  va_start(arguments, format);
+  PrintV(text, format, arguments);
+  va_end(arguments);
+}
+
+void PrintV(std::string* text, const char* format, std::va_list arguments) {
+  std::va_list again;
+  va_copy(again, arguments);
+  const int bytes = std::max(std::vsnprintf(nullptr, 0, format, again), 0);  // below 0: the format is invalid
+  va_end(again);
+  const size_t begin = text->size();
+  text->resize(begin + static_cast<size_t>(bytes) + 1);  // for the NUL
+  std::vsnprintf(text->data() + begin, static_cast<size_t>(bytes) + 1, format, arguments);
+  text->pop_back();
 }
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b) {

@@ -1,6 +1,7 @@
 // Bytes as text: escaped for messages, hex for tools. Also small functions on bytes that several layers use.
 #pragma once
 
+#include <cstdarg>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -13,6 +14,10 @@ namespace mergedb::base {
 std::string Escape(std::string_view bytes, size_t bytes_max = 64);
 std::string ToHex(std::string_view bytes);                             // lower case
 [[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);  // false: odd length, or no hex digit
+
+// Appends the text that printf makes, however long it is.
+[[gnu::format(printf, 2, 3)]] void Print(std::string* text, const char* format, ...);
+[[gnu::format(printf, 2, 0)]] void PrintV(std::string* text, const char* format, std::va_list arguments);
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b);
 // The first key, in bytewise order, after all keys that begin with `prefix`. nullopt if `prefix` is empty or

@@ -74,6 +74,8 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return path.append(name);
 }
 
+std::string_view LastName(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
+
 std::string ParentOf(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const size_t slash = path.find_last_of('/');
@@ -82,26 +84,6 @@ std::string ParentOf(std::string_view path) {
 
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(kind, number));
-}
-
-std::string TablePath(std::string_view directory, kv::FileNumber number) {
-  return FilePath(directory, FileKind::kTable, number);
-}
-
-std::string RecycledPath(std::string_view directory, kv::FileNumber number) {
-  return FilePath(directory, FileKind::kRecycled, number);
-}
-
-std::string BlobFilePath(std::string_view directory, kv::FileNumber number) {
-  return FilePath(directory, FileKind::kBlobFile, number);
-}
-
-std::string SegmentPath(std::string_view directory, kv::FileNumber number) {
-  return FilePath(directory, FileKind::kSegment, number);
-}
-
-std::string ManifestPath(std::string_view directory, kv::FileNumber number) {
-  return FilePath(directory, FileKind::kManifest, number);
 }
 
 }  // namespace mergedb::format

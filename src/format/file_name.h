@@ -56,12 +56,23 @@ std::string PrintFileNumber(kv::FileNumber number);                    // decima
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without the directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
-std::string ParentOf(std::string_view path);  // the parent directory of `path`; "." if `path` has no slash
+std::string_view LastName(std::string_view path);  // behind the last slash
+std::string ParentOf(std::string_view path);       // the parent directory of `path`; "." if `path` has no slash
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number = {});
-std::string TablePath(std::string_view directory, kv::FileNumber number);
-std::string RecycledPath(std::string_view directory, kv::FileNumber number);
-std::string BlobFilePath(std::string_view directory, kv::FileNumber number);
-std::string SegmentPath(std::string_view directory, kv::FileNumber number);
-std::string ManifestPath(std::string_view directory, kv::FileNumber number);
+inline std::string TablePath(std::string_view directory, kv::FileNumber number) {
+  return FilePath(directory, FileKind::kTable, number);
+}
+inline std::string RecycledPath(std::string_view directory, kv::FileNumber number) {
+  return FilePath(directory, FileKind::kRecycled, number);
+}
+inline std::string BlobFilePath(std::string_view directory, kv::FileNumber number) {
+  return FilePath(directory, FileKind::kBlobFile, number);
+}
+inline std::string SegmentPath(std::string_view directory, kv::FileNumber number) {
+  return FilePath(directory, FileKind::kSegment, number);
+}
+inline std::string ManifestPath(std::string_view directory, kv::FileNumber number) {
+  return FilePath(directory, FileKind::kManifest, number);
+}
 
 }  // namespace mergedb::format

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
+#include "base/bytes.h"
 #include "db/recovery/recovered_tree.h"
 #include "env/posix_lock.h"
 #include "format/file_name.h"
@@ -333,10 +333,8 @@ int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
       for (const MDB_txn* each : env->roots) {
         if (!each->is_read_only()) continue;
         const std::string id = each->state == TxnState::kOpen ? std::to_string(each->id) : "-";
-        char line[96];
-        std::snprintf(line, sizeof line, "%10d %llx %s\n", getpid(), static_cast<unsigned long long>(each->thread),
-                      id.c_str());
-        lines.emplace_back(line);
+        mergedb::base::Print(&lines.emplace_back(), "%10d %llx %s\n", getpid(),
+                             static_cast<unsigned long long>(each->thread), id.c_str());
       }
     }
     if (lines.empty()) return func("(no active readers)\n", ctx);

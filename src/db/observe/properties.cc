@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstdarg>
-#include <cstdio>
 #include <optional>
 
 #include "base/bytes.h"
@@ -15,16 +13,6 @@ namespace mergedb::db {
 namespace {
 
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
-// A line of numbers. Longer lines are cut.
-__attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* format, ...) {
-  char line[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  *text += line;
-}
 
 MetricSources MetricsOf(const PropertySources& sources) {
   return {.store = sources.store,
@@ -38,27 +26,29 @@ MetricSources MetricsOf(const PropertySources& sources) {
 std::string StatsText(const PropertySources& sources) {
   std::string text = sources.store.directory + "\n";
   const read::SuperVersionPtr super_version = sources.tree.version_set.Current();
-  Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", super_version->version->runs().size(),
-        super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
+  base::Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n",
+              super_version->version->runs().size(), super_version->version->file_count(),
+              MiB(super_version->version->bytes()), super_version->version->entries());
   if (const auto& files = super_version->version->blob_files(); !files.empty()) {
-    Print(&text, "%zu blob files, %.1f MiB: %.1f live, %.1f garbage\n", files.size(),
-          MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()),
-          MiB(super_version->version->garbage_bytes()));
+    base::Print(&text, "%zu blob files, %.1f MiB: %.1f live, %.1f garbage\n", files.size(),
+                MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()),
+                MiB(super_version->version->garbage_bytes()));
   }
-  Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "tables", "MiB", "blobs MiB", "entries");
+  base::Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "tables", "MiB", "blobs MiB", "entries");
   for (const auto& run : super_version->version->runs()) {
-    Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
-          run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
+    base::Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
+                run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
   }
   if (sources.background != nullptr) {
     const auto wal = sources.tree.wal.Get();
     const auto& work = sources.background->counters();
     const uint64_t appended = wal->counters().bytes_appended;
     const uint64_t written = wal->counters().bytes_written + work.flush_bytes + work.compaction_bytes_written.Total();
-    Print(&text, "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
-          MiB(appended), MiB(wal->counters().bytes_written), MiB(work.flush_bytes),
-          MiB(work.compaction_bytes_written.Total()),
-          appended == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(appended));
+    base::Print(&text,
+                "WAL appended %.1f MiB, WAL written %.1f, flushed %.1f, compacted %.1f: write amplification %.2f\n",
+                MiB(appended), MiB(wal->counters().bytes_written), MiB(work.flush_bytes),
+                MiB(work.compaction_bytes_written.Total()),
+                appended == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(appended));
     const std::string jobs = sources.background->DescribeJobs();
     if (!jobs.empty()) text += "running compactions:\n" + jobs;
     if (Status status = sources.background->error(); !status.ok())
@@ -107,8 +97,8 @@ bool PrintProperty(const PropertySources& sources, std::string_view name, std::s
     value->clear();
     if (oldest.count > 0) {
       const uint64_t age = sources.store.options.env.clock->NowNanos() - oldest.since_nanos;
-      Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count,
-            oldest.sequence, age / 1'000'000);
+      base::Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count,
+                  oldest.sequence, age / 1'000'000);
     }
   } else if (name == "transactions") {
     *value = sources.store.transactions->Text(sources.store.options.env.clock->NowNanos());

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "format/file_name.h"
 #include "leveldb/format/batch.h"
 #include "leveldb/format/edit.h"
 #include "leveldb/format/log.h"
@@ -136,7 +137,7 @@ Status DumpFile(Env* env, const std::string& fname, WritableFile* dst) {
   return Guarded([&]() -> Status {
     if (env == nullptr || dst == nullptr)
       return Status::InvalidArgument("DumpFile needs an env and a file to write to");
-    const auto name = format::ParseName(std::string_view(fname).substr(fname.find_last_of('/') + 1));
+    const auto name = format::ParseName(mergedb::format::LastName(fname));
     if (!name) return Status::InvalidArgument(fname + ": unknown file type");
     switch (name->kind) {
       case format::NameKind::kLog: return DumpRecords(env, fname, PrintBatch, dst);

@@ -12,9 +12,11 @@
 #include <thread>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/sync.h"
 #include "env/clock.h"
 #include "env/thread.h"
+#include "format/file_name.h"
 #include "leveldb/interface/adapters.h"
 #include "mergedb/env.h"
 
@@ -75,11 +77,6 @@ class Anywhere final : public RandomAccessFile {
 
 constexpr size_t kWriteBufferBytes = 64 * 1024;
 
-std::string DirectoryOf(const std::string& name) {
-  const size_t slash = name.find_last_of('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : name.substr(0, slash);
-}
-
 class Appended final : public WritableFile {
  public:
   Appended(std::string name, std::unique_ptr<mergedb::File> file, uint64_t end)
@@ -102,9 +99,8 @@ class Appended final : public WritableFile {
   // A MANIFEST names other files, so the directory is synced before the MANIFEST.
   Status Sync() override {
     if (file_ == nullptr) return Status::IOError(name_, "closed");
-    const std::string directory = DirectoryOf(name_);
-    const size_t slash = name_.find_last_of('/');
-    if (name_.compare(slash == std::string::npos ? 0 : slash + 1, 8, "MANIFEST") == 0) {
+    if (mergedb::format::LastName(name_).starts_with("MANIFEST")) {
+      const std::string directory = mergedb::format::ParentOf(name_);
       if (Status status = FileError(directory, Files()->SyncDirectory(directory)); !status.ok()) return status;
     }
     if (Status status = Flush(); !status.ok()) return status;
@@ -161,17 +157,7 @@ class FileLogger final : public Logger {
     const size_t dated = strftime(head, sizeof head, "%Y/%m/%d-%H:%M:%S", &date);
     std::snprintf(head + dated, sizeof head - dated, ".%06d ", static_cast<int>(micros % 1'000'000));
     std::string line = head + ThreadName() + " ";
-
-    std::va_list again;
-    va_copy(again, arguments);
-    const int length = std::vsnprintf(nullptr, 0, format, again);
-    va_end(again);
-    if (length > 0) {
-      const size_t begin = line.size();
-      line.resize(begin + static_cast<size_t>(length) + 1);  // for the NUL
-      std::vsnprintf(line.data() + begin, static_cast<size_t>(length) + 1, format, arguments);
-      line.pop_back();
-    }
+    mergedb::base::PrintV(&line, format, arguments);
     if (line.back() != '\n') line.push_back('\n');
     const mergedb::base::Lock lock(mutex_);
     if (file_->WriteAt(end_, line).ok()) end_ += line.size();  // an error cannot be reported here

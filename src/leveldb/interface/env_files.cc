@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/file_name.h"
 #include "format/table_layout.h"
 #include "leveldb/interface/adapters.h"
 
@@ -24,10 +25,8 @@ struct Ending {
 };
 constexpr Ending kEndings[] = {{".tbl", ".ldb"}, {".seg", ".log"}};
 
-std::string_view NameOf(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
-
 bool EndsIn(std::string_view path, std::string_view ending) {
-  const std::string_view name = NameOf(path);
+  const std::string_view name = mergedb::format::LastName(path);
   return name.ends_with(ending) && name.size() > ending.size() &&
          name.substr(0, name.size() - ending.size()).find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -41,7 +40,7 @@ std::string ToLevelDb(const std::string& path) {
     if (EndsIn(path, ending.ours)) return Exchanged(path, ending.ours, ending.leveldbs);
   }
   constexpr std::string_view kTemporary = "CURRENT.tmp";
-  return NameOf(path) == kTemporary ? Exchanged(path, kTemporary, "000000.dbtmp") : path;
+  return mergedb::format::LastName(path) == kTemporary ? Exchanged(path, kTemporary, "000000.dbtmp") : path;
 }
 
 std::string FromLevelDb(const std::string& name) {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdarg>
-#include <cstdio>
 #include <vector>
 
+#include "base/bytes.h"
 #include "leveldb/interface/escape.h"
 #include "version/version.h"
 
@@ -25,15 +24,6 @@ Levels LevelsOf(const DbImpl& database) {
     level.insert(level.end(), run->virtual_tables().begin(), run->virtual_tables().end());
   }
   return levels;
-}
-
-__attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* format, ...) {
-  char line[256];
-  std::va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  *text += line;
 }
 
 uint64_t Counter(DbImpl& database, std::string_view name) {
@@ -68,8 +58,8 @@ std::string Stats(DbImpl& database) {
       written = Counter(database, "mergedb.compaction_bytes_written");
     }
     if (levels[level].empty() && nanos == 0) continue;
-    Print(&text, "%3zu %8zu %8.0f %9.0f %8.0f %9.0f\n", level, levels[level].size(), MiB(bytes),
-          static_cast<double>(nanos) / 1e9, MiB(read), MiB(written));
+    mergedb::base::Print(&text, "%3zu %8zu %8.0f %9.0f %8.0f %9.0f\n", level, levels[level].size(), MiB(bytes),
+                         static_cast<double>(nanos) / 1e9, MiB(read), MiB(written));
   }
   return text;
 }
@@ -78,7 +68,7 @@ std::string Tables(DbImpl& database) {
   std::string text;
   const Levels levels = LevelsOf(database);
   for (size_t level = 0; level < kLevels; ++level) {
-    Print(&text, "--- level %zu ---\n", level);
+    mergedb::base::Print(&text, "--- level %zu ---\n", level);
     for (const auto& slice : levels[level]) {
       const auto& file = *slice.file;
       text += " " + std::to_string(mergedb::kv::ToInt(file.number)) + ":" + std::to_string(file.bytes) + "['" +

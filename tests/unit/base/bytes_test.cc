@@ -78,5 +78,16 @@ TEST(Bytes, PrefixEndIsTheFirstKeyAfterAllOfAPrefix) {
   EXPECT_EQ(PrefixEnd("\xff\xff"), std::nullopt);
 }
 
+TEST(Bytes, PrintAppendsAsPrintfDoesWithoutALimit) {
+  std::string text = "a";
+  Print(&text, "%s", "");
+  EXPECT_EQ(text, "a");
+  Print(&text, "%3d|%.1f|", 7, 0.25);
+  EXPECT_EQ(text, "a  7|0.2|");
+  const std::string longer(5'000, 'x');
+  Print(&text, "%s%%", longer.c_str());
+  EXPECT_EQ(text, "a  7|0.2|" + longer + "%");
+}
+
 }  // namespace
 }  // namespace mergedb::base

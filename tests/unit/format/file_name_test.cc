@@ -91,6 +91,12 @@ TEST(FileName, PathsJoinWithOneSlash) {
   EXPECT_EQ(ManifestPath("/db", kv::FileNumber{5}), "/db/MANIFEST-000005");
 }
 
+TEST(FileName, TheLastNameIsBehindTheLastSlash) {
+  EXPECT_EQ(LastName("/a/db/000012.tbl"), "000012.tbl");
+  EXPECT_EQ(LastName("LOCK"), "LOCK");
+  EXPECT_EQ(LastName("/a/"), "");
+}
+
 TEST(FileName, ParentOfAPathIgnoresSlashesAtItsEnd) {
   EXPECT_EQ(ParentOf("/a/db"), "/a");
   EXPECT_EQ(ParentOf("/a/db//"), "/a");
