@@ -23,4 +23,11 @@ Status CopyFile(FileSystem* file_system, const std::string& source, const std::s
   return output->Close();
 }
 
+Status WriteNewFile(FileSystem* file_system, const std::string& path, std::string_view bytes) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate}));
+  RETURN_IF_ERROR(file->WriteAt(0, bytes));
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
 }  // namespace mergedb::env

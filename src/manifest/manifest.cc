@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "env/copy_file.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
 
@@ -18,10 +19,7 @@ std::string CurrentPath(const std::string& directory) {
 Result<std::string> WriteTemporary(FileSystem* file_system, const std::string& directory, const Current& current) {
   const std::string temporary = format::FilePath(directory, format::FileKind::kCurrentTemporary);
   if (Status removed = file_system->Remove(temporary); !removed.ok() && !removed.IsNotFound()) return removed;
-  ASSIGN_OR_RETURN(auto file, file_system->Open(temporary, {.access = Access::kCreate}));
-  RETURN_IF_ERROR(file->WriteAt(0, EncodeCurrent(current)));
-  RETURN_IF_ERROR(file->Sync());
-  RETURN_IF_ERROR(file->Close());
+  RETURN_IF_ERROR(env::WriteNewFile(file_system, temporary, EncodeCurrent(current)));
   return temporary;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "env/copy_file.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -54,23 +55,17 @@ std::vector<std::string> UnnamedFiles(const Tree& tree, const Inventory& invento
   return names;
 }
 
-// Durable when this returns OK.
-Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
-  const std::string path = format::FilePath(directory, FileKind::kKeep);
-  ASSIGN_OR_RETURN(auto file, files->Open(path, {.access = Access::kCreate}));
-  RETURN_IF_ERROR(file->WriteAt(
-      0, "A part of the MANIFEST was dropped. The next open moves the files that the rest does not name to lost/.\n"));
-  RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
-
 }  // namespace
 
 Result<KeptOrphans> KeptOrphans::Prepare(const Store& store, const Tree& tree, const Inventory& inventory,
                                          bool with_wal) {
   FileSystem* const files = store.options.env.file_system;
   ASSIGN_OR_RETURN(LostDirectory lost, LostDirectory::Look(files, store.directory));
-  if (!inventory.has_keep_marker) RETURN_IF_ERROR(MakeKeepMarker(files, store.directory));
+  if (!inventory.has_keep_marker) {
+    RETURN_IF_ERROR(env::WriteNewFile(
+        files, format::FilePath(store.directory, FileKind::kKeep),
+        "A part of the MANIFEST was dropped. The next open moves the files that the rest does not name to lost/.\n"));
+  }
   RETURN_IF_ERROR(lost.Create());  // syncs the directory
   return KeptOrphans(store, tree, inventory, std::move(lost), with_wal);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "env/copy_file.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -51,11 +52,8 @@ Status LostDirectory::Move(std::string_view name) {
 
 Status LostDirectory::WriteText(std::string_view name, std::string_view text) {
   const std::string target = TargetOf(name);
-  ASSIGN_OR_RETURN(auto file, file_system_->Open(format::JoinPath(directory_, target), {.access = Access::kCreate}));
   names_.insert(target.substr(format::kLostDirectory.size() + 1));
-  RETURN_IF_ERROR(file->WriteAt(0, text));
-  RETURN_IF_ERROR(file->Sync());
-  return file->Close();
+  return env::WriteNewFile(file_system_, format::JoinPath(directory_, target), text);
 }
 
 Status LostDirectory::Sync() {

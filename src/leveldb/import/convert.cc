@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "env/copy_file.h"
 #include "env/file_reads.h"
 #include "format/file_name.h"
 #include "iterator/merging_iterator.h"
@@ -208,10 +209,7 @@ Status Converter::Begin() {
     RETURN_IF_ERROR(files_->Remove(marker));
   }
   marker_is_ours_ = true;
-  ASSIGN_OR_RETURN(auto file, files_->Open(marker, {.access = Access::kCreate}));
-  RETURN_IF_ERROR(file->WriteAt(0, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
-  RETURN_IF_ERROR(file->Sync());
-  RETURN_IF_ERROR(file->Close());
+  RETURN_IF_ERROR(env::WriteNewFile(files_, marker, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
   return files_->SyncDirectory(conversion_.directory);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "env/copy_file.h"
 #include "format/file_name.h"
 #include "leveldb/format/edit.h"
 #include "leveldb/format/filter.h"
@@ -90,7 +91,6 @@ class Exporter {
   Status FinishTable();
   Status Commit();
   uint32_t LevelOf(uint64_t bytes) const;
-  Status WriteFile(const std::string& name, std::string_view bytes);
   std::string PathOf(std::string_view name) const { return format::JoinPath(exporting_.directory, name); }
 
   const Exporting& exporting_;
@@ -139,7 +139,7 @@ Status Exporter::Begin() {
   RETURN_IF_ERROR(CheckDirectory());
   RETURN_IF_ERROR(RemoveUnfinished());
   RETURN_IF_ERROR(CheckDirectory());
-  RETURN_IF_ERROR(WriteFile(std::string(kMarker), kMarkerText));
+  RETURN_IF_ERROR(env::WriteNewFile(files_, PathOf(kMarker), kMarkerText));
   return files_->SyncDirectory(exporting_.directory);
 }
 
@@ -159,12 +159,6 @@ Status Exporter::RemoveUnfinished() {
   RETURN_IF_ERROR(remove(false));
   RETURN_IF_ERROR(files_->Remove(PathOf(kMarker)));
   return files_->SyncDirectory(exporting_.directory);
-}
-
-Status Exporter::WriteFile(const std::string& name, std::string_view bytes) {
-  ASSIGN_OR_RETURN(auto file, FrontToBack::Create(files_, PathOf(name)));
-  RETURN_IF_ERROR(file->Append(bytes));
-  return file->Finish();
 }
 
 // ---- tables ---------------------------------------------------------------------------------------------------
@@ -236,9 +230,10 @@ Status Exporter::Commit() {
   for (leveldb_format::File& table : tables_) edit.added.emplace_back(LevelOf(exported_.bytes), std::move(table));
   std::string manifest;
   leveldb_format::LogWriter().Append(leveldb_format::EncodeVersionEdit(edit), &manifest);
-  RETURN_IF_ERROR(WriteFile(leveldb_format::PrintName(NameKind::kManifest, kManifest), manifest));
+  RETURN_IF_ERROR(
+      env::WriteNewFile(files_, PathOf(leveldb_format::PrintName(NameKind::kManifest, kManifest)), manifest));
   const std::string temporary = leveldb_format::PrintName(NameKind::kTemporary, kManifest);
-  RETURN_IF_ERROR(WriteFile(temporary, leveldb_format::EncodeCurrent(kManifest)));
+  RETURN_IF_ERROR(env::WriteNewFile(files_, PathOf(temporary), leveldb_format::EncodeCurrent(kManifest)));
   RETURN_IF_ERROR(files_->SyncDirectory(exporting_.directory));
   RETURN_IF_ERROR(files_->Rename(PathOf(temporary), PathOf(leveldb_format::PrintName(NameKind::kCurrent))));
   RETURN_IF_ERROR(files_->SyncDirectory(exporting_.directory));

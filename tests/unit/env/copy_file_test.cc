@@ -1,6 +1,6 @@
 // Goal: a copy has all bytes of its source and is durable when the call returns; a call that fails, or a caller that
-// gives up, ends it with that error. Method: files in memory with sizes around the size of a piece; an error of each
-// call.
+// gives up, ends it with that error. The same of a new file. Method: files in memory with sizes around the size of a
+// piece; an error of each call.
 #include "env/copy_file.h"
 
 #include <gtest/gtest.h>
@@ -82,6 +82,19 @@ TEST_F(CopyFileTest, AnErrorOfAnyCallIsItsError) {
     (void)files_.Remove("/d/target");
   }
   EXPECT_GE(nth, 6u) << "two opens, a read, a write, a sync and a close";
+}
+
+TEST_F(CopyFileTest, ANewFileHasItsBytesDurablyOrTheErrorIsReturned) {
+  ASSERT_OK(WriteNewFile(&files_, "/d/new", "bytes"));
+  for (const char* directory : {"/", "/d"}) ASSERT_OK(files_.SyncDirectory(directory));
+  const auto after = files_.Crash(testing::CrashMode::kMin, testing::CrashModel::kStrict, 1);
+  EXPECT_THAT(after->ReadWhole("/d/new"), testing::IsOkAndHolds("bytes"));
+  EXPECT_THAT(WriteNewFile(&files_, "/d/new", "other"), StatusIs(Code::kInvalidArgument)) << "it exists";
+  for (const testing::FileOp op : {testing::FileOp::kWrite, testing::FileOp::kSync}) {
+    files_.AddFault({.op = op, .path_contains = "/d/failed"});
+    EXPECT_THAT(WriteNewFile(&files_, "/d/failed", "bytes"), StatusIs(Code::kIOError));
+    ASSERT_OK(files_.Remove("/d/failed"));
+  }
 }
 
 }  // namespace
