@@ -81,15 +81,12 @@ void HeldFiles::Hold(const std::set<std::string>& paths) {
   std::vector<FilePtr> closed;  // destroyed without the lock
   {
     base::Lock lock(mutex_);
-    for (auto it = files_.begin(); it != files_.end();) {
-      if (paths.contains(it->first)) {
-        ++it;
-        continue;
-      }
-      closed.push_back(std::move(it->second));
-      it = files_.erase(it);
+    std::erase_if(files_, [&](auto& each) REQUIRES_LOCK(mutex_) {
+      if (paths.contains(each.first)) return false;
+      closed.push_back(std::move(each.second));
       --all_;
-    }
+      return true;
+    });
   }
   closed.clear();
   // WHY the newest first: if there are too many, an old file is the least likely to be replaced. The name is a number
@@ -136,15 +133,12 @@ void HeldFiles::LetGoIdle() {
   constexpr size_t kLetGoMax = 8;
   std::vector<FilePtr> closed;  // destroyed without the lock
   base::Lock lock(mutex_);
-  for (auto it = files_.begin(); it != files_.end() && closed.size() < kLetGoMax;) {
-    if (it->second.use_count() > 1) {
-      ++it;
-      continue;
-    }
-    closed.push_back(std::move(it->second));
-    it = files_.erase(it);
+  std::erase_if(files_, [&](auto& each) REQUIRES_LOCK(mutex_) {
+    if (closed.size() == kLetGoMax || each.second.use_count() > 1) return false;
+    closed.push_back(std::move(each.second));
     --all_;
-  }
+    return true;
+  });
 }
 
 }  // namespace mergedb::env

@@ -15,6 +15,13 @@ namespace {
 // True if the kernel or the file system does not know these locks; then flock takes their place on both sides.
 bool IsUnknown(int error) { return error == EINVAL || error == ENOSYS; }
 
+struct flock WholeFile(short type) {
+  struct flock whole {};
+  whole.l_type = type;
+  whole.l_whence = SEEK_SET;
+  return whole;
+}
+
 }  // namespace
 
 Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path) {
@@ -28,22 +35,18 @@ bool IsHeld(FileSystem& file_system, const std::string& path) {
   return holds != nullptr && holds->IsHeld(path);
 }
 
-bool HoldDescriptor(int fd) {
+int LockDescriptor(int fd, bool is_shared) {
 #ifdef F_OFD_SETLK
-  struct flock whole {};
-  whole.l_type = F_RDLCK;
-  whole.l_whence = SEEK_SET;
-  if (RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); }) == 0) return true;
-  if (!IsUnknown(errno)) return false;
+  struct flock whole = WholeFile(is_shared ? F_RDLCK : F_WRLCK);
+  const int returned = RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); });
+  if (returned == 0 || !IsUnknown(errno)) return returned;
 #endif
-  return RetryOnSignal([&] { return flock(fd, LOCK_SH | LOCK_NB); }) == 0;
+  return RetryOnSignal([&] { return flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB); });
 }
 
 bool IsHeldByAReader(int fd) {
 #ifdef F_OFD_SETLK
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
+  struct flock whole = WholeFile(F_WRLCK);
   // WHY only a question: a reader that takes its lock after the answer finds that the name is gone.
   if (RetryOnSignal([&] { return fcntl(fd, F_OFD_GETLK, &whole); }) == 0) return whole.l_type != F_UNLCK;
   if (!IsUnknown(errno)) return true;  // WHY: a removal costs little, bytes that change under a mapping are an error

@@ -41,9 +41,9 @@ Result<HeldFile> OpenHeld(FileSystem& file_system, const std::string& path);
 bool IsHeld(FileSystem& file_system, const std::string& path);
 inline bool CanHold(FileSystem& file_system) { return dynamic_cast<Holds*>(&file_system) != nullptr; }
 
-// For the POSIX file system. Where the system has no such locks, HoldDescriptor does nothing, and IsHeldByAReader is
-// false.
-bool HoldDescriptor(int fd);   // opened for reading; false: not held
+// For the POSIX file system. Where the system has no such locks, LockDescriptor fails, and IsHeldByAReader is false.
+// LockDescriptor does not wait: -1 and errno, as fcntl, if another lock is in the way. Shared: opened for reading.
+int LockDescriptor(int fd, bool is_shared);
 bool IsHeldByAReader(int fd);  // flock locks of some network file systems need a descriptor that is opened for writing
 
 }  // namespace mergedb::env

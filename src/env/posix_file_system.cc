@@ -288,7 +288,7 @@ Result<std::unique_ptr<PosixFile>> PosixFileSystemImpl::OpenToKeep(const std::st
 // The lock ends with the descriptor, so this one is never taken back.
 Result<HeldFile> PosixFileSystemImpl::OpenHeld(const std::string& path) {
   ASSIGN_OR_RETURN(auto file, OpenToKeep(path, {}));
-  const bool is_held = HoldDescriptor(file->fd());
+  const bool is_held = LockDescriptor(file->fd(), true) == 0;
   return HeldFile{.file = std::move(file), .is_held = is_held};
 }
 

@@ -1,7 +1,6 @@
 #include "env/posix_lock.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "base/fork_safe.h"
 #include "base/sync.h"
 #include "env/descriptors.h"
+#include "env/hold.h"
 #include "env/posix_status.h"
 
 namespace mergedb::env {
@@ -53,17 +53,6 @@ class Registry {
   base::Mutex mutex_;
   std::map<Place, PosixLock*> places_ GUARDED_BY(mutex_);
 };
-
-int LockDescriptor(int fd) {
-#ifdef F_OFD_SETLK
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  const int returned = RetryOnSignal([&] { return fcntl(fd, F_OFD_SETLK, &whole); });
-  if (returned == 0 || (errno != EINVAL && errno != ENOSYS)) return returned;
-#endif
-  return RetryOnSignal([&] { return flock(fd, LOCK_EX | LOCK_NB); });
-}
 
 class PosixLock final : public FileLock {
  public:
@@ -112,7 +101,7 @@ Status PosixLock::Acquire() {
     struct stat file {};
     if (fstat(fd_, &file) != 0) return PosixStatus(errno, path, "fstat");
     if (!S_ISREG(file.st_mode)) return Status::InvalidArgument(path + ": lock: not a regular file");
-    if (LockDescriptor(fd_) != 0) {
+    if (LockDescriptor(fd_, false) != 0) {
       if (errno == EAGAIN || errno == EACCES || errno == EWOULDBLOCK) {
         return Status::Busy(path + ": lock: held by another process");
       }

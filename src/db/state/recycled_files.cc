@@ -56,10 +56,7 @@ std::optional<format::DataFile> RecycledFiles::TakeNearest(uint64_t bytes_expect
     best = at;
   }
   if (best == recycled_files_.end()) return std::nullopt;
-  const format::DataFile taken = *best;
-  recycled_files_.erase(best);
-  bytes_ -= taken.bytes;
-  return taken;
+  return TakeLocked(best);
 }
 
 Result<bool> RecycledFiles::Reuse(const format::DataFile& file) {
@@ -99,8 +96,12 @@ std::optional<format::DataFile> RecycledFiles::TakeOldest(bool is_small_only) {
   const auto found = std::ranges::find_if(
       recycled_files_, [&](const format::DataFile& file) { return !is_small_only || IsSmall(file); });
   if (found == recycled_files_.end()) return std::nullopt;
-  const format::DataFile taken = *found;
-  recycled_files_.erase(found);
+  return TakeLocked(found);
+}
+
+format::DataFile RecycledFiles::TakeLocked(std::deque<format::DataFile>::iterator at) {
+  const format::DataFile taken = *at;
+  recycled_files_.erase(at);
   bytes_ -= taken.bytes;
   return taken;
 }

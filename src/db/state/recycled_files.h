@@ -84,6 +84,7 @@ class RecycledFiles {
  private:
   std::optional<format::DataFile> TakeNearest(uint64_t bytes_expected);
   std::optional<format::DataFile> TakeOldest(bool is_small_only);
+  format::DataFile TakeLocked(std::deque<format::DataFile>::iterator at) REQUIRES_LOCK(mutex_);
   Status Remove(const format::DataFile& file);
 
   // Constant after construction.
