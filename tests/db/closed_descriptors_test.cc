@@ -46,7 +46,7 @@ TEST_F(ClosedDescriptors, NoMessageGoesIntoTheDatabase) {
     ASSERT_EQ(Run("rm -rf D; $M put D k v && $M compact D && $M put D last x"), 0);
     for (int i = 0; i < 4; ++i) ASSERT_EQ(Run("$M load D -f bad.dump" + redirections), 3);
     EXPECT_EQ(Run("$M load D -f lines" + redirections), 0);
-    EXPECT_EQ(Run("$M keyspaces D --create a --drop nosuch" + redirections), 1);
+    EXPECT_EQ(Run("$M keyspaces D --create a --drop nosuch" + redirections), 3);
     EXPECT_EQ(Run("$M put D other 1" + redirections), 0);
     EXPECT_EQ(Run("$M compact D" + redirections), 0);
     // Output that nobody can read, and input that cannot be read, are errors.

@@ -128,8 +128,14 @@ TEST_F(CommandTest, KeepsKeyspacesApart) {
   EXPECT_EQ(Run("$M delete $D --keyspace users --range a b").exit, 0);
   EXPECT_EQ(Run("$M scan $D --keyspace users --count").out, "0\n");
   EXPECT_EQ(Run("$M keyspaces $D --drop users").exit, 0);
-  EXPECT_EQ(Run("$M keyspaces $D --drop users").exit, 1);
-  EXPECT_EQ(Run("$M scan $D --keyspace users").exit, 3);
+  for (const char* line : {"get $D a --keyspace", "scan $D --keyspace", "delete $D a --keyspace",
+                           "compact $D --keyspace", "dump $D --keyspace", "stat $D --keyspace", "drop $D --keyspace",
+                           "drop $D -d --keyspace", "keyspaces $D --drop", "export-leveldb $D $H/target --keyspace"}) {
+    SCOPED_TRACE(line);
+    const Outcome unknown = Run("$M " + std::string(line) + " users");
+    EXPECT_EQ(unknown.exit, 3);
+    EXPECT_NE(unknown.err.find("users"), std::string::npos) << unknown.err;
+  }
   EXPECT_EQ(Run("$M check $D").exit, 0);
   EXPECT_EQ(Run("$M verify $D").exit, 0);
 }
@@ -409,8 +415,46 @@ TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
 }
 
 TEST_F(CommandTest, SaysWhenItsOutputIsLost) {
-  EXPECT_EQ(Run("$M put $D k v").exit, 0);
-  EXPECT_EQ(Run("$M scan $D > /dev/full").exit, 3);
+  EXPECT_EQ(
+      Run("$M put $D k v && $M compact $D && $M export-leveldb $D $H/leveldb && cp -r $H/leveldb $H/salvaged").exit, 0);
+  format::LiveState state;
+  state.update = 1;
+  std::ofstream(database_ + "/LIVE", std::ios::binary) << format::EncodeLiveSlot(state);
+  std::vector<std::string> lines = {"--help",
+                                    "--version",
+                                    "dump -V",
+                                    "get $D k",
+                                    "scan $D",
+                                    "dump $D",
+                                    "dump $D -f -",
+                                    "stat $D",
+                                    "stat $D -e",
+                                    "check $D",
+                                    "verify $D --quiet",
+                                    "repair $D --quiet --dry-run",
+                                    "metrics $D",
+                                    "inspect $D --html -",
+                                    "estimate $D",
+                                    "top $D --once",
+                                    "why $D",
+                                    "why $D --json",
+                                    "doctor",
+                                    "manifest $(ls $D/MANIFEST-*)",
+                                    "sst $(ls $D/*.tbl) --scan",
+                                    "export-leveldb $D $(mktemp -d $H/XXXXXX) --quiet",
+                                    "convert $H/salvaged --salvage --quiet",
+                                    "serve-metrics $D --listen 127.0.0.1:0"};
+  std::istringstream verbs(Run("$M --help | sed '1,/^Subcommands:/d' | grep -oE '^  [a-z-]+'").out);
+  for (std::string verb; verbs >> verb;) lines.push_back(verb + " --help");
+  ASSERT_GT(lines.size(), 50u);
+  for (const std::string& line : lines) {
+    SCOPED_TRACE(line);
+    const Outcome full = Run("$M " + line + " > /dev/full");
+    EXPECT_EQ(full.exit, 3);
+    EXPECT_NE(full.err.find("mergedb: cannot write to stdout: No space left on device\n"), std::string::npos)
+        << full.err;
+    EXPECT_EQ(Run("rm -rf $H/salvaged; cp -r $H/leveldb $H/salvaged; $M " + line + " >&-").exit, 3);
+  }
 }
 
 TEST_F(CommandTest, TheHelpOfEachVerbEndsWithTwoExamples) {

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <thread>
@@ -165,15 +167,29 @@ int Fail(const Status& status) {
   return Fail(kError, status.ToString() + next_step);
 }
 
-void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+namespace {
+
+int lost_output = 0;  // errno of the first Print that failed
+
+}  // namespace
+
+void Print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() && lost_output == 0) lost_output = errno;
+}
 
 void PrintJson(const nlohmann::ordered_json& json, int indent) {
   // WHY ensure_ascii: it escapes the control characters beyond ASCII, so they do not reach the terminal.
   Print(json.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+void FlushPrinted() {
+  if (std::fflush(stdout) != 0 && lost_output == 0) lost_output = errno;
+}
+
 int FlushOutput(int exit) {
-  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? exit : Fail(kError, "cannot write to stdout");
+  FlushPrinted();
+  if (lost_output != 0) return Fail(kError, std::string("cannot write to stdout: ") + std::strerror(lost_output));
+  return std::ferror(stdout) == 0 ? exit : Fail(kError, "cannot write to stdout");
 }
 
 std::FILE* CreatePrivateFile(const std::string& path) {
@@ -239,7 +255,7 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
 
 int Finish(DB& db, int exit) {
   if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
-  return FlushOutput(exit);
+  return exit;
 }
 
 int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,

@@ -39,7 +39,7 @@ enum Exit : int {
   kOk = 0,
   kNo = 1,       // the key does not exist, or the check found damage
   kUsage = 2,    // the command line is invalid
-  kError = 3,    // any other failure
+  kError = 3,    // any other failure; an unknown keyspace, too
   kSkipped = 4,  // success, but --skip-errors left keys out
 };
 
@@ -138,7 +138,10 @@ int Fail(Exit exit, std::string_view message);
 int Fail(const Status& status);
 void Print(std::string_view text);
 void PrintJson(const nlohmann::ordered_json& json, int indent = -1);
-// Flushes stdout. If anything could not be written, reports it, and the result is kError, else `exit`.
+// Flushes stdout, so that what is printed on stderr follows it.
+void FlushPrinted();
+// Flushes stdout. If anything could not be written, reports it, and the result is kError, else `exit`. main calls it at
+// the end of each verb, so a verb needs no call of its own.
 int FlushOutput(int exit);
 // As fopen(path, "wb"), but a new file has mode 0600, since it holds data of a database. Null: see errno.
 std::FILE* CreatePrivateFile(const std::string& path);
@@ -156,8 +159,7 @@ Status ReadUntilNotBusy(const std::string& directory, std::unique_ptr<DB>* db,
                         const std::function<Status(DB& db)>& read);
 // On failure, prints the reason on stderr and returns null. A read-only open is repeated as ReadUntilNotBusy says.
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
-// Closes the database and flushes stdout. Reports the failures of both; then the result is an error code, else
-// `exit`.
+// Closes the database. Reports a failure; then the result is an error code, else `exit`.
 int Finish(DB& db, int exit);
 // Opens for writes, calls `change` with the keyspace that --keyspace names, which is created as the database is if the
 // mode is kCreateIfMissing, and closes. Returns the exit code.

@@ -131,14 +131,14 @@ int PrintReport(const FileArguments& arguments, nlohmann::ordered_json report, c
     report["notes"] = file.notes;
     PrintJson(report, 2);
   } else if (has_output) {
-    std::fflush(stdout);
+    FlushPrinted();
     PrintDamages(arguments.path, file, stderr);
   } else {
     if (!arguments.is_check_only) PrintLines(report);
     if (is_ok) Print("ok: all checksums match\n");
     PrintDamages(arguments.path, file, stdout);
   }
-  return FlushOutput(is_ok ? kOk : kNo);
+  return is_ok ? kOk : kNo;
 }
 
 std::string CodecName(Compression codec) {

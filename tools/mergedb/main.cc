@@ -1,4 +1,5 @@
-// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped.
+// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped. Output that
+// cannot be written is an error of every verb, of --help and of --version.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -33,18 +35,27 @@ const char* VerbOfAlias(const char* program) {
   return nullptr;
 }
 
+int RunVerb(Command& command, const std::vector<std::string>& words) {
+  try {
+    ParseCommandLine(command, words);
+    return command.run();
+  } catch (const CLI::Success& success) {  // --help, --version
+    std::ostringstream text;
+    const int exit = command.app.exit(success, text, text);
+    Print(text.str());
+    return exit;
+  } catch (const CLI::ParseError& error) { return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)"); }
+}
+
 int Run(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const char* const alias = argc > 0 ? VerbOfAlias(argv[0]) : nullptr;
   if (alias != nullptr) words.insert(words.begin(), alias);
   Command command;
   command.line.is_alias = alias != nullptr;
-  try {
-    ParseCommandLine(command, words);
-    return command.run();
-  } catch (const CLI::Success& success) {  // --help, --version
-    return command.app.exit(success);
-  } catch (const CLI::ParseError& error) { return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)"); }
+  const int exit = FlushOutput(RunVerb(command, words));
+  const bool is_failure = exit == kUsage || exit == kError;
+  return command.line.is_alias && is_failure ? 1 : exit;  // as LMDB's programs
 }
 
 // Opens /dev/null where descriptor 0, 1 or 2 is closed. WHY: the next file that the command opens, such as a MANIFEST,

@@ -19,7 +19,9 @@ Command::Command() : app("Reads and changes a mergedb database.", "mergedb") {
   app.require_subcommand(1);
   app.footer(
       "`mergedb VERB --help` prints the options of a verb. Data goes to stdout, messages to stderr.\n"
-      "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 --skip-errors left keys out.\n"
+      "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 --skip-errors left keys out. An unknown\n"
+      "keyspace and output that cannot be written are errors. Called as mdb_dump, mdb_load, mdb_stat, mdb_copy or\n"
+      "mdb_drop, the command ends with 1 where it would end with 2 or 3, as LMDB's programs do.\n"
       "A key that begins with a dash goes after --: mergedb get DIR -- -key");
 #define VERB(name) name##_verb::Add(*this);
 #include "verb_table.inc"

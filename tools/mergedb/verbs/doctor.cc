@@ -253,13 +253,8 @@ int RunOnInstallation() {
 int Run(Arguments& arguments) {
   if (arguments.process != 0 && !arguments.words.empty())
     throw CLI::ValidationError("--pid", "cannot be combined with a command");
-  int exit;
-  if (arguments.process != 0) {
-    exit = RunOnProcess(arguments.process);
-  } else {
-    exit = arguments.words.empty() ? RunOnInstallation() : RunOnCommand(arguments.words);
-  }
-  return FlushOutput(exit);
+  if (arguments.process != 0) return RunOnProcess(arguments.process);
+  return arguments.words.empty() ? RunOnInstallation() : RunOnCommand(arguments.words);
 }
 
 }  // namespace

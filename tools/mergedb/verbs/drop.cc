@@ -44,7 +44,7 @@ int Run(Arguments& arguments) {
   if (!arguments.keyspace) {
     status = DropAll(*db);
   } else if (const auto keyspace = db->OpenKeyspace(*arguments.keyspace); !keyspace) {
-    return Finish(*db, Fail(keyspace.error().IsNotFound() ? kNo : kError, keyspace.error().ToString()));
+    return Finish(*db, Fail(keyspace.error()));
   } else {
     status =
         arguments.is_deleting ? DropDatabase(*db, {*arguments.keyspace, *keyspace}) : db->ClearKeyspace({}, *keyspace);

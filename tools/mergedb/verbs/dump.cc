@@ -173,7 +173,7 @@ int Run(Arguments& arguments) {
   }
   SkippedKeys skipped(arguments.is_skipping);
   const Status status = Dump(arguments, *db, &skipped, out);
-  int exit = status.ok() ? kOk : Fail(status.IsNotFound() ? kNo : kError, status.ToString());
+  int exit = status.ok() ? kOk : Fail(status);
   if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0))
     exit = Fail(kError, *arguments.file + ": cannot be written");
   return Finish(*db, skipped.Finish(exit));

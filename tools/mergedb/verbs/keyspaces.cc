@@ -19,7 +19,6 @@ int Run(Arguments& arguments) {
   if (status.ok() && arguments.drop) {
     const std::string name = TakeBytes(arguments, *arguments.drop);
     const auto keyspace = db->OpenKeyspace(name);
-    if (keyspace.status().IsNotFound()) return Finish(*db, Fail(kNo, keyspace.status().message()));
     status = keyspace ? DropDatabase(*db, {name, *keyspace}) : keyspace.status();
   }
   if (!status.ok()) return Finish(*db, Fail(status));

@@ -32,7 +32,7 @@ int PrintLive(const Arguments& arguments, const LiveView& view) {
   } else {
     PrintTable(metrics);
   }
-  return FlushOutput(kOk);
+  return kOk;
 }
 
 int Run(Arguments& arguments) {

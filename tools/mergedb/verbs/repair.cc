@@ -35,7 +35,7 @@ int Run(Arguments& arguments) {
           : report->losses.empty() ? "repaired; nothing was lost\n"
                                    : "repaired; the damaged files are in " + ToText(arguments.directory) + "/lost\n");
   }
-  return FlushOutput(report->losses.empty() ? kOk : kNo);
+  return report->losses.empty() ? kOk : kNo;
 }
 
 }  // namespace

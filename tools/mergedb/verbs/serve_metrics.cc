@@ -1,4 +1,6 @@
 // The verb serve-metrics. It changes nothing.
+#include <cstdio>
+
 #include "command.h"
 #include "db/observe/metrics_text.h"
 #include "http_server.h"
@@ -35,7 +37,8 @@ int Run(Arguments& arguments) {
   if (db == nullptr) return kError;
   if (const int exit = Finish(*db, kOk); exit != kOk) return exit;
   Print("listening on http://" + server->address() + kPage + "\n");
-  if (std::fflush(stdout) != 0) return Fail(kError, "cannot write to stdout");
+  FlushPrinted();
+  if (std::ferror(stdout) != 0) return kError;  // main says why
   // WHY one reader: clients wait for each other, and only the first one waits for a process that hangs.
   LiveReader reader(arguments.directory);
   const Status status =

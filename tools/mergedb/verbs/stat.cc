@@ -66,7 +66,7 @@ int RunLmdbStat(const Arguments& arguments) {
       StatLine(name, 0);
   }
   const auto databases = DatabasesOf(*db, arguments.keyspace, arguments.is_all);
-  if (!databases) return Finish(*db, Fail(databases.error().IsNotFound() ? kNo : kError, databases.error().ToString()));
+  if (!databases) return Finish(*db, Fail(databases.error()));
   for (const KeyspaceEntry& each : *databases) {
     const auto entries = CountEntries(*db, each.keyspace);
     if (!entries) return Finish(*db, Fail(entries.error()));

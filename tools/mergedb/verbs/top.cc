@@ -416,7 +416,7 @@ int RunOnce(const Arguments& arguments) {
   } else {
     for (const std::string& line : Screen(arguments.directory, view)) Print(line + "\n");
   }
-  return FlushOutput(kOk);
+  return kOk;
 }
 
 int Run(Arguments& arguments) {

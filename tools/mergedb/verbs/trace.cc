@@ -16,8 +16,8 @@ struct Arguments : Line, HexOption {
 
 // A cut or damaged trace is a failed check, after all that is intact was used.
 int EndOf(const Status& status) {
-  const int exit = FlushOutput(kOk);
-  return status.ok() || exit != kOk ? exit : Fail(status.IsCorruption() ? kNo : kError, status.ToString());
+  FlushPrinted();
+  return status.ok() ? kOk : Fail(status.IsCorruption() ? kNo : kError, status.ToString());
 }
 
 int Analyse(const Arguments& arguments) {

@@ -35,7 +35,7 @@ int Run(Arguments& arguments) {
           std::to_string(report->wal_frames) + " WAL frames, " + PrintBytes(report->bytes) + " read: " +
           (report->damages.empty() ? "no damage\n" : std::to_string(report->damages.size()) + " damages\n"));
   }
-  return FlushOutput(report->damages.empty() ? kOk : kNo);
+  return report->damages.empty() ? kOk : kNo;
 }
 
 }  // namespace
