@@ -1,6 +1,5 @@
 #include "command.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -192,15 +191,6 @@ int FlushOutput(int exit) {
   return std::ferror(stdout) == 0 ? exit : Fail(kError, "cannot write to stdout");
 }
 
-std::FILE* CreatePrivateFile(const std::string& path) {
-  constexpr mode_t kOwnerOnly = 0600;
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kOwnerOnly);
-  if (descriptor < 0) return nullptr;
-  std::FILE* const file = fdopen(descriptor, "wb");
-  if (file == nullptr) close(descriptor);
-  return file;
-}
-
 Progress ShowProgress(bool is_quiet) {
   if (is_quiet) return {};
   return [meter = std::make_shared<ProgressMeter>(isatty(STDERR_FILENO) != 0)](uint64_t done, uint64_t all) {
@@ -290,15 +280,28 @@ std::string Property(DB& db, const std::string& name) {
   return text;
 }
 
+namespace {
+
+// The absolute path behind all symbolic links. The last one may lead to a path that does not exist, which
+// weakly_canonical does not follow.
+std::filesystem::path FollowLinks(const std::string& path, std::error_code& error) {
+  constexpr int kLinksMax = 40;
+  std::filesystem::path at = std::filesystem::absolute(path, error);
+  for (int links = 0; links < kLinksMax && std::filesystem::is_symlink(at, error); ++links)
+    at = at.parent_path() / std::filesystem::read_symlink(at, error);
+  return std::filesystem::weakly_canonical(at, error);
+}
+
+}  // namespace
+
 Status CheckIsOutside(const std::string& directory, const std::string& target) {
   std::error_code error;
-  const std::filesystem::path inner =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(target, error), error);
+  const std::filesystem::path inner = FollowLinks(target, error);
   if (error) return {};  // the work itself meets the error
   for (std::filesystem::path outer = inner;; outer = outer.parent_path()) {
     if (std::filesystem::equivalent(outer, directory, error)) {
       return Status::InvalidArgument(target + ": is or lies within the database directory " + directory +
-                                     "; expected a directory outside of it");
+                                     "; expected a path outside of it");
     }
     if (outer == outer.parent_path()) return {};
   }

@@ -143,8 +143,6 @@ void FlushPrinted();
 // Flushes stdout. If anything could not be written, reports it, and the result is kError, else `exit`. main calls it at
 // the end of each verb, so a verb needs no call of its own.
 int FlushOutput(int exit);
-// As fopen(path, "wb"), but a new file has mode 0600, since it holds data of a database. Null: see errno.
-std::FILE* CreatePrivateFile(const std::string& path);
 // A progress callback that prints on stderr, and that ends the work after Ctrl-C (progress.h); null if `is_quiet`. The
 // line is cleared when the last copy of the callback is destroyed.
 Progress ShowProgress(bool is_quiet);
@@ -168,7 +166,7 @@ int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOp
 // After a read of the default keyspace that found nothing: if it has no entries, names the other keyspaces on stderr.
 void NoteOtherKeyspaces(const KeyspaceOption& arguments, DB& db);
 std::string Property(DB& db, const std::string& name);  // "": there is none of this name
-// InvalidArgument if `target`, which may not exist yet, is the directory or lies within it.
+// InvalidArgument if `target`, which may not exist yet, is the directory or lies within it, also behind symbolic links.
 Status CheckIsOutside(const std::string& directory, const std::string& target);
 // Files and bytes in a directory. A file that disappears during the count is left out.
 struct Disk {

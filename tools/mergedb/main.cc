@@ -1,5 +1,5 @@
-// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped. Output that
-// cannot be written is an error of every verb, of --help and of --version.
+// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped. Output
+// that cannot be written is an error of every verb, of --help and of --version.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -66,7 +66,7 @@ class Keys {
 
 }  // namespace
 
-Status ScrubTrace(FileSystem* files, const std::string& source, const std::string& target, uint64_t seed,
+Status ScrubTrace(FileSystem* files, const std::string& source, OutputFile* target, uint64_t seed,
                   Status* source_status) {
   Keys keys(seed);
   {
@@ -78,22 +78,14 @@ Status ScrubTrace(FileSystem* files, const std::string& source, const std::strin
   }
   keys.Rank();
   ASSIGN_OR_RETURN(const auto reader, trace::Reader::Open(files, source));
-  ASSIGN_OR_RETURN(const auto file, files->Open(target, {.access = Access::kCreate}));
   trace::Head head = reader->head();
   head.id = base::Random(seed ^ head.id).Next();
   head.has_values = false;
   head.is_scrubbed = true;
-  std::string waiting = trace::EncodeHead(head);
+  target->Write(trace::EncodeHead(head));
   trace::BlockBuilder builder(head.id);
-  uint64_t offset = 0, elements_left = 0, operations = 0, lost = 0, last_micros = 0;
-  const auto write = [&] {
-    if (!builder.empty()) waiting += builder.Finish();
-    RETURN_IF_ERROR(file->WriteAt(offset, waiting));
-    offset += waiting.size();
-    waiting.clear();
-    return Status();
-  };
-  for (trace::Operation op; reader->Next(&op);) {
+  uint64_t elements_left = 0, operations = 0, lost = 0, last_micros = 0;
+  for (trace::Operation op; reader->Next(&op) && !target->has_failed();) {
     if ((HasKey(op) && !keys.Has(op.key)) || (HasEnd(op) && !keys.Has(op.end)))
       return Status::Busy(source + ": the trace grew while it was read; scrub it after its recording has ended");
     const std::string key = HasKey(op) ? keys.Of(op.key) : "", end = HasEnd(op) ? keys.Of(op.end) : "";
@@ -106,7 +98,7 @@ Status ScrubTrace(FileSystem* files, const std::string& source, const std::strin
     if (trace::IsGroup(op.kind)) elements_left = op.count;
     if (op.kind == OpKind::kLost) lost += op.count;
     if (op.kind != OpKind::kLost && !op.is_element) ++operations;
-    if (elements_left == 0 && builder.bytes() >= kBlockBytes) RETURN_IF_ERROR(write());
+    if (elements_left == 0 && builder.bytes() >= kBlockBytes) target->Write(builder.Finish());
   }
   *source_status = reader->status();
   builder.Add(reader->end() ? *reader->end()
@@ -115,8 +107,8 @@ Status ScrubTrace(FileSystem* files, const std::string& source, const std::strin
                                                .count = operations,
                                                .lost = lost,
                                                .reason = trace::EndReason::kScrubbed});
-  RETURN_IF_ERROR(write());
-  return file->Close();
+  target->Write(builder.Finish());
+  return {};
 }
 
 }  // namespace mergedb::tool

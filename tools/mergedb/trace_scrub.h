@@ -10,12 +10,13 @@
 #include <string>
 
 #include "mergedb/env.h"
+#include "output_file.h"
 
 namespace mergedb::tool {
 
-// `target` must not exist. If the source is cut or damaged, the target has what comes before, and *source_status is the
-// error. `seed`: of the random bytes.
-Status ScrubTrace(FileSystem* files, const std::string& source, const std::string& target, uint64_t seed,
+// Writes the copy into `target`. If the source is cut or damaged, the copy has what comes before, and *source_status is
+// the error. `seed`: of the random bytes.
+Status ScrubTrace(FileSystem* files, const std::string& source, OutputFile* target, uint64_t seed,
                   Status* source_status);
 
 }  // namespace mergedb::tool

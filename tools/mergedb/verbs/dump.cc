@@ -1,20 +1,18 @@
 // The verb dump: a database as text.
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "command.h"
 #include "dump_text.h"
 #include "format/lmdb.h"
 #include "lmdb_programs.h"
+#include "output_file.h"
 #include "text.h"
 
 namespace mergedb::tool::dump_verb {
 namespace {
 
 struct Arguments : Line {
-  std::optional<std::string> file;
+  std::string file = "-";
   std::optional<std::string> keyspace;
   std::string flavour = "lmdb";
   bool is_printable = false;
@@ -114,7 +112,7 @@ bool IsNameItem(const DumpPlan& plan, std::string_view key, std::string_view val
 }
 
 Status DumpOne(DB& db, const Snapshot& snapshot, const DumpPlan& plan, const DumpedDatabase& database,
-               DumpHeader header, SkippedKeys* skipped, std::FILE* out) {
+               DumpHeader header, SkippedKeys* skipped, OutputFile* out) {
   header.database = database.entry.name;
   header.lmdb_flags = database.item.value_or(0);
   header.is_plain_keyspace = !header.database.empty() && !database.item;
@@ -123,23 +121,22 @@ Status DumpOne(DB& db, const Snapshot& snapshot, const DumpPlan& plan, const Dum
   const auto it =
       db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.entry.keyspace});
   std::string key;
-  for (it->SeekToFirst(); skipped->GoesOn(*it) && std::ferror(out) == 0; it->Next()) {
+  for (it->SeekToFirst(); skipped->GoesOn(*it) && !out->has_failed(); it->Next()) {
     if (skipped->Take(*it)) continue;
     if (leaves_items_out && IsNameItem(plan, it->key(), it->value())) continue;
     key = it->key();
     if (header.lmdb_flags != 0) format::TurnLmdbKey(header.lmdb_flags, &key);
     AppendDumpLine(&text, key, header.is_print);
     AppendDumpLine(&text, it->value(), header.is_print);
-    std::fwrite(text.data(), 1, text.size(), out);
+    out->Write(text);
     text.clear();
   }
   RETURN_IF_ERROR(skipped->ErrorOf(*it));
-  text += kDumpEnd;
-  std::fwrite(text.data(), 1, text.size(), out);
+  out->Write(text.append(kDumpEnd));
   return {};
 }
 
-Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, std::FILE* out) {
+Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, OutputFile* out) {
   const auto snapshot = db.GetSnapshot();
   DumpHeader header{.is_print = arguments.is_printable,
                     .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
@@ -154,29 +151,21 @@ Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, std::FILE*
   return {};
 }
 
-int ListNames(DB& db) {
-  const auto names = db.ListKeyspaces();
-  if (!names) return Fail(names.error());
-  for (const KeyspaceEntry& each : *names) Print(ToText(each.name) + "\n");
-  return kOk;
+Status ListNames(DB& db, OutputFile* out) {
+  ASSIGN_OR_RETURN(const auto names, db.ListKeyspaces());
+  for (const KeyspaceEntry& each : names) out->Write(ToText(each.name) + "\n");
+  return {};
 }
 
 int Run(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  if (arguments.is_listing) return Finish(*db, ListNames(*db));
-  std::FILE* out = stdout;
-  if (arguments.file && *arguments.file != "-") {
-    out = CreatePrivateFile(*arguments.file);
-    if (out == nullptr)
-      return Finish(*db, Fail(kError, *arguments.file + ": cannot be written: " + std::strerror(errno)));
-  }
+  const auto out = OutputFile::Open(arguments.file, arguments.directory);
+  if (!out) return Finish(*db, Fail(out.error()));
   SkippedKeys skipped(arguments.is_skipping);
-  const Status status = Dump(arguments, *db, &skipped, out);
-  int exit = status.ok() ? kOk : Fail(status);
-  if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0))
-    exit = Fail(kError, *arguments.file + ": cannot be written");
-  return Finish(*db, skipped.Finish(exit));
+  Status status = arguments.is_listing ? ListNames(*db, out->get()) : Dump(arguments, *db, &skipped, out->get());
+  if (status.ok()) status = (*out)->Commit();
+  return Finish(*db, skipped.Finish(status.ok() ? kOk : Fail(status)));
 }
 
 }  // namespace
@@ -193,7 +182,8 @@ void Add(Command& command) {
                          "As mdb_dump, the command prints only the main database without -a or -s.",
                .examples = {"mergedb dump /srv/data -f backup.txt", "mergedb dump /srv/data -p | less"}},
               Run);
-  verb->add_option("-f", arguments.file, "Write to this file; default: stdout");
+  verb->add_option("-f", arguments.file,
+                   "Write to this file, which is replaced when the dump is complete; default: stdout");
   verb->add_flag("-p", arguments.is_printable, "Print printable characters as they are, all others in hex");
   CLI::Option* const all =
       verb->add_flag("-a", arguments.is_all, "The default keyspace and all others; the default, except for mdb_dump");

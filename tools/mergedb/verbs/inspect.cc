@@ -1,9 +1,8 @@
 // The verb inspect: a page that shows the tree of a database. It changes nothing.
-#include <cstdio>
-
 #include "command.h"
 #include "db/db_impl.h"
 #include "inspect_page.h"
+#include "output_file.h"
 
 namespace mergedb::tool::inspect_verb {
 namespace {
@@ -13,15 +12,10 @@ struct Arguments : Line {
   std::string style = "lazy";
 };
 
-int WritePage(const std::string& file, const std::string& page) {
-  if (file == "-") {
-    Print(page);
-    return kOk;
-  }
-  std::FILE* const out = CreatePrivateFile(file);
-  const bool is_written = out != nullptr && std::fwrite(page.data(), 1, page.size(), out) == page.size();
-  const bool is_closed = out != nullptr && std::fclose(out) == 0;
-  return is_written && is_closed ? kOk : Fail(kError, file + ": cannot write the page");
+Status WritePage(const Arguments& arguments, const std::string& page) {
+  ASSIGN_OR_RETURN(const auto out, OutputFile::Open(arguments.html, arguments.directory));
+  out->Write(page);
+  return out->Commit();
 }
 
 int Run(Arguments& arguments) {
@@ -38,8 +32,8 @@ int Run(Arguments& arguments) {
                    .disk_files = disk.files,
                    .history = ReadHistory(arguments.directory)};
   if (auto live = LiveView::Read(arguments.directory)) page.live = std::move(*live);
-  const int exit = WritePage(arguments.html, PrintPage(page));
-  return Finish(*db, exit);
+  const Status status = WritePage(arguments, PrintPage(page));
+  return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
 }  // namespace

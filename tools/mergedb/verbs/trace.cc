@@ -1,7 +1,9 @@
 // The verb trace: analyses, prints and scrubs a trace (include/mergedb/trace.h). It opens no database.
+#include <filesystem>
 #include <random>
 
 #include "file_report.h"
+#include "output_file.h"
 #include "trace_analysis.h"
 #include "trace_scrub.h"
 
@@ -85,13 +87,22 @@ int Dump(const Arguments& arguments) {
   return EndOf((*reader)->status());
 }
 
-int Scrub(const Arguments& arguments) {
+// WHY no file is replaced: a trace cannot be recorded again, and IN may be the same file.
+Status WriteScrubbed(const std::string& in, const std::string& out, Status* source_status) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(out, ignored))
+    return Status::InvalidArgument(out + ": exists; expected the name of a new file");
+  ASSIGN_OR_RETURN(const auto file, OutputFile::Open(out, ""));
   std::random_device random;
   const uint64_t seed = uint64_t{random()} << 32 | random();
+  RETURN_IF_ERROR(ScrubTrace(Files(), in, file.get(), seed, source_status));
+  return file->Commit();
+}
+
+int Scrub(const Arguments& arguments) {
   Status source;
-  if (const Status status = ScrubTrace(Files(), arguments.words[1], arguments.words[2], seed, &source); !status.ok())
-    return Fail(status);
-  return EndOf(source);
+  const Status status = WriteScrubbed(arguments.words[1], arguments.words[2], &source);
+  return EndOf(status.ok() ? source : status);
 }
 
 int Run(Arguments& arguments) {
