@@ -236,6 +236,7 @@ TEST(CommandLine, EachValueOfEachOptionArrivesUnchanged) {
               line.push_back(name);
               line.insert(line.end(), count, value);
             }
+            for (const CLI::Option* needed : option->get_needs()) line.push_back(needed->get_name());
             if (!verb.is_of_command)
               line.insert(line.end(), verb.sizes.back() - (name == "--db" && !verb.is_of_file ? 1 : 0), "w");
             const Parsed parsed = Parse(line);
@@ -316,6 +317,33 @@ TEST(CommandLine, RefusesWhatItDoesNotKnow) {
     refused({verb, "d", "--keyspace", ""}, "--keyspace: expected a name");
   refused({"keyspaces", "d", "--drop", ""}, "--drop: expected a name");
   refused({"keyspaces", "d", "--create="}, "--create: expected a name");
+}
+
+// An option is one of numbers if it takes 5 and refuses a word.
+TEST(CommandLine, EachNumberIsDecimal) {
+  int numbers = 0;
+  for (const VerbCase& verb : AllVerbs()) {
+    const Command command;
+    for (const CLI::Option* option : command.app.get_subcommand(verb.name)->get_options()) {
+      if (option->get_items_expected_max() != 1) continue;
+      const std::string name = option->get_name();
+      const auto takes = [&](const std::string& value) {
+        Words line = {verb.name};
+        if (!option->get_required()) line.insert(line.end(), verb.required.begin(), verb.required.end());
+        line.insert(line.end(), {name, value});
+        for (const CLI::Option* needed : option->get_needs()) line.push_back(needed->get_name());
+        if (!verb.is_of_command) line.insert(line.end(), verb.sizes.back() - (name == "--db" && !verb.is_of_file), "w");
+        return Parse(line).is_valid;
+      };
+      if (!takes("5") || takes("word")) continue;
+      ++numbers;
+      for (const char* value : {"010", "00",  "0x5",  "0X5", " 5",  "5 ",  "+5",  "-5",
+                                "",    "5x",  "5,5",  "5'0", "nan", "inf", "1e1", "18446744073709551616",
+                                "\t5", "5\n", ".5e1", "0b1"})
+        EXPECT_FALSE(takes(value)) << verb.name << " " << name << " <" << value << ">";
+    }
+  }
+  EXPECT_GE(numbers, 12);
 }
 
 TEST(CommandLine, TakesOptionsInEachForm) {

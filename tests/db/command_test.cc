@@ -395,9 +395,10 @@ TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
 }
 
 TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
-  for (const char* option : {"scan $D --limit", "merge $D k b --type append --cap", "merge $D k b --type first --at",
-                             "estimate $D --entries", "trace dump $D --limit", "trace analyse $D --top",
-                             "sst $D --scan --limit", "manifest $D --scan --limit", "doctor --pid"}) {
+  for (const char* option :
+       {"scan $D --limit", "merge $D k b --type append --cap", "merge $D k b --type first --at",
+        "estimate $D --entries", "trace dump $D --limit", "trace analyse $D --top", "sst $D --scan --limit",
+        "manifest $D --scan --limit", "doctor --pid", "serve-metrics $D --listen 127.0.0.1:0 --timeout"}) {
     for (const char* number : {"-3", "18446744073709551616", "010", "0x10", "1.5", "'1 '", "''"}) {
       const std::string line = std::string("$M ") + option + " " + number;
       SCOPED_TRACE(line);
@@ -412,6 +413,102 @@ TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
   EXPECT_EQ(Run("$M put $D k v").exit, 0);
   EXPECT_EQ(Run("$M scan $D --limit 0").out, "");
   EXPECT_EQ(Run("$M scan $D --limit 18446744073709551615").out, "k\tv\n");
+}
+
+TEST_F(CommandTest, RefusesOptionsWithoutAnEffect) {
+  ASSERT_EQ(Run("$M put $D k v").exit, 0);
+  for (const char* line : {"get $D k --json --raw",
+                           "get $D k --json --as u64",
+                           "get $D k --raw --as u64",
+                           "scan $D --json --as u64",
+                           "scan $D --keys-only --as u64",
+                           "scan $D --count --as u64",
+                           "scan $D --from z --to a",
+                           "compact $D --from z --to a",
+                           "compact $D --hex --from 62 --to 61",
+                           "merge $D k 1 --type add-u64 --operator uint64add",
+                           "merge $D k 1 --type add-u64 --delimiter ,",
+                           "merge $D k 1 --type add-u64 --cap 5",
+                           "merge $D k 1 --type append --at 5",
+                           "merge $D k 1 --type append --keep-oldest",
+                           "merge $D k 1 --operator stringappend --delimiter ,",
+                           "merge $D k 1 --operator stringappend --at 5",
+                           "stat $D --json --property mergedb.runs",
+                           "stat $D --json -e",
+                           "stat $D --property mergedb.runs -a",
+                           "stat $D --json -s name",
+                           "dump $D -l -s name",
+                           "dump $D -l --default-alone",
+                           "dump $D -l --skip-errors",
+                           "dump $D -l --flavour bdb",
+                           "load $D -T --json",
+                           "load $D -T --hex",
+                           "keyspaces $D --create a --json",
+                           "keyspaces $D --drop a --json",
+                           "export-leveldb $D $H/target --default-alone --keyspace a",
+                           "sst $D/x --check --scan",
+                           "sst $D/x --check --blocks",
+                           "sst $D/x --from a",
+                           "sst $D/x --to a",
+                           "sst $D/x --keys-only",
+                           "sst $D/x --limit 1",
+                           "sst $D/x --scan --from z --to a",
+                           "blob $D/x --check --scan",
+                           "blob $D/x --keys-only",
+                           "wal $D/x --check --scan",
+                           "wal $D/x --check --frames",
+                           "wal $D/x --frames --limit 5",
+                           "manifest $D/x --check --scan",
+                           "manifest $D/x --limit 5",
+                           "top $D --once --interval 5",
+                           "top $D --json --interval 5",
+                           "trace analyse $D/x --limit 5",
+                           "trace dump $D/x --top 5",
+                           "trace scrub $D/x $H/y --top 5",
+                           "trace scrub $D/x $H/y --limit 5",
+                           "trace scrub $D/x $H/y --json",
+                           "trace scrub $D/x $H/y --hex",
+                           "--db $D trace dump $D/x",
+                           "--db $D doctor"}) {
+    SCOPED_TRACE(line);
+    const Outcome outcome = Run(std::string("$M ") + line + " < /dev/null");
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find("mergedb: "), 0u) << outcome.err;
+  }
+  EXPECT_EQ(Run("$M scan $D").out, "k\tv\n");
+  EXPECT_EQ(Run("$M keyspaces $D").out, "");
+  EXPECT_EQ(Run("$M merge $D log abc --type append --cap 2 --keep-oldest && $M get $D log").out, "ab\n");
+}
+
+TEST_F(CommandTest, ChecksAllWordsBeforeItMakesAnything) {
+  const std::string long_name(300, 'n');
+  for (const auto& [line, exit] : {std::pair<std::string, int>("put $D 61 62 --hex --keyspace zz", 2),
+                                   {"put $D zz 62 --hex --keyspace 6e", 2},
+                                   {"put $D 61 zz --hex --keyspace 6e", 2},
+                                   {"put $D a b --keyspace " + std::string(70'000, 'n'), 3},
+                                   {"merge $D zz 62 --hex --keyspace 6e --type append", 2},
+                                   {"merge $D 61 62 --hex --keyspace 6e --type append --delimiter zz", 2},
+                                   {"merge $D a b --keyspace n --type add-u64", 2},
+                                   {"merge $D a 010 --keyspace n --type add-u64", 2},
+                                   {"merge $D a b --keyspace n --operator " + long_name, 3},
+                                   {"load $D --keyspace zz --hex < /proc/version", 2}}) {
+    SCOPED_TRACE(line.substr(0, 80));
+    const Outcome outcome = Run("$M " + line);
+    EXPECT_EQ(outcome.exit, exit) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(database_));
+  }
+  ASSERT_EQ(Run("$M put $D k v && $M keyspaces $D --create kept").exit, 0);
+  for (const auto& [line, exit] : {std::pair<std::string, int>("keyspaces $D --create new --drop nosuch", 3),
+                                   {"keyspaces $D --create 6e --drop zz --hex", 2},
+                                   {"keyspaces $D --create kept --drop kept", 3},
+                                   {"merge $D a b --keyspace new --operator " + long_name, 3},
+                                   {"delete $D --prefix zz --hex --keyspace 6b657074", 2}}) {
+    SCOPED_TRACE(line.substr(0, 80));
+    EXPECT_EQ(Run("$M " + line).exit, exit);
+    EXPECT_EQ(Run("$M keyspaces $D | cut -f 1").out, "kept\n");
+  }
+  EXPECT_EQ(Run("$M keyspaces $D --create new --drop kept && $M keyspaces $D | cut -f 1").out, "new\n");
 }
 
 TEST_F(CommandTest, SaysWhenItsOutputIsLost) {

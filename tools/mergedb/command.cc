@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "db/access/write_checks.h"
 #include "mergedb/leveldb.h"
 #include "progress.h"
 #include "text.h"
@@ -38,6 +39,8 @@ void TakeWords(const Verb& verb, Command& command) {
   };
   Line& line = command.line;
   std::vector<std::string>& words = line.words;
+  const bool has_directory = verb.takes == Takes::kDirectory || verb.takes == Takes::kFile;
+  if (!has_directory && !line.directory.empty()) refuse("--db has no effect");
   if (verb.takes == Takes::kCommand) {
     if (!words.empty()) refuse("a command goes after --");
     words = command.tail;
@@ -87,9 +90,9 @@ CLI::App* AddVerb(Command& command, const Verb& verb, std::function<void()> rese
   return added;
 }
 
-void AddHexAndJson(CLI::App* verb, HexOption& arguments, bool& is_json) {
+CLI::Option* AddHexAndJson(CLI::App* verb, HexOption& arguments, bool& is_json) {
   verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
-  verb->add_flag("--json", is_json, "Print JSON");
+  return verb->add_flag("--json", is_json, "Print JSON");
 }
 
 void AddKeyspace(CLI::App* verb, KeyspaceOption& arguments) {
@@ -101,6 +104,15 @@ void AddKeyspace(CLI::App* verb, KeyspaceOption& arguments) {
 void AddRange(CLI::App* verb, RangeOption& arguments) {
   verb->add_option("--from", arguments.from, "Smallest key");
   verb->add_option("--to", arguments.to, "Upper bound; the range ends before this key");
+}
+
+RangeOption TakeRange(const HexOption& arguments, const RangeOption& words) {
+  RangeOption range;
+  if (words.from) range.from = TakeBytes(arguments, *words.from);
+  if (words.to) range.to = TakeBytes(arguments, *words.to);
+  if (range.from && range.to && *range.from > *range.to)
+    throw CLI::ValidationError("--from", "\"" + *words.from + "\" lies after --to \"" + *words.to + "\"");
+  return range;
 }
 
 void AddSkipErrors(CLI::App* verb, bool& is_skipping) {
@@ -121,6 +133,19 @@ CLI::Validator IntegerFrom(uint64_t min, uint64_t max) {
            "\"";
   };
   return {check, "", "integer"};
+}
+
+CLI::Validator DecimalFrom(double min, double max) {
+  const auto check = [min, max](const std::string& word) -> std::string {
+    const bool begins_as_integer =
+        !word.empty() && word[0] >= '0' && word[0] <= '9' && !(word.size() > 1 && word[0] == '0' && word[1] != '.');
+    double number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [parsed, error] = std::from_chars(word.data(), end, number, std::chars_format::fixed);
+    if (begins_as_integer && error == std::errc() && parsed == end && number >= min && number <= max) return "";
+    return Format("expected a number from %g to %g, found \"", min, max) + word + "\"";
+  };
+  return {check, "", "decimal"};
 }
 
 CLI::Validator NotEmpty() {
@@ -250,10 +275,15 @@ int Finish(DB& db, int exit) {
 
 int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
                    const std::function<Status(DB& db, Keyspace keyspace)>& change) {
+  std::string name;
+  if (arguments.keyspace) {
+    name = TakeBytes(arguments, *arguments.keyspace);
+    if (const Status status = db::CheckKeyspace(name, {}); !status.ok()) return Fail(status);
+  }
   const auto db = OpenDatabase(directory, mode);
   if (db == nullptr) return kError;
   const auto keyspace = arguments.keyspace && mode == OpenMode::kCreateIfMissing
-                            ? db->CreateKeyspace(TakeBytes(arguments, *arguments.keyspace), {.may_exist = true})
+                            ? db->CreateKeyspace(name, {.may_exist = true})
                             : KeyspaceOf(arguments, *db);
   const Status status = keyspace ? change(*db, *keyspace) : keyspace.status();
   return Finish(*db, status.ok() ? kOk : Fail(status));

@@ -109,14 +109,18 @@ struct RangeOption {
   std::optional<std::string> from, to;
 };
 
-void AddHexAndJson(CLI::App* verb, HexOption& arguments, bool& is_json);
+CLI::Option* AddHexAndJson(CLI::App* verb, HexOption& arguments, bool& is_json);  // returns --json
 void AddKeyspace(CLI::App* verb, KeyspaceOption& arguments);
 void AddRange(CLI::App* verb, RangeOption& arguments);
+// The bounds as bytes. Throws CLI::ValidationError if one is not hex after --hex, or if --from lies after --to.
+RangeOption TakeRange(const HexOption& arguments, const RangeOption& words);
 void AddSkipErrors(CLI::App* verb, bool& is_skipping);
 void AddSync(CLI::App* verb, bool& is_synced);
 // Checks that the value of an option is a decimal integer from `min` to `max`. WHY not CLI11 alone: it reads -1 and
 // every number above UINT64_MAX as UINT64_MAX, and 010 as 8.
 CLI::Validator IntegerFrom(uint64_t min, uint64_t max = UINT64_MAX);
+// The same for a number that may have a point and decimals. WHY not CLI11: it reads nan, 0x1 and 1e3, too.
+CLI::Validator DecimalFrom(double min, double max);
 // Checks that the value of an option is not empty: an unset variable of a script must not select something else.
 CLI::Validator NotEmpty();
 
@@ -160,7 +164,8 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // Closes the database. Reports a failure; then the result is an error code, else `exit`.
 int Finish(DB& db, int exit);
 // Opens for writes, calls `change` with the keyspace that --keyspace names, which is created as the database is if the
-// mode is kCreateIfMissing, and closes. Returns the exit code.
+// mode is kCreateIfMissing, and closes. Returns the exit code. REQUIRES: the caller has checked its words, since an error
+// of `change` leaves the database and the keyspace that were created for it.
 int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
                    const std::function<Status(DB& db, Keyspace keyspace)>& change);
 // After a read of the default keyspace that found nothing: if it has no entries, names the other keyspaces on stderr.

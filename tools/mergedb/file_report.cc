@@ -48,37 +48,39 @@ void PrintDamages(const std::string& path, const repair::OneFile& file, FILE* ou
 
 }  // namespace
 
-void AddFileOptions(CLI::App* verb, FileArguments& arguments) {
-  verb->add_flag("--check", arguments.is_check_only, "Print only whether the file is intact, and all damage");
+void AddFileOptions(CLI::App* verb, FileArguments& arguments, const char* scan) {
+  CLI::Option* const check =
+      verb->add_flag("--check", arguments.is_check_only, "Print only whether the file is intact, and all damage");
   verb->add_flag("--json", arguments.is_json, "Print JSON; with --scan one line for each entry");
   verb->add_flag("--hex", arguments.is_hex, "Keys and values are in hex, on the command line and in the output");
-}
-
-void AddLimit(CLI::App* verb, FileArguments& arguments) {
+  verb->add_flag("--scan", arguments.is_scan, scan)->excludes(check);
   verb->add_option("--limit", arguments.limit, "Print at most this many; the whole file is checked in any case")
-      ->check(IntegerFrom(0));
+      ->check(IntegerFrom(0))
+      ->needs("--scan");
 }
 
-void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* what) {
-  verb->add_flag("--scan", arguments.is_scan, what);
+void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* scan) {
+  AddFileOptions(verb, arguments, scan);
   AddRange(verb, arguments);
-  AddLimit(verb, arguments);
   verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
+  for (const char* option : {"--from", "--to", "--keys-only"}) verb->get_option(option)->needs("--scan");
 }
 
-Selection::Selection(const ScanArguments& arguments) : left_(arguments.limit) {
-  if (arguments.from) from_ = TakeBytes(arguments, *arguments.from);
-  if (arguments.to) to_ = TakeBytes(arguments, *arguments.to);
+void AddParts(CLI::App* verb, FileArguments& arguments, const char* name, const char* description) {
+  verb->add_flag(name, arguments.is_parts, description)->excludes("--check");
 }
+
+Selection::Selection(const ScanArguments& arguments)
+    : range_(TakeRange(arguments, arguments)), left_(arguments.limit) {}
 
 bool Selection::Takes(std::string_view key) {
-  if (left_ == 0 || (from_ && key < *from_) || (to_ && key >= *to_)) return false;
+  if (left_ == 0 || (range_.from && key < *range_.from) || (range_.to && key >= *range_.to)) return false;
   --left_;
   return true;
 }
 
 bool Selection::TakesRange(std::string_view begin, std::string_view end) {
-  if (left_ == 0 || (from_ && end <= *from_) || (to_ && begin >= *to_)) return false;
+  if (left_ == 0 || (range_.from && end <= *range_.from) || (range_.to && begin >= *range_.to)) return false;
   --left_;
   return true;
 }

@@ -23,23 +23,24 @@ struct ScanArguments : FileArguments, RangeOption {
   bool is_keys_only = false;
 };
 
-// --check, --json and --hex.
-void AddFileOptions(CLI::App* verb, FileArguments& arguments);
-void AddLimit(CLI::App* verb, FileArguments& arguments);
-// --scan, --from, --to, --limit and --keys-only.
-void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* what);
+// --check, --json, --hex, --limit and --scan with this description.
+void AddFileOptions(CLI::App* verb, FileArguments& arguments, const char* scan);
+// The same, --from, --to and --keys-only.
+void AddScanOptions(CLI::App* verb, ScanArguments& arguments, const char* scan);
+// --blocks or --frames.
+void AddParts(CLI::App* verb, FileArguments& arguments, const char* name, const char* description);
 
 // Decides which entries a scan prints: those of the range, at most --limit.
 class Selection {
  public:
-  // Throws CLI::ValidationError if a bound is not hex after --hex.
+  // Throws CLI::ValidationError as TakeRange.
   explicit Selection(const ScanArguments& arguments);
   bool Takes(std::string_view key);
   // The same for the keys of a range, whose end is exclusive.
   bool TakesRange(std::string_view begin, std::string_view end);
 
  private:
-  std::optional<std::string> from_, to_;
+  const RangeOption range_;
   uint64_t left_;
 };
 

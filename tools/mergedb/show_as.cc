@@ -40,8 +40,9 @@ std::optional<std::string> ShowAs(const std::string& as, std::string_view value,
   return ShowJson(value, indent);
 }
 
-void AddAs(CLI::App* verb, std::string& as) {
-  verb->add_option(
+CLI::Option* AddAs(CLI::App* verb, std::string& as) {
+  return verb
+      ->add_option(
           "--as", as,
           "Print values in this format: u64, i64 or f64 (numbers of 8 bytes), or json (as ASCII; `get` indents it; "
           "numbers "

@@ -9,7 +9,7 @@
 
 namespace mergedb::tool {
 
-void AddAs(CLI::App* verb, std::string& as);
+CLI::Option* AddAs(CLI::App* verb, std::string& as);
 // The value in the format `as`; nullopt if that is empty. JSON: indented by `indent`, on one line if it is below 0.
 std::optional<std::string> ShowAs(const std::string& as, std::string_view value, int indent);
 

@@ -65,7 +65,6 @@ void Add(Command& command) {
                          "  mergedb blob 000013.val --scan --keys-only --json",
                .takes = Takes::kFile},
               Run);
-  AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the values");
 }
 

@@ -7,13 +7,11 @@ namespace {
 struct Arguments : Line, KeyspaceOption, RangeOption {};
 
 int Run(Arguments& arguments) {
-  std::string lower, upper;
-  if (arguments.from) lower = TakeBytes(arguments, *arguments.from);
-  if (arguments.to) upper = TakeBytes(arguments, *arguments.to);
-  const std::string_view lower_view = lower, upper_view = upper;
+  const RangeOption range = TakeRange(arguments, arguments);
+  const std::string_view lower = range.from ? std::string_view(*range.from) : "";
+  const std::string_view upper = range.to ? std::string_view(*range.to) : "";
   return ChangeKeyspace(arguments.directory, OpenMode::kMustExist, arguments, [&](DB& db, Keyspace keyspace) {
-    const Status status =
-        db.CompactRange(keyspace, arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
+    const Status status = db.CompactRange(keyspace, range.from ? &lower : nullptr, range.to ? &upper : nullptr);
     return status.ok() ? db.WaitForCompaction() : status;
   });
 }

@@ -19,13 +19,14 @@ int Run(Arguments& arguments) {
   if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
     throw CLI::ValidationError("--prefix", "cannot be combined with KEY or --range");
   }
+  const std::string prefix = TakeBytes(arguments, arguments.prefix.value_or(""));
   std::vector<std::string> bytes;
   for (const auto* words : {&arguments.words, &arguments.range}) {
     for (const std::string& word : *words) bytes.push_back(TakeBytes(arguments, word));
   }
   return ChangeKeyspace(arguments.directory, OpenMode::kMustExist, arguments, [&](DB& db, Keyspace keyspace) {
     const WriteOptions options = WriteOptionsOf(arguments.is_synced);
-    if (arguments.prefix) return db.DeletePrefix(options, keyspace, TakeBytes(arguments, *arguments.prefix));
+    if (arguments.prefix) return db.DeletePrefix(options, keyspace, prefix);
     WriteBatch batch;
     for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(keyspace, bytes[i]);
     if (!arguments.range.empty()) batch.DeleteRange(keyspace, bytes[bytes.size() - 2], bytes.back());

@@ -192,10 +192,12 @@ void Add(Command& command) {
   verb->add_flag("--default-alone", arguments.is_default_alone, "Only the default keyspace, although there are others")
       ->excludes(all)
       ->excludes(one);
-  verb->add_flag("-l", arguments.is_listing, "Print only the names of the databases");
+  CLI::Option* const list = verb->add_flag("-l", arguments.is_listing, "Print only the names of the databases");
   AddSkipErrors(verb, arguments.is_skipping);
   verb->add_option("--flavour", arguments.flavour, "The program that reads the dump")
       ->check(CLI::IsMember({"lmdb", "bdb"}));
+  for (const char* option : {"--keyspace", "--default-alone", "--skip-errors", "--flavour"})
+    verb->get_option(option)->excludes(list);
   AddLmdbFlags(verb);
 }
 

@@ -52,7 +52,8 @@ void Add(Command& command) {
               Run);
   AddKeyspace(verb, arguments);
   verb->add_flag("--default-alone", arguments.is_default_alone,
-                 "Export only the default keyspace, although there are others");
+                 "Export only the default keyspace, although there are others")
+      ->excludes("--keyspace");
   AddSkipErrors(verb, arguments.is_skipping);
   verb->add_flag("--quiet", arguments.is_quiet, "Print no progress on stderr");
 }

@@ -49,17 +49,19 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.usage = "get DIR KEY [--hex] [--json] [--raw]",
+              {.usage = "get DIR KEY [--hex] [--json | --raw | --as FORMAT]",
                .description = "Print the value of a key",
                .footer = "Exit code 1 if the key does not exist.",
                .examples = {"mergedb get /srv/data apple", "mergedb get /srv/data visits --as u64"},
                .words_min = 1,
                .words_max = 1},
               Run);
-  AddHexAndJson(verb, arguments, arguments.is_json);
-  AddAs(verb, arguments.as);
+  CLI::Option* const json = AddHexAndJson(verb, arguments, arguments.is_json);
+  CLI::Option* const as = AddAs(verb, arguments.as)->excludes(json);
   AddKeyspace(verb, arguments);
-  verb->add_flag("--raw", arguments.is_raw, "Print the bytes of the value unchanged, without a newline");
+  verb->add_flag("--raw", arguments.is_raw, "Print the bytes of the value unchanged, without a newline")
+      ->excludes(json)
+      ->excludes(as);
 }
 
 }  // namespace mergedb::tool::get_verb

@@ -10,19 +10,24 @@ struct Arguments : Line, HexOption {
   std::optional<std::string> create, drop;
 };
 
+// WHY the one to drop is opened first: if it is unknown, none is created.
+Status Change(DB& db, const std::string& create, const std::string& drop) {
+  Keyspace dropped;
+  if (!drop.empty()) { ASSIGN_OR_RETURN(dropped, db.OpenKeyspace(drop)); }
+  if (!create.empty()) RETURN_IF_ERROR(db.CreateKeyspace(create).status());
+  return drop.empty() ? Status() : DropDatabase(db, {drop, dropped});
+}
+
 int Run(Arguments& arguments) {
   const bool is_change = arguments.create || arguments.drop;
+  const std::string create = TakeBytes(arguments, arguments.create.value_or(""));
+  const std::string drop = TakeBytes(arguments, arguments.drop.value_or(""));
   const auto db = OpenDatabase(arguments.directory, is_change ? OpenMode::kMustExist : OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  Status status;
-  if (arguments.create) status = db->CreateKeyspace(TakeBytes(arguments, *arguments.create)).status();
-  if (status.ok() && arguments.drop) {
-    const std::string name = TakeBytes(arguments, *arguments.drop);
-    const auto keyspace = db->OpenKeyspace(name);
-    status = keyspace ? DropDatabase(*db, {name, *keyspace}) : keyspace.status();
+  if (is_change) {
+    const Status status = Change(*db, create, drop);
+    return Finish(*db, status.ok() ? kOk : Fail(status));
   }
-  if (!status.ok()) return Finish(*db, Fail(status));
-  if (is_change) return Finish(*db, kOk);
   const auto entries = db->ListKeyspaces();
   if (!entries) return Finish(*db, Fail(entries.status()));
   for (const KeyspaceEntry& entry : *entries) {
@@ -43,16 +48,20 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.usage = "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
-               .description = "List the named keyspaces, or create or drop one",
+              {.usage = "keyspaces DIR [--create NAME] [--drop NAME] [--hex] | keyspaces DIR [--hex] [--json]",
+               .description = "List the named keyspaces, or create one, or drop one",
                .footer = "A line is name, tab, id.",
                .examples = {"mergedb keyspaces /srv/data", "mergedb keyspaces /srv/data --create users"}},
               Run);
-  AddHexAndJson(verb, arguments, arguments.is_json);
-  verb->add_option("--create", arguments.create, "Create this keyspace")->type_name("NAME")->check(NotEmpty());
+  CLI::Option* const json = AddHexAndJson(verb, arguments, arguments.is_json);
+  verb->add_option("--create", arguments.create, "Create this keyspace")
+      ->type_name("NAME")
+      ->check(NotEmpty())
+      ->excludes(json);
   verb->add_option("--drop", arguments.drop, "Drop this keyspace with all its entries")
       ->type_name("NAME")
-      ->check(NotEmpty());
+      ->check(NotEmpty())
+      ->excludes(json);
 }
 
 }  // namespace mergedb::tool::keyspaces_verb

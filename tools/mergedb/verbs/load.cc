@@ -294,10 +294,12 @@ void Add(Command& command) {
                  "input is empty.",
        .examples = {"mergedb dump /srv/old | mergedb load /srv/new", "mergedb load /srv/data --json < lines.json"}},
       Run);
-  verb->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
-  verb->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
+  CLI::Option* const hex = verb->add_flag("--hex", arguments.is_hex, "The lines are of scan --hex; NAME is in hex");
+  CLI::Option* const json = verb->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
   verb->add_option("-f", arguments.file, "Read this file; default: stdin");
-  verb->add_flag("-T", arguments.is_plain_text, "Plain text: a line with a key, then a line with its value");
+  verb->add_flag("-T", arguments.is_plain_text, "Plain text: a line with a key, then a line with its value")
+      ->excludes(hex)
+      ->excludes(json);
   verb->add_flag("-N", arguments.is_adding_only, "Keep the values of existing keys");
   AddDatabase(verb, arguments.keyspace,
               "Load into this keyspace (LMDB: named database), not into those that the dump names");

@@ -138,9 +138,7 @@ void Add(Command& command) {
                          "  mergedb manifest MANIFEST-000005 --scan --json",
                .takes = Takes::kFile},
               Run);
-  AddFileOptions(verb, arguments);
-  verb->add_flag("--scan", arguments.is_scan, "Print the edits, oldest first");
-  AddLimit(verb, arguments);
+  AddFileOptions(verb, arguments, "Print the edits, oldest first");
 }
 
 }  // namespace mergedb::tool::manifest_verb

@@ -21,8 +21,9 @@ struct Arguments : Line, KeyspaceOption, RangeOption {
 
 IteratorOptions RangeOf(const Arguments& arguments) {
   IteratorOptions options;
-  if (arguments.from) options.lower = TakeBytes(arguments, *arguments.from);
-  if (arguments.to) options.upper = TakeBytes(arguments, *arguments.to);
+  const RangeOption range = TakeRange(arguments, arguments);
+  options.lower = range.from;
+  options.upper = range.to;
   if (arguments.prefix) options.prefix = TakeBytes(arguments, *arguments.prefix);
   options.keys_only = arguments.is_keys_only || arguments.is_count;
   options.read.fill_cache = false;
@@ -82,16 +83,17 @@ void Add(Command& command) {
                  "\\\\ \\xNN.",
        .examples = {"mergedb scan /srv/data --prefix user: --limit 10", "mergedb scan /srv/data --json | jq -r .key"}},
       Run);
-  AddHexAndJson(verb, arguments, arguments.is_json);
+  CLI::Option* const json = AddHexAndJson(verb, arguments, arguments.is_json);
   AddRange(verb, arguments);
   AddKeyspace(verb, arguments);
-  AddAs(verb, arguments.as);
+  CLI::Option* const as = AddAs(verb, arguments.as);
   verb->add_option("--prefix", arguments.prefix, "Only keys with this prefix");
   verb->add_option("--limit", arguments.limit, "The maximum number of entries")->check(IntegerFrom(0));
   AddSkipErrors(verb, arguments.is_skipping);
   verb->add_flag("--reverse", arguments.is_reverse, "Largest key first");
-  verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
-  verb->add_flag("--count", arguments.is_count, "Print only the number of entries");
+  CLI::Option* const keys = verb->add_flag("--keys-only", arguments.is_keys_only, "Print no values");
+  CLI::Option* const count = verb->add_flag("--count", arguments.is_count, "Print only the number of entries");
+  as->excludes(json)->excludes(keys)->excludes(count);
 }
 
 }  // namespace mergedb::tool::scan_verb

@@ -70,7 +70,7 @@ void Add(Command& command) {
   verb->add_option("--timeout", arguments.timeout_seconds,
                    "Seconds that a client may take to send a request; default: 5")
       ->type_name("SECONDS")
-      ->check(CLI::Range(1, 3600));
+      ->check(IntegerFrom(1, 3600));
 }
 
 }  // namespace mergedb::tool::serve_metrics_verb

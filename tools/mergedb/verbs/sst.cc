@@ -165,9 +165,8 @@ void Add(Command& command) {
            "  mergedb sst 000012.tbl --scan --from apple --to banana --limit 10",
        .takes = Takes::kFile},
       Run);
-  AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the entries, then the range tombstones");
-  verb->add_flag("--blocks", arguments.is_parts, "Print offset, sizes, codec and last key bound of each block");
+  AddParts(verb, arguments, "--blocks", "Print offset, sizes, codec and last key bound of each block");
 }
 
 }  // namespace mergedb::tool::sst_verb

@@ -135,18 +135,22 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.usage = "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
+              {.usage = "stat DIR [--json | --property NAME] | stat DIR [-e] [-f] [-r] [-a | --keyspace NAME]",
                .description = "Print sizes, sorted runs and counters",
                .footer = "With -e, -f, -r, -a or --keyspace, the output is that of mdb_stat.",
                .examples = {"mergedb stat /srv/data", "mergedb stat /srv/data --property mergedb.runs"}},
               Run);
-  verb->add_flag("--json", arguments.is_json, "Print JSON");
-  verb->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
+  CLI::Option* const json = verb->add_flag("--json", arguments.is_json, "Print JSON");
+  CLI::Option* const property =
+      verb->add_option("--property", arguments.property, "Print one property, such as mergedb.counters")
+          ->excludes(json);
   verb->add_flag("-e", arguments.is_environment, "mdb_stat's lines about the environment");
   verb->add_flag("-f", arguments.free_level, "mdb_stat's lines about free pages");
   verb->add_flag("-r", arguments.readers_level, "mdb_stat's lines about readers");
   CLI::Option* const all = verb->add_flag("-a", arguments.is_all, "mdb_stat's lines about all databases");
   AddDatabase(verb, arguments.keyspace, "mdb_stat's lines about this keyspace (LMDB: named database)")->excludes(all);
+  for (const char* option : {"-e", "-f", "-r", "-a", "-s"})
+    verb->get_option(option)->excludes(json)->excludes(property);
   AddLmdbFlags(verb);
 }
 

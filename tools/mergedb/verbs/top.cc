@@ -441,7 +441,7 @@ int Run(Arguments& arguments) {
 void Add(Command& command) {
   const auto [verb, arguments] =
       AddVerb(command,
-              {.usage = "top DIR [--once] [--json] [--interval SECONDS]",
+              {.usage = "top DIR [--once | --json | --interval SECONDS]",
                .description = "Show what an open database does now, as top does",
                .footer = "Rates, waits of writers, running compactions and sorted runs of the process that has the "
                          "database open. It\n"
@@ -453,16 +453,13 @@ void Add(Command& command) {
                          "Keys: q quit, s seconds between screens, arrows scroll, h help.",
                .examples = {"mergedb top /srv/data", "mergedb top /srv/data --json | jq .rates_per_second.writes"}},
               Run);
-  verb->add_flag("--once", arguments.is_once, "Print one screen and end");
-  verb->add_flag("--json", arguments.is_json, "Print one JSON object and end");
+  CLI::Option* const once = verb->add_flag("--once", arguments.is_once, "Print one screen and end");
+  CLI::Option* const json = verb->add_flag("--json", arguments.is_json, "Print one JSON object and end");
   verb->add_option("--interval", arguments.interval_seconds, "Seconds between two screens; default: 1")
       ->type_name("SECONDS")
-      ->check([](const std::string& word) {
-        char* end = nullptr;
-        const double seconds = std::strtod(word.c_str(), &end);
-        // WHY not CLI::Range: it accepts nan.
-        return *end == '\0' && seconds >= 0.1 && seconds <= 3600 ? "" : "expected 0.1 to 3600, found \"" + word + "\"";
-      });
+      ->check(DecimalFrom(0.1, 3600))
+      ->excludes(once)
+      ->excludes(json);
 }
 
 }  // namespace mergedb::tool::top_verb

@@ -11,8 +11,8 @@ namespace mergedb::tool::trace_verb {
 namespace {
 
 struct Arguments : Line, HexOption {
-  uint64_t top = 10;  // hot keys that analyse prints
-  uint64_t limit = UINT64_MAX;
+  std::optional<uint64_t> top;    // hot keys that analyse prints
+  std::optional<uint64_t> limit;  // operations that dump prints
   bool is_json = false;
 };
 
@@ -25,12 +25,13 @@ int EndOf(const Status& status) {
 int Analyse(const Arguments& arguments) {
   const auto reader = trace::Reader::Open(Files(), arguments.words[1]);
   if (!reader) return Fail(reader.error());
+  const uint64_t top = arguments.top.value_or(10);
   TraceAnalysis analysis;
   for (trace::Operation op; (*reader)->Next(&op);) analysis.Add(op);
   if (arguments.is_json) {
-    PrintJson(analysis.ToJson(arguments.words[1], arguments.top, arguments, **reader), 2);
+    PrintJson(analysis.ToJson(arguments.words[1], top, arguments, **reader), 2);
   } else {
-    analysis.PrintText(arguments.words[1], arguments.top, arguments, **reader);
+    analysis.PrintText(arguments.words[1], top, arguments, **reader);
   }
   return EndOf((*reader)->status());
 }
@@ -79,7 +80,7 @@ int Dump(const Arguments& arguments) {
   const auto reader = trace::Reader::Open(Files(), arguments.words[1]);
   if (!reader) return Fail(reader.error());
   if (!arguments.is_json) Print("start us\tthread\ttook us\toperation\n");
-  uint64_t left = arguments.limit;
+  uint64_t left = arguments.limit.value_or(UINT64_MAX);
   trace::Operation op;
   for (; left > 0 && (*reader)->Next(&op); --left) {
     arguments.is_json ? PrintOperationJson(arguments, op) : PrintOperation(arguments, op);
@@ -105,6 +106,17 @@ int Scrub(const Arguments& arguments) {
   return EndOf(status.ok() ? source : status);
 }
 
+// Refuses the options of other acts.
+void CheckOptions(const Arguments& arguments, const std::string& act) {
+  const auto refuse_if = [](bool is_given, const char* option, const char* acts) {
+    if (is_given) throw CLI::ValidationError(option, std::string("is only for trace ") + acts);
+  };
+  refuse_if(arguments.top && act != "analyse", "--top", "analyse");
+  refuse_if(arguments.limit && act != "dump", "--limit", "dump");
+  refuse_if(arguments.is_json && act == "scrub", "--json", "analyse and dump");
+  refuse_if(arguments.is_hex && act == "scrub", "--hex", "analyse and dump");
+}
+
 int Run(Arguments& arguments) {
   const std::string& act = arguments.words[0];
   const size_t words = act == "scrub" ? 3 : 2;
@@ -114,6 +126,7 @@ int Run(Arguments& arguments) {
     throw CLI::ValidationError(
         "trace", "wrong number of words; usage: mergedb trace " + act + (words == 3 ? " IN OUT" : " FILE"));
   }
+  CheckOptions(arguments, act);
   return act == "analyse" ? Analyse(arguments) : act == "dump" ? Dump(arguments) : Scrub(arguments);
 }
 

@@ -106,9 +106,8 @@ void Add(Command& command) {
                  "  mergedb wal /srv/data/STAGING --scan --keys-only",
        .takes = Takes::kFile},
       Run);
-  AddFileOptions(verb, arguments);
   AddScanOptions(verb, arguments, "Print the records");
-  verb->add_flag("--frames", arguments.is_parts, "Print position, offset, size and first sequence of each frame");
+  AddParts(verb, arguments, "--frames", "Print position, offset, size and first sequence of each frame");
 }
 
 }  // namespace mergedb::tool::wal_verb
