@@ -53,8 +53,9 @@ class MERGEDB_EXPORT DB {
   // The database stays in this directory: a later rename of it or chdir does not matter.
   static Result<std::unique_ptr<DB>> Open(const Options& options, const std::string& path);
 
-  // Removes the files of the database, and the directory if it is empty then. Errors: NotFound (`path` has no
-  // database), Busy (the database is open), IOError.
+  // Removes the files of the database, which may be damaged, and the directory if it is empty then. A LevelDB database
+  // is removed, too. Errors: NotFound (`path` has no database), Busy (the database is open), NotSupported and
+  // InvalidArgument (the files are of another engine), IOError.
   static Status Destroy(const Options& options, const std::string& path);
 
   virtual ~DB();  // calls Close and ignores its error

@@ -4,6 +4,7 @@
 //     -> (the source of the import is removed) -> tables -> new epoch, committed -> new WAL
 //
 // INVARIANT: an open changes nothing that the database needs before the new epoch is durable.
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -53,6 +54,32 @@ Result<Inventory> CheckDirectory(const Store& store, manifest::Loaded* loaded) {
   if (inventory.has_import_marker && status.IsCorruption()) return ImportedIsDamaged(status, store.directory);
   RETURN_IF_ERROR(status);
   return inventory;
+}
+
+// True for names that no other engine gives.
+bool IsOwnName(const std::string& name) {
+  const auto parsed = format::ParseFileName(name);
+  if (!parsed) return false;
+  switch (parsed->kind) {
+    case format::FileKind::kTable:
+    case format::FileKind::kSegment:
+    case format::FileKind::kBlobFile:
+    case format::FileKind::kStaging:
+    case format::FileKind::kRepair: return true;
+    default: return false;
+  }
+}
+
+// For Destroy. NotFound unless the directory has CURRENT or, if that is lost, other files of a database. Refuses files of
+// other engines beside which there is no CURRENT.
+Status CheckHasDatabase(FileSystem* files, const std::string& path) {
+  const auto current = files->SizeOf(format::FilePath(path, format::FileKind::kCurrent));
+  if (current || !current.error().IsNotFound()) return current.status();
+  RETURN_IF_ERROR(CheckIsNotLmdb(files, path));
+  const auto names = files->List(path);
+  if (!names && !names.error().IsNotFound()) return names.error();
+  if (!names || std::ranges::none_of(*names, IsOwnName)) return Status::NotFound(path + ": no database");
+  return CheckIsNotForeign(files, path);
 }
 
 }  // namespace
@@ -195,10 +222,7 @@ void DbImpl::StartBackground() noexcept {
 Status DbImpl::Destroy(const Options& options, const std::string& path) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
-  const std::string current = format::FilePath(path, format::FileKind::kCurrent);
-  if (auto bytes = checked.env.file_system->SizeOf(current); !bytes) {
-    return bytes.error().IsNotFound() ? Status::NotFound(path + ": no database") : bytes.error();
-  }
+  RETURN_IF_ERROR(CheckHasDatabase(checked.env.file_system, path));
   // WHY: if another directory takes the name meanwhile, Destroy removes nothing in it.
   ASSIGN_OR_RETURN(const auto bound, BindDirectory(&checked, path));
   FileSystem* const files = checked.env.file_system;
@@ -223,7 +247,8 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     RETURN_IF_ERROR(files->Remove(format::JoinPath(path, name)));
   }
   RETURN_IF_ERROR(EventLog::Remove(files, path));
-  RETURN_IF_ERROR(files->Remove(current));
+  const Status removed = files->Remove(format::FilePath(path, format::FileKind::kCurrent));
+  if (!removed.ok() && !removed.IsNotFound()) return removed;
   RETURN_IF_ERROR(files->Remove(lock_path));
   (void)files->RemoveDirectory(path);  // fails if the directory holds anything else
   return {};

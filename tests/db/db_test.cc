@@ -271,6 +271,15 @@ TEST_F(DbTest, DestroysItsOwnFilesAndNoOthers) {
   EXPECT_TRUE(DB::Destroy(options_, SimulatedEnv::kPath).IsNotFound());
 }
 
+TEST_F(DbTest, DestroysADatabaseWithoutCurrent) {
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  db_ = nullptr;
+  ASSERT_OK(sim_.files->Remove(SimulatedEnv::kPath + "/CURRENT"));
+  ASSERT_OK(DB::Destroy(options_, SimulatedEnv::kPath));
+  EXPECT_TRUE(sim_.files->Files().empty());
+  EXPECT_TRUE(DB::Destroy(options_, SimulatedEnv::kPath).IsNotFound());
+}
+
 TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
   SimulatedEnv sim;
   const testing::ReverseComparator reverse;

@@ -160,6 +160,35 @@ TEST_F(ForeignDirectories, NoVerbMakesADatabaseWithinAnLmdbEnvironment) {
   EXPECT_EQ(Run("$M verify both"), 0) << Slurp("out");
 }
 
+// Symptom: destroy removed a LevelDB database, and no database without CURRENT.
+TEST_F(ForeignDirectories, DestroyRemovesOnlyDatabasesOfMergedb) {
+  ASSERT_EQ(Run("$M put source k v && $M export-leveldb source F"), 0) << Slurp("err");
+  for (const char* damage : {"true", "rm -f F/CURRENT", "touch F/000007.tbl F/IMPORT"}) {
+    SCOPED_TRACE(damage);
+    ASSERT_EQ(Run(damage), 0);
+    const auto before = FilesOf("F");
+    EXPECT_EQ(Run("$M destroy F --yes"), 3);
+    EXPECT_THAT(Slurp("err"), HasSubstr("`mergedb convert"));
+    EXPECT_TRUE(FilesOf("F") == before);
+  }
+  ASSERT_EQ(Run("mkdir L"), 0);
+  WriteLmdbData(home_ + "/L/data.mdb");
+  EXPECT_EQ(Run("$M destroy L --yes"), 3);
+  EXPECT_THAT(Slurp("err"), HasSubstr("L: an LMDB environment"));
+  EXPECT_EQ(FilesOf("L").size(), 1u);
+  for (const char* damage : {"rm source/CURRENT", "rm source/CURRENT source/MANIFEST-*"}) {
+    SCOPED_TRACE(damage);
+    ASSERT_EQ(Run("rm -rf source; $M put source k v && $M compact source && $M put source l w"), 0);
+    ASSERT_EQ(Run(damage), 0);
+    EXPECT_EQ(Run("$M destroy source"), 2);
+    EXPECT_EQ(Run("$M destroy source --yes"), 0) << Slurp("err");
+    EXPECT_FALSE(std::filesystem::exists(home_ + "/source"));
+  }
+  EXPECT_EQ(Run("mkdir other && touch other/LOCK other/MANIFEST-000001 other/file; $M destroy other --yes"), 3);
+  EXPECT_EQ(FilesOf("other").size(), 3u) << "a MANIFEST alone may be LevelDB's";
+  EXPECT_EQ(Run("$M destroy absent --yes"), 3);
+}
+
 TEST_F(ForeignDirectories, FilesWithDataArePrivate) {
   ASSERT_EQ(Run("umask 022; $M put D k v && $M dump D -f dump && $M inspect D --html page"), 0) << Slurp("err");
   for (const char* name : {"dump", "page", "D/CURRENT"}) {
