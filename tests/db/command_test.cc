@@ -865,7 +865,7 @@ TEST_F(CommandTest, EstimateKnowsTheSizesOfTheData) {
     ASSERT_EQ(outcome.exit, 0) << outcome.err;
     const auto json = nlohmann::json::parse(outcome.out);
     EXPECT_EQ(json["entries_in_tables"], 2000);
-    EXPECT_GE(json["entries_in_sample"], 10);
+    EXPECT_EQ(json["entries_in_sample"], entries == std::string("640") ? 640 : 2000) << "of one table";
     EXPECT_EQ(json["keys"]["mean_bytes"], 7.0);
     EXPECT_EQ(json["values"]["largest_bytes"], 200);
     EXPECT_EQ(json["values"]["sizes"].size(), 1u) << "from 128 to 255 bytes";
@@ -877,9 +877,66 @@ TEST_F(CommandTest, EstimateKnowsTheSizesOfTheData) {
     EXPECT_EQ(json["blob_thresholds"][1]["values_in_blob_files"], 0) << "256 bytes";
     EXPECT_EQ(json["bloom_filters"][3]["filter_bytes"], 2500) << "10 bits";
   }
+  for (const uint64_t entries : {1, 5, 63, 64, 100, 1999})
+    EXPECT_EQ(nlohmann::json::parse(Run("$M estimate $D --json --entries " + std::to_string(entries)).out)
+                  .at("entries_in_sample"),
+              entries);
   EXPECT_NE(Run("$M estimate $D").out.find("Bloom filters"), std::string::npos);
   EXPECT_EQ(Run("$M estimate $D --entries 0").exit, 2);
   EXPECT_EQ(Run("$M estimate $D/absent").exit, 3);
+}
+
+TEST_F(CommandTest, EstimateReadsAllKeyspaces) {
+  ASSERT_EQ(
+      Run("(for i in $(seq 1000 1999); do printf 'key%d\\t%010d\\n' $i 7; done) | $M load $D && "
+          "$M compact $D && "
+          "(for i in $(seq 1000 3999); do printf 'key%d\\t%0500d\\n' $i 7; done) | $M load $D --keyspace large && "
+          "$M compact $D --keyspace large")
+          .exit,
+      0);
+  for (const char* entries : {"100000", "1000"}) {
+    SCOPED_TRACE(entries);
+    const auto json = nlohmann::json::parse(Run(std::string("$M estimate $D --json --entries ") + entries).out);
+    EXPECT_NEAR(json["entries_in_tables"].get<double>(), 4000, 10);
+    EXPECT_EQ(json["values"]["largest_bytes"], 500);
+    const auto& sizes = json["values"]["sizes"];
+    EXPECT_NEAR(sizes[sizes.size() - 2]["count"].get<double>(), json["entries_in_sample"].get<double>() / 4, 100)
+        << "10 bytes, of the default keyspace";
+    EXPECT_NEAR(json["block_sizes"][0]["raw_bytes"].get<double>(), 1'000 * 21 + 3'000 * 520, 150'000);
+    EXPECT_NEAR(json["blob_thresholds"][1]["values_in_blob_files"].get<double>(), 3'000, 300) << "256 bytes";
+  }
+}
+
+TEST_F(CommandTest, EstimateLeavesOutWhatCannotBeRead) {
+  ASSERT_EQ(Run("$M put $D k v && $M put $D m v && $M merge $D l x --operator of-a-program").exit, 0);
+  const auto json = nlohmann::json::parse(Run("$M estimate $D --json").out);
+  EXPECT_EQ(json["entries_in_sample"], 2);
+  EXPECT_EQ(json["unreadable_entries"], 1);
+  EXPECT_NE(Run("$M estimate $D").out.find("1 entries are left out"), std::string::npos);
+}
+
+// Nearly all keys lie between two places.
+TEST_F(CommandTest, EstimateReadsItsSampleOfUnevenKeys) {
+  ASSERT_EQ(Run("(printf 'a\\tv\\nz\\tv\\n'; for i in $(seq 1000 2999); do printf 'b000000000%d\\tv\\n' $i; done) | "
+                "$M load $D && $M compact $D")
+                .exit,
+            0);
+  const auto json = nlohmann::json::parse(Run("$M estimate $D --json --entries 500").out);
+  EXPECT_EQ(json["entries_in_sample"], 500);
+  EXPECT_NEAR(json["keys"]["mean_bytes"].get<double>(), 14, 1);
+}
+
+TEST_F(CommandTest, InspectLabelsTheKeysOfOneTable) {
+  ASSERT_EQ(Run("(for i in $(seq 1000 2999); do printf 'key%d\\tv\\n' $i; done) | $M load $D && $M compact $D").exit,
+            0);
+  const nlohmann::json data = DataOf(Run("$M inspect $D --html -").out);
+  EXPECT_EQ(data["keys"][0], "key1000");
+  EXPECT_EQ(data["keys"][2].get<std::string>().substr(0, 4), "key1") << data["keys"];
+  EXPECT_EQ(data["largest_key"], "key2999");
+  std::vector<std::string> labels = data["keys"];
+  labels.push_back(data["largest_key"]);
+  EXPECT_TRUE(std::ranges::is_sorted(labels));
+  EXPECT_EQ(std::ranges::adjacent_find(labels), labels.end()) << data["keys"];
 }
 
 }  // namespace

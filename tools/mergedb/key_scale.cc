@@ -1,6 +1,7 @@
 #include "key_scale.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +15,7 @@ class Digits {
  public:
   Digits(std::string_view lower, std::string_view upper, std::span<const std::string_view> keys) {
     differs_ = static_cast<size_t>(std::ranges::mismatch(lower, upper).in1 - lower.begin());
+    common_ = lower.substr(0, differs_);
     for (const std::string_view key : keys) {
       for (const char c : key.substr(std::min(differs_, key.size()), kDigits)) {
         least_ = std::min(least_, static_cast<uint8_t>(c));
@@ -22,17 +24,31 @@ class Digits {
     }
   }
   double Of(std::string_view key) const {
-    const double base = most_ - least_ + 1.0;
     double value = 0;
     for (size_t at = differs_; at < differs_ + kDigits; ++at)
-      value =
-          value * base + (at < key.size() ? std::clamp<int>(static_cast<uint8_t>(key[at]), least_, most_) - least_ : 0);
+      value = value * base() +
+              (at < key.size() ? std::clamp<int>(static_cast<uint8_t>(key[at]), least_, most_) - least_ : 0);
     return value;
+  }
+  // The shortest key whose number is at most `tolerance` below `value`.
+  std::string KeyOf(double value, double tolerance) const {
+    std::string key(common_);
+    double unit = std::pow(base(), kDigits);
+    for (size_t i = 0; i < kDigits && value > tolerance; ++i) {
+      unit /= base();
+      const double digit = std::clamp(std::floor(value / unit), 0.0, base() - 1);
+      key += static_cast<char>(least_ + static_cast<int>(digit));
+      value -= digit * unit;
+    }
+    return key;
   }
 
  private:
   static constexpr size_t kDigits = 8;
+  double base() const { return most_ - least_ + 1.0; }
+
   size_t differs_ = 0;
+  std::string_view common_;  // of the two keys
   uint8_t least_ = 255, most_ = 0;
 };
 
@@ -106,8 +122,15 @@ double KeyScale::Within(std::string_view key) const {
 
 std::string KeyScale::KeyAt(double place) const {
   if (keys_.empty()) return "";
-  const auto found = std::ranges::lower_bound(places_, place);
-  return std::string(found == places_.end() ? keys_.back() : keys_[static_cast<size_t>(found - places_.begin())]);
+  const auto i = static_cast<size_t>(std::ranges::lower_bound(places_, place) - places_.begin());
+  if (i == places_.size()) return std::string(keys_.back());
+  if (i == 0 || places_[i] == place || !order_.is_bytewise()) return std::string(keys_[i]);
+  constexpr double kTolerance = 0.002;  // of the distance between two bounds
+  const Digits digits(keys_[i - 1], keys_[i], keys_);
+  const double lower = digits.Of(keys_[i - 1]), distance = digits.Of(keys_[i]) - lower;
+  const double share = (place - places_[i - 1]) / (places_[i] - places_[i - 1]);
+  const std::string key = digits.KeyOf(lower + share * distance, kTolerance * distance);
+  return std::clamp(key, std::string(keys_[i - 1]), std::string(keys_[i]));
 }
 
 }  // namespace mergedb::tool

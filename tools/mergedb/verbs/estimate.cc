@@ -2,11 +2,13 @@
 // the entries and changes nothing.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
 
 #include "command.h"
 #include "db/db_impl.h"
 #include "format/compression.h"
-#include "key_scale.h"
 #include "sizes.h"
 #include "text.h"
 
@@ -28,6 +30,7 @@ struct Sample {
   std::vector<std::string> chunks;  // entries as a block has them, for the codecs; one for each place
   std::vector<uint32_t> value_sizes;
   uint64_t entries_all = 0;  // in tables, of which the sample is a part
+  uint64_t unreadable = 0;   // keys whose value cannot be read, such as one of an operator of the program
   double Scale() const {
     return keys.count == 0 ? 0.0 : std::max(1.0, static_cast<double>(entries_all) / static_cast<double>(keys.count));
   }
@@ -41,29 +44,164 @@ void AddEntry(std::string_view key, std::string_view value, size_t chunk_bytes_m
   if (chunk.size() < chunk_bytes_max) chunk.append(kRecordBytes, '\x01').append(key).append(value);
 }
 
-// Reads all entries, or, if there are more than `limit`, about as many at each of kPlaces places with equal distances.
-Status Read(db::DbImpl& db, uint64_t limit, Sample* sample) {
-  const read::SuperVersionPtr super_version = db.CurrentSuperVersion();
-  const kv::Order order(BytewiseComparator());
-  const KeyScale scale(*super_version->version, order);
-  sample->entries_all = super_version->version->entries();
-  const size_t places = sample->entries_all <= limit ? 1 : kPlaces;
-  const auto it = db.NewIterator({.read = {.fill_cache = false}});
-  std::string last;
-  for (size_t place = 0; place < places; ++place) {
-    sample->chunks.emplace_back();
-    if (place == 0) {
-      it->SeekToFirst();
-    } else {
-      it->Seek(std::max(last, scale.KeyAt(static_cast<double>(place) / static_cast<double>(places))));
+// The key at the iterator, also if its value cannot be read. nullopt: there is none.
+std::optional<std::string> KeyOf(const Iterator& it) {
+  if (it.Valid()) return std::string(it.key());
+  return it.failed_key() ? std::optional(std::string(*it.failed_key())) : std::nullopt;
+}
+
+// Reads from `from` on until the sample has `entries`. Returns where the next entry may be.
+Result<std::string> ReadFrom(Iterator& it, std::string from, uint64_t entries, size_t chunk_bytes_max, Sample* sample) {
+  sample->chunks.emplace_back();
+  for (it.Seek(from); sample->keys.count < entries; it.Next()) {
+    std::optional<std::string> key = KeyOf(it);
+    if (!key) {
+      RETURN_IF_ERROR(it.status());
+      break;
     }
-    for (uint64_t read = 0; it->Valid() && (places == 1 || read < limit / places); it->Next(), ++read) {
-      AddEntry(it->key(), it->value(), kCompressedBytesMax / places, sample);
-      if (places > 1) last = std::string(it->key()) + '\0';
+    if (it.Valid()) AddEntry(*key, it.value(), chunk_bytes_max, sample);
+    else ++sample->unreadable;
+    from = *std::move(key) + '\0';
+  }
+  return from;
+}
+
+std::unique_ptr<Iterator> IteratorOf(DB& db, Keyspace keyspace) {
+  return db.NewIterator({.read = {.fill_cache = false}, .keyspace = keyspace});
+}
+
+// A keyspace and where its data lies.
+struct Part {
+  Keyspace keyspace;
+  std::string first, last;  // keys
+  uint64_t bytes = 0;       // on disk
+};
+
+// A place from which entries are read.
+struct Place {
+  Keyspace keyspace;
+  std::string key;
+  double share = 0;  // of the entries of the sample
+};
+
+// The keyspaces that have entries in tables.
+Result<std::vector<Part>> PartsOf(DB& db) {
+  ASSIGN_OR_RETURN(auto keyspaces, db.ListKeyspaces());
+  keyspaces.insert(keyspaces.begin(), KeyspaceEntry());
+  std::vector<Part> parts;
+  for (const KeyspaceEntry& each : keyspaces) {
+    const auto it = IteratorOf(db, each.keyspace);
+    it->SeekToFirst();
+    const auto first = KeyOf(*it);
+    it->SeekToLast();
+    const auto last = KeyOf(*it);
+    RETURN_IF_ERROR(first && last ? Status() : it->status());
+    if (!first || !last) continue;
+    const uint64_t bytes = db.ApproximateSizes(each.keyspace, {{*first, *last}})[0];
+    parts.push_back({each.keyspace, *first, *last, std::max<uint64_t>(1, bytes)});
+  }
+  return parts;
+}
+
+// A key about half-way between two; `lower` if there is none.
+std::string Middle(const std::string& lower, const std::string& upper) {
+  const auto common = static_cast<size_t>(std::ranges::mismatch(lower, upper).in1 - lower.begin());
+  const auto number = [common](const std::string& key) {
+    uint64_t bytes = 0;
+    for (size_t i = common; i < common + 7; ++i)
+      bytes = bytes << 8 | (i < key.size() ? static_cast<uint8_t>(key[i]) : 0);
+    return bytes;
+  };
+  const uint64_t middle = (number(lower) + number(upper)) / 2;
+  std::string key = lower.substr(0, common);
+  for (int shift = 48; shift >= 0; shift -= 8) key += static_cast<char>(middle >> shift);
+  return key < upper ? std::max(key, lower) : lower;
+}
+
+// The key of the part before which there are about `bytes`, found by bisection.
+std::string KeyAt(DB& db, const Part& part, uint64_t bytes) {
+  constexpr int kStepsMax = 100;
+  const uint64_t tolerance = part.bytes / 1000;
+  std::string lower = part.first, upper = part.last;
+  for (int step = 0; step < kStepsMax; ++step) {
+    const std::string middle = Middle(lower, upper);
+    if (middle == lower) break;
+    const uint64_t before = db.ApproximateSizes(part.keyspace, {{part.first, middle}})[0];
+    (before < bytes ? lower : upper) = middle;
+    if (before + tolerance >= bytes && before <= bytes + tolerance) break;
+  }
+  return lower;
+}
+
+// The number of entries for each byte on disk, from `key` on.
+Result<double> DensityAt(DB& db, const Part& part, const std::string& key) {
+  constexpr uint64_t kBytesMin = 64 << 10;  // several blocks, since a size on disk is known by the block
+  constexpr uint64_t kEntriesMax = 4096;
+  const auto it = IteratorOf(db, part.keyspace);
+  Sample read{};
+  std::string next = key;
+  for (uint64_t entries = 16;; entries *= 2) {
+    ASSIGN_OR_RETURN(next, ReadFrom(*it, next, entries, 0, &read));
+    const uint64_t bytes = db.ApproximateSizes(part.keyspace, {{key, next}})[0];
+    if (bytes >= kBytesMin || entries >= kEntriesMax || read.keys.count < entries)
+      return static_cast<double>(std::max<uint64_t>(1, read.keys.count)) /
+             static_cast<double>(std::max<uint64_t>(1, bytes));
+  }
+}
+
+// Places with about equal bytes on disk between them. The share of a place is by the number of entries in so many bytes.
+Result<std::vector<Place>> PlacesOf(DB& db, uint64_t count) {
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(db));
+  uint64_t bytes_all = 0, begin = 0;
+  for (const Part& part : parts) bytes_all += part.bytes;
+  std::vector<Place> places;
+  double sum = 0;
+  for (const Part& part : parts) {
+    const auto at = [&] { return bytes_all / count * places.size(); };
+    for (; places.size() < count && at() < begin + part.bytes; sum += places.back().share) {
+      const std::string key = KeyAt(db, part, at() - begin);
+      ASSIGN_OR_RETURN(const double density, DensityAt(db, part, key));
+      places.push_back({part.keyspace, key, density});
     }
-    RETURN_IF_ERROR(it->status());
+    begin += part.bytes;
+  }
+  for (Place& place : places) place.share /= sum;
+  return places;
+}
+
+Status ReadAll(DB& db, Sample* sample) {
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(db));
+  for (const Part& part : parts) {
+    RETURN_IF_ERROR(
+        ReadFrom(*IteratorOf(db, part.keyspace), "", UINT64_MAX, kCompressedBytesMax / parts.size(), sample).status());
   }
   return {};
+}
+
+Status ReadSome(DB& db, uint64_t entries, Sample* sample) {
+  ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(db, std::min<uint64_t>(kPlaces, entries)));
+  if (places.empty()) return {};
+  Keyspace keyspace = places.front().keyspace;
+  std::string next, gap;
+  double share = 0;
+  for (const Place& place : places) {
+    if (place.keyspace.id() != keyspace.id()) next.clear();
+    keyspace = place.keyspace;
+    share += place.share;
+    const auto count = static_cast<uint64_t>(std::llround(share * static_cast<double>(entries)));
+    ASSIGN_OR_RETURN(next, ReadFrom(*IteratorOf(db, keyspace), std::max(next, place.key), count,
+                                    kCompressedBytesMax / places.size(), sample));
+    if (gap.empty()) gap = next;
+  }
+  // What a place had too little of.
+  return ReadFrom(*IteratorOf(db, places.front().keyspace), gap, entries, kCompressedBytesMax / places.size(), sample)
+      .status();
+}
+
+// Reads all entries of all keyspaces, or about `limit` of them if there are more.
+Status Read(db::DbImpl& db, uint64_t limit, Sample* sample) {
+  sample->entries_all = db.CurrentSuperVersion()->version->entries();
+  return sample->entries_all <= limit ? ReadAll(db, sample) : ReadSome(db, limit, sample);
 }
 
 // Compressed bytes per raw byte. Blocks that a table would store raw count in full.
@@ -172,6 +310,7 @@ int Run(Arguments& arguments) {
     PrintJson({{"directory", arguments.directory},
                {"entries_in_tables", sample.entries_all},
                {"entries_in_sample", sample.keys.count},
+               {"unreadable_entries", sample.unreadable},
                {"keys", SizesJson(sample.keys)},
                {"values", SizesJson(sample.values)},
                {"block_sizes", blocks},
@@ -180,8 +319,12 @@ int Run(Arguments& arguments) {
               2);
     return Finish(*db, kOk);
   }
-  Print(std::to_string(sample.keys.count) + " entries were read; the tables hold " +
+  Print(std::to_string(sample.keys.count) + " entries of all keyspaces were read; the tables hold " +
         std::to_string(sample.entries_all) + ". Sizes below are for all of them.\n\n");
+  if (sample.unreadable > 0) {
+    Print(std::to_string(sample.unreadable) +
+          " entries are left out, since their values cannot be read: `mergedb scan DIR` says why.\n\n");
+  }
   PrintSizes("keys", sample.keys);
   PrintSizes("values", sample.values);
   PrintRows("Tables by block size (option block_bytes) and codec (option compression). A get reads one block.", blocks,
@@ -212,8 +355,8 @@ void Add(Command& command) {
                .description = "Estimate what other settings would cost for the data of a database",
                .footer = "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and blob "
                          "thresholds would give.\n"
-                         "Reads about N entries from the whole range of keys; the database is opened read-only and may "
-                         "be open elsewhere.",
+                         "Reads about N entries of all keyspaces, from the whole range of keys. The "
+                         "database is opened read-only and may be open elsewhere.",
                .examples = {"mergedb estimate /srv/data",
                             "mergedb estimate /srv/data --entries 10000000 --json | jq .block_sizes"}},
               Run);
