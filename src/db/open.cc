@@ -70,8 +70,8 @@ bool IsOwnName(const std::string& name) {
   }
 }
 
-// For Destroy. NotFound unless the directory has CURRENT or, if that is lost, other files of a database. Refuses files of
-// other engines beside which there is no CURRENT.
+// For Destroy. NotFound unless the directory has CURRENT or, if that is lost, other files of a database. Refuses files
+// of other engines beside which there is no CURRENT.
 Status CheckHasDatabase(FileSystem* files, const std::string& path) {
   const auto current = files->SizeOf(format::FilePath(path, format::FileKind::kCurrent));
   if (current || !current.error().IsNotFound()) return current.status();

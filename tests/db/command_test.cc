@@ -359,6 +359,7 @@ TEST_F(CommandTest, VerifiesAndRepairs) {
   EXPECT_EQ(Run("$M scan $D --count").exit, 3);
   const Outcome found = Run("$M verify $D");
   EXPECT_EQ(found.exit, 1);
+  EXPECT_NE(found.out.find(" read: 2 damages\n"), std::string::npos) << found.out;
   EXPECT_NE(found.out.find("CURRENT: missing"), std::string::npos) << found.out;
   EXPECT_NE(found.out.find(".tbl: offset 0, "), std::string::npos) << found.out;
   EXPECT_NE(Run("$M verify $D --json").out.find("\"smallest_key\": \"1\""), std::string::npos);
@@ -511,6 +512,23 @@ TEST_F(CommandTest, ChecksAllWordsBeforeItMakesAnything) {
   EXPECT_EQ(Run("$M keyspaces $D --create new --drop kept && $M keyspaces $D | cut -f 1").out, "new\n");
 }
 
+TEST_F(CommandTest, CountsOneThingInTheSingular) {
+  EXPECT_EQ(Run("printf 'k\\tv\\n' | $M load $D").err, "mergedb: loaded 1 entry\n");
+  EXPECT_EQ(Run("$M compact $D && $M export-leveldb $D $H/leveldb").out.find("1 key in 1 table, "), 0u);
+  EXPECT_EQ(Run("rm $D/CURRENT; $M verify $D --quiet | tail -1").out.find("1 table with 1 entry, 0 WAL frames, "), 0u)
+      << Slurp("out");
+  EXPECT_NE(Slurp("out").find(" read: 1 damage\n"), std::string::npos) << Slurp("out");
+}
+
+// The entry is in the WAL buffer; the close cannot write it into a segment.
+TEST_F(CommandTest, SaysThatTheWorkIsDoneIfTheCloseFails) {
+  const Outcome outcome = Run("prlimit --fsize=65536 $M put $D k v");
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_NE(outcome.err.find("NoSpace: all was done, but the database could not be closed: "), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(Run("$M get $D k").out, "v\n");
+}
+
 TEST_F(CommandTest, SaysWhenItsOutputIsLost) {
   EXPECT_EQ(
       Run("$M put $D k v && $M compact $D && $M export-leveldb $D $H/leveldb && cp -r $H/leveldb $H/salvaged").exit, 0);
@@ -658,6 +676,12 @@ TEST_F(CommandTest, InspectTellsTheLastDayFromLog) {
 {"time":"2026-11-25T14:01:00.000000Z","event":"compaction_end","job":1,"reason":"tier_full","bytes_read":5000000,"bytes_written":4000000,"entries_in":90000,"entries_out":78766,"micros":60000000,"status":"OK"}
 no event
 {"time":"yesterday","event":"flush_end","bytes":1}
+{"time":"2026-11-25T15:00:1e300Z","event":"flush_end","bytes":1}
+{"time":"2026-11-25T15:00:00Z","event":"flush_end","bytes":1}
+{"time":"2026-11-31T15:00:00.000000Z","event":"flush_end","bytes":1}
+{"time":"2026-11-25T24:00:00.000000Z","event":"flush_end","bytes":1}
+{"time":"2026-11-25T15:00:00.000000Z and more","event":"flush_end","bytes":1}
+{"time":"2026-11-25T15:00: 1.00000Z","event":"flush_end","bytes":1}
 {"time":"2026-11-25T15:00:00.000000Z","event":"stall_end","cause":"memory","micros":2500000}
 {"time":"2026-11-25T16:00:00.000000Z","event":"slow_call","call":"get","micros":120000}
 {"time":"2026-11-26T11:00:00.000000Z","event":"error","work":"flush","status":"IOError: <full>"}
@@ -912,7 +936,7 @@ TEST_F(CommandTest, EstimateLeavesOutWhatCannotBeRead) {
   const auto json = nlohmann::json::parse(Run("$M estimate $D --json").out);
   EXPECT_EQ(json["entries_in_sample"], 2);
   EXPECT_EQ(json["unreadable_entries"], 1);
-  EXPECT_NE(Run("$M estimate $D").out.find("1 entries are left out"), std::string::npos);
+  EXPECT_NE(Run("$M estimate $D").out.find("Left out, since the value cannot be read: 1 entry."), std::string::npos);
 }
 
 // Nearly all keys lie between two places.

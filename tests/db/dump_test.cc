@@ -153,6 +153,9 @@ TEST_F(DumpTest, LoadRefusesWhatItCannotHold) {
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n 62\\n", "expected DATA=END, found the end");
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 6\\n 62\\nDATA=END\\n",
           "line 5: expected an even number of hex digits");
+  const std::string section =
+      "VERSION=3\\nformat=print\\ntype=btree\\nsections=18446744073709551615\\nHEADER=END\\nDATA=END\\n";
+  refused(section + section, "expected 18446744073709551615 sections, found 2");
   refused("VERSION=3\\nformat=print\\ntype=btree\\nHEADER=END\\n a\\\\\\\\\\\\q\\n 62\\nDATA=END\\n",
           "after a backslash");
 }

@@ -134,6 +134,10 @@ TEST_F(FileCommandsTest, ReadsTheWal) {
   EXPECT_EQ(json.at("records"), 1);
   EXPECT_EQ(json.at("first_sequence"), 7);
   EXPECT_TRUE(Has(Run("$M wal $D/STAGING --frames", "").out, "position\toffset\tbytes\tsequence\n"));
+  for (const char* unreadable : {"$M wal $D/absent.seg --frames", "cp $D/STAGING .; $M wal STAGING --frames"}) {
+    EXPECT_EQ(Run(unreadable, "").exit, 3) << unreadable;
+    EXPECT_EQ(Run(unreadable, "").out, "") << unreadable;
+  }
   const Outcome alone = Run("cp $D/STAGING .; $M wal STAGING", "");
   EXPECT_EQ(alone.exit, 3);
   EXPECT_TRUE(Has(alone.err, "STAGING does not say where it begins; expected CURRENT")) << alone.err;

@@ -120,9 +120,11 @@ TEST_F(ForeignDirectories, ConvertNamesSalvageIfCurrentIsMissingOrDamaged) {
     EXPECT_EQ(Run("$M put F k v"), 3) << damage;
     EXPECT_TRUE(FilesOf("F") == before) << damage;
   }
-  EXPECT_EQ(Run("mkdir empty; $M convert empty"), 1);
+  EXPECT_EQ(Run("mkdir empty; $M convert empty"), 3);
+  EXPECT_EQ(Run("$M convert absent"), 3);
+  EXPECT_THAT(Slurp("err"), HasSubstr("absent: no such directory"));
   EXPECT_EQ(Run("$M convert source"), 1);
-  EXPECT_THAT(Slurp("err"), HasSubstr("source: not a LevelDB database; nothing was converted"));
+  EXPECT_THAT(Slurp("err"), HasSubstr("source: a database of mergedb, not of LevelDB; nothing was converted"));
 }
 
 // The head of LMDB's data file: a page header, and the magic number of the first meta page.

@@ -193,6 +193,41 @@ TEST_F(TopTest, ShowsTheLastStateOfAKilledProcess) {
   EXPECT_EQ(Run("$M top $D --once"), 3) << "the next open for writes removes the state";
 }
 
+// An idle process owes no update, so it is not late while it is stopped.
+TEST_F(TopTest, TellsOfAStoppedProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto db = DB::Open({.memory_bytes = size_t{8} << 20}, database_);
+    if (!db) _exit(1);
+    pause();
+    _exit(0);
+  }
+  WaitForState();
+  for (const uint64_t period_nanos : {uint64_t{0}, db::LivePublisher::kSlowPeriodNanos}) {
+    ASSERT_EQ(kill(child, SIGSTOP), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+    ASSERT_OK_AND_ASSIGN(format::LiveState state, db::ReadLiveState(DefaultEnv().file_system, database_));
+    state.times.period_nanos = period_nanos;
+    std::ofstream(database_ + "/LIVE", std::ios::binary) << format::EncodeLiveSlot(state);
+    for (const char* verb : {"why", "top"}) {
+      ASSERT_EQ(Run(std::string("$M ") + verb + " $D"), 0) << out_;
+      EXPECT_THAT(out_, HasSubstr("is STOPPED")) << verb;
+      ASSERT_EQ(Run(std::string("$M ") + verb + " $D --json"), 0) << out_;
+      EXPECT_EQ(nlohmann::json::parse(out_)["is_stopped"], true);
+      EXPECT_EQ(nlohmann::json::parse(out_)["did_not_answer"], false);
+    }
+    ASSERT_EQ(Run("$M why $D"), 0);
+    EXPECT_THAT(out_, HasSubstr("kill -CONT " + std::to_string(child)));
+    EXPECT_THAT(out_, HasSubstr("Nothing limits the database at the last update"));
+    ASSERT_EQ(kill(child, SIGCONT), 0);
+  }
+  ASSERT_EQ(Run("$M why $D --json"), 0);
+  EXPECT_EQ(nlohmann::json::parse(out_)["is_stopped"], false);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+}
+
 // A process under a light load publishes its state as soon as it finds that a reader holds CURRENT.
 TEST_F(TopTest, AsksAProcessUnderALightLoad) {
   FileSystem* const files = DefaultEnv().file_system;

@@ -249,6 +249,8 @@ TEST_F(TraceCommandTest, RefusesWrongWordsAndOtherFiles) {
   EXPECT_THAT(Run("$M trace dump $T more").err, HasSubstr("usage: mergedb trace dump FILE"));
   EXPECT_EQ(Run("$M trace dump $T").exit, 3) << "no such file";
   EXPECT_THAT(Run("echo text > other; $M trace analyse $H/other").err, HasSubstr("expected the head of a trace"));
+  for (const char* act : {"analyse other", "dump other", "scrub other target"})
+    EXPECT_EQ(Run(std::string("$M trace ") + act).exit, 1) << act;
 }
 
 }  // namespace

@@ -269,8 +269,9 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
 }
 
 int Finish(DB& db, int exit) {
-  if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
-  return exit;
+  const Status status = db.Close();
+  if (status.ok()) return exit;
+  return Fail(exit == kOk ? status.WithContext("all was done, but the database could not be closed") : status);
 }
 
 int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
@@ -367,7 +368,7 @@ Status SkippedKeys::WithAdvice(const Status& status, bool is_of_one_key) const {
 
 int SkippedKeys::Finish(int exit) const {
   if (count_ == 0) return exit;
-  std::fprintf(stderr, "mergedb: %llu keys were skipped\n", static_cast<unsigned long long>(count_));
+  std::fprintf(stderr, "mergedb: %s skipped\n", (PrintCount(count_, "key") + (count_ == 1 ? " was" : " were")).c_str());
   return exit == kOk ? kSkipped : exit;
 }
 

@@ -164,8 +164,8 @@ std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // Closes the database. Reports a failure; then the result is an error code, else `exit`.
 int Finish(DB& db, int exit);
 // Opens for writes, calls `change` with the keyspace that --keyspace names, which is created as the database is if the
-// mode is kCreateIfMissing, and closes. Returns the exit code. REQUIRES: the caller has checked its words, since an error
-// of `change` leaves the database and the keyspace that were created for it.
+// mode is kCreateIfMissing, and closes. Returns the exit code. REQUIRES: the caller has checked its words, since an
+// error of `change` leaves the database and the keyspace that were created for it.
 int ChangeKeyspace(const std::string& directory, OpenMode mode, const KeyspaceOption& arguments,
                    const std::function<Status(DB& db, Keyspace keyspace)>& change);
 // After a read of the default keyspace that found nothing: if it has no entries, names the other keyspaces on stderr.

@@ -1,9 +1,10 @@
 #include "inspect_history.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <ctime>
+#include <chrono>
+#include <cstdint>
 #include <fstream>
+#include <string_view>
 
 #include "live_view.h"
 #include "text.h"
@@ -28,16 +29,19 @@ struct Event {
   }
 };
 
-// Seconds since 1970 of "2026-11-26T04:05:06.123456Z"; below 0: it is no time.
+// Seconds since 1970 of "2026-11-26T04:05:06.123456Z", exactly in this form; below 0: it is no time.
 double SecondsOf(const std::string& text) {
-  std::tm day{};
-  double seconds = 0;
-  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%lf", &day.tm_year, &day.tm_mon, &day.tm_mday, &day.tm_hour,
-                  &day.tm_min, &seconds) != 6)
-    return -1;
-  day.tm_year -= 1900;
-  day.tm_mon -= 1;
-  return static_cast<double>(timegm(&day)) + seconds;
+  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+  const auto has_form = [](char c, char form) { return form == 'd' ? c >= '0' && c <= '9' : c == form; };
+  if (!std::ranges::equal(text, kForm, has_form)) return -1;
+  const auto number = [&](size_t at, size_t digits) { return std::stoi(text.substr(at, digits)); };
+  const std::chrono::year_month_day day{std::chrono::year(number(0, 4)),
+                                        std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                        std::chrono::day(static_cast<unsigned>(number(8, 2)))};
+  const int hour = number(11, 2), minute = number(14, 2), second = number(17, 2);
+  if (!day.ok() || hour > 23 || minute > 59 || second > 59) return -1;
+  const auto days = static_cast<double>(std::chrono::sys_days(day).time_since_epoch().count());
+  return days * 86'400 + hour * 3600 + minute * 60 + second + number(20, 6) / 1e6;
 }
 
 std::vector<Event> ParseEvents(const std::vector<std::string>& lines) {

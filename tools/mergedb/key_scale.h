@@ -18,8 +18,8 @@ class KeyScale {
   double At(std::string_view key) const;
   // As At, for any key: between two bounds of tables, by the bytes of the keys.
   double Within(std::string_view key) const;
-  // A short key, which may not exist, at which the scale reaches about `place`: Within(KeyAt(place)) is about `place`. ""
-  // without tables.
+  // A short key, which may not exist, at which the scale reaches about `place`: Within(KeyAt(place)) is about `place`.
+  // "" without tables.
   std::string KeyAt(double place) const;
 
  private:

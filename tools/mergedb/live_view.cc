@@ -7,6 +7,7 @@
 #include "db/observe/metrics.h"
 #include "env/clock.h"
 #include "env/hold.h"
+#include "env/proc_file.h"
 #include "format/file_name.h"
 
 namespace mergedb::tool {
@@ -32,6 +33,15 @@ uint64_t AgeOf(const format::LiveState& state, env::Liveness liveness) {
   const uint64_t boot_nanos = env::BootNanos(), wall_micros = env::WallMicros();
   if (liveness == env::Liveness::kRuns) return boot_nanos - std::min(boot_nanos, state.times.updated_boot_nanos);
   return (wall_micros - std::min(wall_micros, state.times.updated_unix_micros)) * 1000;
+}
+
+// The state in /proc/PID/stat follows the name of the program, which may have parentheses.
+bool IsStopped(uint64_t pid) {
+  const std::string stat = env::ReadProcFile("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return false;
+  const std::string state = stat.substr(name_end + 1, 2);
+  return state == " T" || state == " t";
 }
 
 }  // namespace
@@ -74,7 +84,7 @@ Result<LiveView> LiveReader::Read() {
 }
 
 bool LiveView::MayBeOld() const {
-  if (has_ended()) return false;
+  if (has_ended() || is_stopped_) return false;  // it would not answer
   return is_late() || (state_.times.period_nanos >= db::LivePublisher::kSlowPeriodNanos &&
                        age_nanos_ > db::LivePublisher::kPeriodNanos);
 }
@@ -116,6 +126,7 @@ Status LiveView::Load(const std::string& directory) {
                                .pid_namespace = process.pid_namespace,
                                .start_ticks = process.start_ticks,
                                .boot_id = process.boot_id});
+  is_stopped_ = liveness_ == env::Liveness::kRuns && IsStopped(process.pid);
   age_nanos_ = AgeOf(state_, liveness_);
   return {};
 }
@@ -131,7 +142,8 @@ std::string LiveView::Describe() const {
     case env::Liveness::kUnknown: text += " (of another container; it may have ended)"; break;
   }
   text += ", open for " + PrintDuration(open_nanos) + ", updated " + PrintDuration(age_nanos_) + " ago";
-  if (is_late() && !has_ended()) text += ", which is LATE: the process hangs or is stopped";
+  if (is_stopped_) text += ", is STOPPED: `kill -CONT " + std::to_string(state_.process.pid) + "` continues it";
+  else if (is_late() && !has_ended()) text += ", which is LATE: the process hangs";
   else if (is_silent_) text += ", DOES NOT ANSWER";
   return text;
 }

@@ -32,9 +32,11 @@ class LiveView {
     const uint64_t period = state_.times.period_nanos;  // 0: no update until a counter changes
     return period != 0 && age_nanos_ > period + kLateNanos;
   }
+  // A signal (SIGSTOP) or a debugger has stopped the process. An idle one is not late then: it owes no update.
+  bool is_stopped() const { return is_stopped_; }
   // The process was asked for its present state, and has not published it.
   bool is_silent() const { return is_silent_; }
-  // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended.
+  // "process 123, open for 3 h, updated 0.4 s ago"; says if the process has ended or is stopped.
   std::string Describe() const;
   // The metrics as DB::Metrics gives them, plus live_age_nanos. They point into this object.
   std::vector<Metric> Metrics() const;
@@ -57,6 +59,7 @@ class LiveView {
   format::LiveState state_;
   env::Liveness liveness_ = env::Liveness::kUnknown;
   uint64_t age_nanos_ = 0;
+  bool is_stopped_ = false;
   bool is_silent_ = false;
 };
 

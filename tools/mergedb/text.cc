@@ -164,6 +164,12 @@ std::string PrintBytes(uint64_t bytes) {
   return text;
 }
 
+std::string PrintCount(uint64_t count, std::string_view noun, std::string_view plural) {
+  const std::string text = std::to_string(count) + " ";
+  if (count == 1) return text + std::string(noun);
+  return text + (plural.empty() ? std::string(noun) + "s" : std::string(plural));
+}
+
 std::string Format(const char* format, ...) {
   char text[512];
   va_list arguments;

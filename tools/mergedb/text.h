@@ -27,6 +27,8 @@ size_t Utf8Bytes(std::string_view bytes, uint32_t* code_point);
 bool IsUtf8(std::string_view bytes);
 
 std::string PrintBytes(uint64_t bytes);  // "12.3 MB"
+// "1 table", "2 tables"; "1 entry", "2 entries" if `plural` is "entries".
+std::string PrintCount(uint64_t count, std::string_view noun, std::string_view plural = {});
 
 __attribute__((format(printf, 1, 2))) std::string Format(const char* format, ...);  // at most 511 bytes
 std::vector<std::string> Lines(std::string_view text);                              // without the line feeds

@@ -36,9 +36,10 @@ int Run(Arguments& arguments) {
   if (!*is_leveldb) {
     std::unique_ptr<DB> db;
     const Status status = ReadUntilNotBusy(arguments.directory, &db, [](DB&) { return Status(); });
-    // RocksDB's or LMDB's files, a damaged database of LevelDB or mergedb, or a directory that cannot be read
-    if (!status.ok() && !status.IsNotFound()) return Fail(status);
-    return Fail(kNo, arguments.directory + ": not a LevelDB database; nothing was converted");
+    // No database, RocksDB's or LMDB's files, a damaged database of LevelDB or mergedb, or a directory that cannot be
+    // read
+    if (!status.ok()) return Fail(status);
+    return Fail(kNo, arguments.directory + ": a database of mergedb, not of LevelDB; nothing was converted");
   }
   StderrLogger logger;
   Options options{.mode = OpenMode::kMustExist, .memory_bytes = size_t{256} << 20};
@@ -58,6 +59,7 @@ void Add(Command& command) {
        .footer =
            "No other command does; a program that opens the database for writing does. The conversion needs as much "
            "free space as the database has.\n"
+           "Exit code 1: it is a database of mergedb already.\n"
            "If it fails or is interrupted, LevelDB still opens the database. With --salvage, all intact entries are\n"
            "converted, the losses are printed (exit code 1 if there are any), and LevelDB's files move to DIR/lost.",
        .examples = {"mergedb convert /srv/leveldb", "mergedb convert /srv/leveldb --salvage"}},

@@ -62,9 +62,8 @@ int Run(Arguments& arguments) {
   if (status.ok() && arguments.is_compacting) status = CompactCopy(target);
   if (!status.ok()) return Fail(status);
   if (!arguments.is_alias && !arguments.is_quiet) {
-    std::fprintf(stderr,
-                 "mergedb: copied %llu files, %s: %llu linked, %llu copied, %llu kept from an earlier attempt%s\n",
-                 static_cast<unsigned long long>(report.files), PrintBytes(report.bytes).c_str(),
+    std::fprintf(stderr, "mergedb: copied %s, %s: %llu linked, %llu copied, %llu kept from an earlier attempt%s\n",
+                 PrintCount(report.files, "file").c_str(), PrintBytes(report.bytes).c_str(),
                  static_cast<unsigned long long>(report.linked), static_cast<unsigned long long>(report.copied),
                  static_cast<unsigned long long>(report.kept), arguments.no_check ? "" : "; all files were verified");
   }

@@ -149,7 +149,8 @@ Result<double> DensityAt(DB& db, const Part& part, const std::string& key) {
   }
 }
 
-// Places with about equal bytes on disk between them. The share of a place is by the number of entries in so many bytes.
+// Places with about equal bytes on disk between them. The share of a place is by the number of entries in so many
+// bytes.
 Result<std::vector<Place>> PlacesOf(DB& db, uint64_t count) {
   ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsOf(db));
   uint64_t bytes_all = 0, begin = 0;
@@ -322,8 +323,8 @@ int Run(Arguments& arguments) {
   Print(std::to_string(sample.keys.count) + " entries of all keyspaces were read; the tables hold " +
         std::to_string(sample.entries_all) + ". Sizes below are for all of them.\n\n");
   if (sample.unreadable > 0) {
-    Print(std::to_string(sample.unreadable) +
-          " entries are left out, since their values cannot be read: `mergedb scan DIR` says why.\n\n");
+    Print("Left out, since the value cannot be read: " + PrintCount(sample.unreadable, "entry", "entries") +
+          ". `mergedb scan DIR` says why.\n\n");
   }
   PrintSizes("keys", sample.keys);
   PrintSizes("values", sample.values);

@@ -29,7 +29,7 @@ int Run(Arguments& arguments) {
   options.progress = {};  // clears the progress line
   if (!exported)
     return Finish(*db, skipped.Finish(Fail(skipped.WithAdvice(exported.error(), exported.error().IsMergeFailed()))));
-  Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " +
+  Print(PrintCount(exported->entries, "key") + " in " + PrintCount(exported->tables, "table") + ", " +
         PrintBytes(exported->bytes) + "\n");
   return Finish(*db, skipped.Finish(kOk));
 }

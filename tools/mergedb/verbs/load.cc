@@ -1,4 +1,6 @@
 // The verb load: reads the output of dump, mdb_dump, db_dump and scan into a database.
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <utility>
@@ -229,7 +231,7 @@ Status LoadDump(const Arguments& arguments, LineReader& in, Loader* loader) {
       return in.Fail("expected " + std::to_string(announced) + " sections, found " + std::to_string(sections) +
                      ": the input may be cut");
     }
-    announced += header.sections;
+    announced += std::min(header.sections, UINT64_MAX - announced);  // any number of the input
     const Destination to = DestinationOf(arguments, header);
     if (const Status status = loader->Enter(to); !status.ok()) {
       return status.WithContext(in.Fail("database \"" + ToText(to.name) + "\"").message());
@@ -274,7 +276,7 @@ int Run(Arguments& arguments) {
   Status status = Load(arguments, **in, &loader);
   if (const Status finished = loader.Finish(); status.ok()) status = finished;
   if (!arguments.is_alias)
-    std::fprintf(stderr, "mergedb: loaded %llu entries\n", static_cast<unsigned long long>(loader.loaded()));
+    std::fprintf(stderr, "mergedb: loaded %s\n", PrintCount(loader.loaded(), "entry", "entries").c_str());
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 

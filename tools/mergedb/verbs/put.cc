@@ -27,7 +27,8 @@ void Add(Command& command) {
       command,
       {.usage = "put DIR KEY VALUE [--hex] [--sync]",
        .description = "Set the value of a key; create the database if it does not exist",
-       .footer = "If VALUE is -, the value is read from stdin, byte for byte.",
+       .footer = "If VALUE is -, also after --, the value is read from stdin, byte for byte. For the value \"-\": "
+                 "put DIR KEY 2d --hex, with KEY in hex, too.",
        .examples = {"mergedb put /srv/data apple green --sync", "mergedb put /srv/data picture - < picture.png"},
        .words_min = 2,
        .words_max = 2},

@@ -231,6 +231,7 @@ nlohmann::ordered_json ToJson(const std::string& directory, const LiveView& view
           {"boot_id", state.process.boot_id},
           {"has_ended", view.has_ended()},
           {"is_late", view.is_late()},
+          {"is_stopped", view.is_stopped()},
           {"did_not_answer", view.is_silent()},
           {"opened_unix_seconds", static_cast<double>(state.times.opened_unix_micros) / 1e6},
           {"updated_unix_seconds", static_cast<double>(state.times.updated_unix_micros) / 1e6},

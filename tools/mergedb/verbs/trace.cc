@@ -24,7 +24,7 @@ int EndOf(const Status& status) {
 
 int Analyse(const Arguments& arguments) {
   const auto reader = trace::Reader::Open(Files(), arguments.words[1]);
-  if (!reader) return Fail(reader.error());
+  if (!reader) return EndOf(reader.error());
   const uint64_t top = arguments.top.value_or(10);
   TraceAnalysis analysis;
   for (trace::Operation op; (*reader)->Next(&op);) analysis.Add(op);
@@ -78,7 +78,7 @@ void PrintOperationJson(const Arguments& arguments, const trace::Operation& op) 
 
 int Dump(const Arguments& arguments) {
   const auto reader = trace::Reader::Open(Files(), arguments.words[1]);
-  if (!reader) return Fail(reader.error());
+  if (!reader) return EndOf(reader.error());
   if (!arguments.is_json) Print("start us\tthread\ttook us\toperation\n");
   uint64_t left = arguments.limit.value_or(UINT64_MAX);
   trace::Operation op;

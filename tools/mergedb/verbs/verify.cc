@@ -31,9 +31,9 @@ int Run(Arguments& arguments) {
   } else {
     PrintList("damages", report->damages);
     PrintList("notes", report->notes);
-    Print(std::to_string(report->tables) + " tables with " + std::to_string(report->entries) + " entries, " +
-          std::to_string(report->wal_frames) + " WAL frames, " + PrintBytes(report->bytes) + " read: " +
-          (report->damages.empty() ? "no damage\n" : std::to_string(report->damages.size()) + " damages\n"));
+    Print(PrintCount(report->tables, "table") + " with " + PrintCount(report->entries, "entry", "entries") + ", " +
+          PrintCount(report->wal_frames, "WAL frame") + ", " + PrintBytes(report->bytes) +
+          " read: " + (report->damages.empty() ? "no damage" : PrintCount(report->damages.size(), "damage")) + "\n");
   }
   return report->damages.empty() ? kOk : kNo;
 }

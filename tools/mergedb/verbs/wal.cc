@@ -1,4 +1,6 @@
 // The verb wal: a WAL segment, or the WAL buffer. It changes nothing.
+#include <utility>
+
 #include "file_report.h"
 #include "format/batch.h"
 
@@ -42,7 +44,9 @@ void PrintFrame(const Arguments& arguments, const repair::WalFrame& frame, Selec
   }
 }
 
-void PrintHeader(const Arguments& arguments, const repair::WalFrame& frame) {
+// The title comes with the first frame: a file that cannot be read has none.
+void PrintHeader(const Arguments& arguments, const repair::WalFrame& frame, bool* has_title) {
+  if (!arguments.is_json && !std::exchange(*has_title, true)) Print("position\toffset\tbytes\tsequence\n");
   if (arguments.is_json) return PrintJson(HeaderOf(frame));
   Print(std::to_string(frame.position) + "\t" + (frame.offset ? std::to_string(*frame.offset) : "-") + "\t" +
         std::to_string(frame.bytes) + "\t" + std::to_string(frame.sequence) +
@@ -79,9 +83,9 @@ nlohmann::ordered_json ReportOf(const repair::WalReport& wal) {
 
 int Run(Arguments& arguments) {
   Selection selection(arguments);
-  if (arguments.is_parts && !arguments.is_json) Print("position\toffset\tbytes\tsequence\n");
+  bool has_title = false;
   const auto wal = repair::InspectWal(Files(), arguments.path, [&](const repair::WalFrame& frame) {
-    if (arguments.is_parts) PrintHeader(arguments, frame);
+    if (arguments.is_parts) PrintHeader(arguments, frame, &has_title);
     if (arguments.is_scan) PrintFrame(arguments, frame, &selection);
     return Status();
   });

@@ -78,6 +78,7 @@ nlohmann::ordered_json ToJson(const Arguments& arguments, const LiveView& view,
           {"pid", view.state().process.pid},
           {"has_ended", view.has_ended()},
           {"is_late", view.is_late()},
+          {"is_stopped", view.is_stopped()},
           {"did_not_answer", view.is_silent()},
           {"age_seconds", static_cast<double>(view.age_nanos()) / 1e9},
           {"window_seconds", static_cast<double>(view.state().times.window_nanos) / 1e9},
@@ -93,9 +94,8 @@ int Run(Arguments& arguments) {
     return kOk;
   }
   Print(ToText(arguments.directory) + ": " + view->Describe() + "\n");
-  const std::string when = view->has_ended()                      ? "when its process ended"
-                           : view->is_late() || view->is_silent() ? "at the last update"
-                                                                  : "now";
+  const bool is_old = view->is_late() || view->is_stopped() || view->is_silent();
+  const std::string when = view->has_ended() ? "when its process ended" : is_old ? "at the last update" : "now";
   if (findings.empty()) {
     Print("Nothing limits the database " + when + ": " + Activity(*view) + ".\n");
     return kOk;
