@@ -55,8 +55,8 @@ struct VerifyReport {
 // Reads every byte that the database in `path` needs. The call returns an error only if it cannot do that:
 // NotFound (no database), Busy (the database is open: close it, or use DB::CheckIntegrity; or the process has
 // too many open files), InvalidArgument (the database has another comparator than options.comparator, or
-// belongs to LevelDB), NotSupported (a newer version or RocksDB made the database), Aborted. Of the options
-// only comparator and env are used.
+// belongs to LevelDB), NotSupported (a newer version or RocksDB made the database), IOError (a file exists and cannot
+// be opened, for example for lack of permission), Aborted. Of the options only comparator and env are used.
 MERGEDB_EXPORT Result<VerifyReport> Verify(const Options& options, const std::string& path,
                                            const Progress& progress = {});
 
@@ -76,8 +76,8 @@ struct RepairReport {
 // Repairs the database in `path` so that it opens again. Repair moves damaged files to `path`/lost and writes
 // a report there. A second call finds nothing to do. If the repair is interrupted at any point, call it
 // again; until it is complete, DB::Open refuses the directory.
-// Errors as Verify. Also Busy if the lock is held or the process has too many open files, IOError, NoSpace.
-// After an error nothing is lost; call it again.
+// Errors as Verify, then nothing was changed. Also Busy if the lock is held or the process has too many open files,
+// IOError, NoSpace: after an error nothing is lost; call it again.
 MERGEDB_EXPORT Result<RepairReport> Repair(const Options& options, const std::string& path,
                                            const RepairOptions& repair = {});
 

@@ -29,6 +29,11 @@ bool IsRefusal(const Status& status) {
   return status.IsInvalidArgument() || status.IsNotSupported() || status.IsBusy();
 }
 
+bool HoldsData(FileKind kind) {
+  return kind == FileKind::kCurrent || kind == FileKind::kManifest || kind == FileKind::kTable ||
+         kind == FileKind::kBlobFile || kind == FileKind::kSegment || kind == FileKind::kStaging;
+}
+
 class Inspector {
  public:
   explicit Inspector(const InspectionInput& input)
@@ -38,6 +43,7 @@ class Inspector {
 
  private:
   Status TakeNames();
+  Status CheckOpens(const std::string& name) const;
   Status ChooseManifest();
   Status TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded);
   Result<bool> LeadsToTheNewest(const manifest::Loaded& loaded);
@@ -100,11 +106,23 @@ Status Inspector::TakeNames() {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) continue;
     result_.has_marker |= parsed->kind == FileKind::kRepair;
+    if (HoldsData(parsed->kind)) RETURN_IF_ERROR(CheckOpens(name));
     const auto bytes = input_.file_system->SizeOf(PathOf(name));
     if (bytes && parsed->kind != FileKind::kRepair && parsed->kind != FileKind::kLive) bytes_all_ += *bytes;
     if (bytes && (parsed->kind == FileKind::kSegment || parsed->kind == FileKind::kStaging)) log_bytes_ += *bytes;
   }
   return {};
+}
+
+// WHY an error, and no damage: the bytes of a file that this user may not read can be whole. A repair would move them
+// to lost/.
+Status Inspector::CheckOpens(const std::string& name) const {
+  const Status status = input_.file_system->Open(PathOf(name), {.access = Access::kRead}).status();
+  const bool is_no_file = input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument();
+  if (!status.IsIOError() || is_no_file) return {};
+  return Status::IOError(std::string(status.message()) +
+                         "; nothing was changed. Run as a user who may read the files of the database, or move this "
+                         "file out of the directory to go on without it");
 }
 
 Status Inspector::Advance(uint64_t bytes) {

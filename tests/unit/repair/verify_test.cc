@@ -76,6 +76,26 @@ TEST_F(VerifyTest, RefusesWhatItCannotJudge) {
   EXPECT_OK(Verify(options_, kDatabase));
 }
 
+// Symptom: a repair by another user than the owner of the files moved an intact database to lost/.
+TEST_F(VerifyTest, AFileThatTheUserMayNotReadIsNoDamage) {
+  const WholeDatabase whole({.is_closed = false, .separates = true});
+  const auto sim = whole.Copy();
+  const Options options = whole.OptionsFor(*sim);
+  const auto names = [&] { return *sim->files->List(kDatabase); };
+  for (const std::string part : {"/CURRENT", "/MANIFEST", ".tbl", ".val", ".seg", "/STAGING"}) {
+    SCOPED_TRACE(part);
+    const auto before = names();
+    sim->files->AddFault(
+        {.op = FileOp::kOpen, .path_contains = part, .sticky = true, .status = Status::IOError("EACCES")});
+    EXPECT_THAT(Verify(options, kDatabase), StatusIs(Code::kIOError, HasSubstr("nothing was changed")));
+    EXPECT_THAT(Repair(options, kDatabase), StatusIs(Code::kIOError, HasSubstr("may read the files")));
+    EXPECT_GT(sim->files->faults_hit(), 0u);
+    sim->files->ClearFaults();
+    EXPECT_EQ(names(), before);
+  }
+  EXPECT_OK(whole.Open(*sim));
+}
+
 // A program's own LevelDB Env named the tables .ldb: to Verify they would all be missing.
 TEST_F(VerifyTest, TablesWithLevelDbsNamesAreNotTakenForMissing) {
   const std::string path = Whole().Files(".tbl").front();
