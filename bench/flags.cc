@@ -56,7 +56,7 @@ constexpr Named kFlags[] = {
     {"style", &Flags::style, "", "mergedb's compaction style: lazy or cascade."},
     {"memory", &Flags::memory, "bytes", "mergedb's memory_bytes; 0: the size of two write buffers and the cache."},
     {"mapped_staging", &Flags::mapped_staging, "", "mergedb's use_mapped_wal_buffer."},
-    {"mmap_read", &Flags::mmap_read, "", "mergedb maps all tables and blob files for reading."},
+    {"mmap_read", &Flags::mmap_read, "", "mergedb maps tables and blob files for reading."},
     {"keep_space_at_rest", &Flags::keep_space_at_rest, "", "mergedb's keep_space_at_rest."},
     {"touch_values", &Flags::touch_values, "", "Scans read each byte of each value, not only its size."},
     {"min_blob_size", &Flags::min_blob_size, "bytes",

@@ -53,7 +53,7 @@ struct Flags {
   std::string style = "lazy";
   int64_t memory = 0;  // Options::memory_bytes; 0: 2 * write buffer + cache
   bool mapped_staging = true;
-  bool mmap_read = false;           // Options::mapped_read_bytes_max without a bound, under RocksDB's name
+  bool mmap_read = true;            // false: Options::mapped_read_bytes_max is 0; under RocksDB's name
   bool keep_space_at_rest = false;  // Options::keep_space_at_rest
   bool touch_values = false;        // scans read the bytes of values
   // Options::blob_value_bytes_min, under RocksDB's name; -1: the default; 0: all values stay in the tables.

@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = "scripts/options.toml"
 COLUMNS = 120
 KEYS = {"name", "java", "python", "go", "rust", "kind", "type", "c", "unit", "default", "zero", "min", "max", "note", "sentence", "opposite", "more",
-        "test", "bindings", "values", "first", "member", "declaration", "rust_type", "computed"}
+        "test", "bindings", "values", "first", "member", "declaration", "rust_type", "computed", "says"}
 # What a row of a kind needs beside name, kind and sentence.
 NEEDS = {"choice": {"type", "c", "values", "default"}, "flag": {"type", "c", "default"}, "number": {"type", "c", "unit", "default"},
          "time": {"type", "c", "unit", "default"}, "object": {"default", "bindings"}}
@@ -97,6 +97,8 @@ class Row:
             return "yes" if self.default else "no"
         if self.kind == "object" or self.kind == "choice":
             return str(self.default)
+        if self.says:
+            return self.says
         return self.zero if self.default == 0 else self.amount(self.default)
 
     def limits_text(self):

@@ -327,7 +327,7 @@ mergedb_options ToC(const Options& options) {
   c.block_bytes = static_cast<uint64_t>(options.block_bytes);
   c.blob_value_bytes_min = static_cast<int64_t>(OrNone(options.blob_value_bytes_min));
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
-  c.mapped_read_bytes_max = static_cast<uint64_t>(options.mapped_read_bytes_max);
+  c.mapped_read_bytes_max = static_cast<int64_t>(OrNone(options.mapped_read_bytes_max));
   c.write_delay_us_max = static_cast<uint64_t>(options.write_delay_us_max);
   c.finish_compactions_on_close = ToC(options.finish_compactions_on_close);
   c.keep_space_at_rest = ToC(options.keep_space_at_rest);

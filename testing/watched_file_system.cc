@@ -108,8 +108,9 @@ class WatchedFileSystem::WatchedFile final : public File {
     return Watched(owner_->watch_, {FileOp::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Map(bytes); });
   }
   Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
-    return Watched(owner_->watch_, {FileOp::kMap, path_, MERGEDB_CALL_SITE},
-                   [&] { return inner_->MapForReading(bytes); });
+    return Watched(owner_->watch_, {FileOp::kMap, path_, MERGEDB_CALL_SITE}, [&] {
+      return owner_->watch_.map_to_read ? owner_->watch_.map_to_read(*inner_, bytes) : inner_->MapForReading(bytes);
+    });
   }
   Status Unshare() override {
     return Watched(owner_->watch_, {FileOp::kUnshare, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Unshare(); });

@@ -45,6 +45,8 @@ struct Watch {
   std::function<size_t(const FileCall& call, size_t got)> shorten = {};
   // A hint (File::WillRead), which cannot fail.
   std::function<void(std::string_view path, uint64_t offset, uint64_t bytes)> will_read = {};
+  // Takes the place of a mapping for reading.
+  std::function<Result<std::unique_ptr<ReadMapping>>(File& file, size_t bytes)> map_to_read = {};
 };
 
 class WatchedFileSystem final : public FileSystem, public env::Holds {

@@ -27,7 +27,7 @@ Options OptionsOf(const Flags& flags) {
   options.block_bytes = static_cast<size_t>(flags.block_size);
   options.open_tables_max = static_cast<size_t>(flags.open_files);
   options.use_mapped_wal_buffer = flags.mapped_staging;
-  if (flags.mmap_read) options.mapped_read_bytes_max = UINT64_MAX;
+  if (!flags.mmap_read) options.mapped_read_bytes_max = 0;
   options.keep_space_at_rest = flags.keep_space_at_rest;
   if (flags.min_blob_size >= 0) options.blob_value_bytes_min = static_cast<size_t>(flags.min_blob_size);
   return options;

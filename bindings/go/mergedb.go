@@ -108,9 +108,9 @@ type Options struct {
 	// The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
 	OpenTablesMax int
 
-	// Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of the
-	// disk then kills the process. Default: no file is mapped.
-	MappedReadBytesMax uint64
+	// Tables and blob files up to this many bytes together are mapped into memory and read in place. -1: no file is
+	// mapped. Default: half of the machine's memory.
+	MappedReadBytesMax int64
 
 	// The maximum delay of a put while the disk keeps up with the writes. At least a microsecond, of which it is cut to a
 	// multiple. Default: 10,000 microseconds.
@@ -192,7 +192,7 @@ func Open(path string, options *Options) (*DB, error) {
 	c.block_bytes = C.uint64_t(o.BlockBytes)
 	c.blob_value_bytes_min = C.int64_t(o.BlobValueBytesMin)
 	c.open_tables_max = C.int32_t(o.OpenTablesMax)
-	c.mapped_read_bytes_max = C.uint64_t(o.MappedReadBytesMax)
+	c.mapped_read_bytes_max = C.int64_t(o.MappedReadBytesMax)
 	c.write_delay_us_max = C.uint64_t(units(o.WriteDelayMax, time.Microsecond))
 	c.finish_compactions_on_close = chosen(o.FinishCompactionsOnClose, C.MERGEDB_YES)
 	c.keep_space_at_rest = chosen(o.KeepSpaceAtRest, C.MERGEDB_YES)

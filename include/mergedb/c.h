@@ -282,9 +282,9 @@ typedef struct mergedb_options {
   uint64_t log_bytes_max;
   /* A call that takes at least this long becomes an event with its breakdown; default: calls are not measured */
   uint64_t slow_call_us;
-  /* Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of
-   * the disk then kills the process; default: no file is mapped */
-  uint64_t mapped_read_bytes_max;
+  /* Tables and blob files up to this many bytes together are mapped into memory and read in place; default: half of
+   * the machine's memory; -1: no file is mapped */
+  int64_t mapped_read_bytes_max;
   /* The space that a busy database reuses stays allocated when it is at rest, for benchmarks of the steady state;
    * MERGEDB_YES or MERGEDB_NO; default: no */
   int32_t keep_space_at_rest;

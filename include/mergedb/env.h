@@ -93,8 +93,8 @@ class MERGEDB_EXPORT File {
   // write access; `bytes` is a multiple of the page size.
   virtual Result<std::unique_ptr<Mapping>> Map(size_t bytes) = 0;
   // Maps the file's bytes [0, bytes) for reading. NotSupported if this file should not be mapped; the caller
-  // then uses ReadAt. Corruption if the file is shorter. While the mapping lives, the file must not become
-  // shorter and the disk must be able to read it, else the kernel kills the process (SIGBUS).
+  // then uses ReadAt. Corruption if the file is shorter. If a page of it cannot be read (an I/O error, a file that
+  // became shorter), the kernel raises SIGBUS, which the database handles.
   virtual Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes);
   // Replaces the blocks that the file shares with a copy (a reflink copy, as `cp` makes on XFS) by blocks of
   // its own. Then a store to a Mapping needs no new block. OK if no block is shared, and if the system cannot

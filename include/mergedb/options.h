@@ -81,14 +81,17 @@ struct Options {
   // of RLIMIT_NOFILE.
   size_t open_tables_max = 1000;
 
-  // Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of the
-  // disk then kills the process. Files beyond it are read by system calls. 0: no file is mapped. A mapped block that
-  // the page cache holds is read without a system call or a copy, and uses no block cache. What this gives up: an I/O
-  // error of the disk kills the process (SIGBUS), and a block of a table is verified when it is read first, but not
-  // when the kernel drops its page and reads it again. A value in a blob file is verified at each read. A number above
-  // half of the machine's memory (or of its control group) means that half. Not used under OpenMode::kReadOnly.
-  // docs/decisions/0060-mapped-reads.md has measurements.
-  uint64_t mapped_read_bytes_max = 0;
+  // Tables and blob files up to this many bytes together are mapped into memory and read in place. Files beyond it are
+  // read by system calls. 0: no file is mapped. A number above half of the machine's memory (or of its control group)
+  // means that half. A mapped block that the page cache holds is read without a system call or a copy, and uses no
+  // block cache. If the system cannot read a mapped page (an I/O error of the disk, a file that another program made
+  // shorter), the read returns an error and the process goes on, by a handler of the signal SIGBUS that calls the
+  // program's own handler for all other faults; a thread that blocks SIGBUS is killed. A block of a table is verified
+  // when it is read first, but not when the kernel drops its page and reads it again. A value in a blob file is
+  // verified at each read. Mapped pages count as resident memory of the process, though the kernel takes them back when
+  // it needs them. Under a limit of addresses (RLIMIT_AS) no file is mapped. docs/decisions/0072-mapped-by-default.md
+  // has measurements.
+  uint64_t mapped_read_bytes_max = uint64_t{1073741824} << 20;
 
   // The maximum delay of a put while the disk keeps up with the writes. If the disk cannot keep up, a put waits for
   // space without a time limit; it fails only with an error of the disk. In microseconds, at most one hour.

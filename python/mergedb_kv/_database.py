@@ -536,7 +536,7 @@ def open(path: PathLike, **options: Unpack[OpenOptions]) -> Database:
         0: all values are stored in tables. Default: 768.
     open_tables_max: The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
     mapped_read_bytes_max: Tables and blob files up to this many bytes together are mapped into memory and read in
-        place; an I/O error of the disk then kills the process. Default: no file is mapped.
+        place. 0: no file is mapped. Default: half of the machine's memory.
     write_delay_us_max: The maximum delay of a put while the disk keeps up with the writes. Default: 10,000
         microseconds.
     finish_compactions_on_close: Close waits for running compactions. Default: no.

@@ -110,8 +110,8 @@ class NumberOptions(TypedDict, total=False):
     open_tables_max: Optional[int]
     """The maximum of open tables; half as many blob files may be open, too. Default: 1,000."""
     mapped_read_bytes_max: Optional[int]
-    """Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of
-    the disk then kills the process. Default: no file is mapped."""
+    """Tables and blob files up to this many bytes together are mapped into memory and read in place. 0: no file is
+    mapped. Default: half of the machine's memory."""
     write_delay_us_max: Optional[int]
     """The maximum delay of a put while the disk keeps up with the writes. Default: 10,000 microseconds."""
     finish_compactions_on_close: Optional[bool]
@@ -170,7 +170,7 @@ ROWS: dict[str, Row] = {
     "block_bytes": Row("block_bytes", int, 9223372036854775808, False),
     "blob_value_bytes_min": Row("blob_value_bytes_min", int, 9223372036854775808, True),
     "open_tables_max": Row("open_tables_max", int, 2147483648, False),
-    "mapped_read_bytes_max": Row("mapped_read_bytes_max", int, 9223372036854775808, False),
+    "mapped_read_bytes_max": Row("mapped_read_bytes_max", int, 9223372036854775808, True),
     "write_delay_us_max": Row("write_delay_us_max", int, 9223372036854775808, False),
     "finish_compactions_on_close": Row("finish_compactions_on_close", bool, 2147483648, False),
     "keep_space_at_rest": Row("keep_space_at_rest", bool, 2147483648, False),

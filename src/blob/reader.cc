@@ -57,7 +57,7 @@ Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std:
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache, latencies));
   RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
   reader->around_ = memory == nullptr ? env::ReadAround(meta.record_bytes) : memory->Around(meta.record_bytes);
-  if (memory != nullptr) { ASSIGN_OR_RETURN(reader->mapping_, memory->Map(reader->file_.get(), meta.record_bytes)); }
+  if (memory != nullptr) { ASSIGN_OR_RETURN(reader->mapping_, memory->Map(reader->file_.get(), path, meta.record_bytes)); }
   return reader;
 }
 
@@ -148,7 +148,7 @@ Status Reader::OpenValue(std::string_view record, const format::BlobIndex& refer
 }
 
 std::string_view Reader::InPlace(uint64_t offset, size_t bytes) const {
-  if (mapping_ == nullptr) return {};
+  if (mapping_ == nullptr || mapping_->has_failed()) return {};
   around_.Before(file_.get(), offset);
   const std::string_view record(mapping_->data() + offset, bytes);
   PrefetchRecord(record);

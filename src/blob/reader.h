@@ -109,7 +109,7 @@ class Reader {
   env::Latencies* const latencies_;
   // Constant after Open.
   env::ReadAround around_;
-  std::unique_ptr<ReadMapping> mapping_;  // of all records; null: the file is not mapped
+  std::unique_ptr<env::MappedFile> mapping_;  // of all records; null: the file is not mapped
 };
 
 }  // namespace mergedb::blob

@@ -153,7 +153,7 @@ Status DecodeFields(const mergedb_options& c, Options* options) {
   TAKE(block_bytes, block_bytes);
   TAKE_OR_NONE(blob_value_bytes_min, blob_value_bytes_min, "all values are stored in tables");
   TAKE(open_tables_max, open_tables_max);
-  TAKE(mapped_read_bytes_max, mapped_read_bytes_max);
+  TAKE_OR_NONE(mapped_read_bytes_max, mapped_read_bytes_max, "no file is mapped");
   TAKE(write_delay_us_max, write_delay_us_max);
   TAKE(finish_compactions_on_close, finish_compactions_on_close);
   TAKE(keep_space_at_rest, keep_space_at_rest);

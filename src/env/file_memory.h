@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 
+#include "base/mapped_faults.h"
 #include "env/byte_budget.h"
+#include "env/mapped_files.h"
 #include "env/read_around.h"
 #include "mergedb/env.h"
 #include "mergedb/result.h"
@@ -26,17 +29,19 @@ class FileMemory {
         around_(std::make_shared<ByteBudget>(memory_bytes)) {}
 
   // Maps the file's bytes [0, bytes). Null: the budget does not suffice and not all files are mapped, `bytes` is 0, or
-  // the file system refuses; the caller then reads. Corruption: the file is shorter.
-  Result<std::unique_ptr<ReadMapping>> Map(File* file, uint64_t bytes);
+  // the file system refuses; the caller then reads. Corruption: the file is shorter. `path`: for messages.
+  Result<std::unique_ptr<MappedFile>> Map(File* file, const std::string& path, uint64_t bytes);
   // Reads around within the file's bytes [0, bytes); nothing if the budget does not suffice.
   ReadAround Around(uint64_t bytes);
 
   const ByteBudget& mapped() const { return *mapped_; }
+  const base::MappedFaults& faults() const { return *faults_; }
 
  private:
   const bool maps_all_;
   const std::shared_ptr<ByteBudget> mapped_;
   const std::shared_ptr<ByteBudget> around_;
+  const std::shared_ptr<base::MappedFaults> faults_ = std::make_shared<base::MappedFaults>();
 };
 
 }  // namespace mergedb::env

@@ -50,6 +50,16 @@ bool IsOffsetColumn(const char* column, uint32_t count, uint32_t width) {
   return width == 2 ? IsOffsetColumn<uint16_t>(column, count) : IsOffsetColumn<uint32_t>(column, count);
 }
 
+// A block of one PUT of an empty value under the empty key: no values, no suffixes, a tag, two columns of offsets, a tail.
+constexpr std::string_view kNoBlock{
+    "\1"
+    "\0\0\0\0"
+    "\0\0\0\0"
+    "\1\0\0\0"
+    "\0\0\0\0"
+    "\0\0\0\0\0\0\0\x12",
+    1 + 4 + 4 + kBlockTailBytes};
+
 uint32_t LastOffset(const char* column, uint32_t count, uint32_t width) {
   const char* last = column + size_t{count} * width;
   return width == 2 ? base::LoadFixed16(last) : base::LoadFixed32(last);
@@ -120,20 +130,33 @@ Status CheckBlock(std::string_view raw) {
 }
 
 Block::Block(std::string_view raw) {
-  DCHECK(CheckBlock(raw).ok(), "a block is checked before it is opened");
+  if (!Open(raw)) [[unlikely]]
+    (void)Open(kNoBlock);
+}
+
+// False: the tail is not that of a checked block of this size.
+bool Block::Open(std::string_view raw) {
   const Tail tail = LoadTail(raw);
+  const bool has_widths =
+      tail.tag_width >= 1 && tail.tag_width <= 8 && (tail.offset_width == 2 || tail.offset_width == 4);
+  const uint64_t offset_bytes = (uint64_t{tail.count} + 1) * tail.offset_width;
+  const uint64_t column_bytes = uint64_t{tail.count} * tail.tag_width + 2 * offset_bytes + kBlockTailBytes;
+  if (!has_widths || tail.count == 0 || column_bytes > raw.size()) [[unlikely]]
+    return false;
   count_ = tail.count;
   prefix_bytes_ = tail.prefix_bytes;
   base_tag_ = tail.base_sequence << 8;
   tag_width_ = tail.tag_width;
   tag_mask_ = ~uint64_t{0} >> (64 - 8 * tail.tag_width);
   is_wide_ = tail.offset_width == 4;
-  const size_t offset_bytes = (size_t{count_} + 1) * tail.offset_width;
   value_offsets_ = raw.data() + raw.size() - kBlockTailBytes - offset_bytes;
   suffix_offsets_ = value_offsets_ - offset_bytes;
+  suffix_bytes_ = Offset(suffix_offsets_, count_);
+  value_bytes_ = Offset(value_offsets_, count_);
   tags_ = suffix_offsets_ - size_t{count_} * tag_width_;
-  suffixes_ = tags_ - suffix_bytes();
+  suffixes_ = tags_ - suffix_bytes_;
   values_ = raw.data();
+  return column_bytes + prefix_bytes_ + suffix_bytes_ + value_bytes_ == raw.size();
 }
 
 uint64_t Block::Head(uint32_t i) const {
@@ -197,16 +220,19 @@ void BlockCursor::Open(const Block& block) {
 void BlockCursor::ShowMany(uint32_t i, std::span<kv::Entry> entries) {
   const std::string_view prefix = block_.prefix();
   if (prefix.empty()) {
-    for (kv::Entry& entry : entries) ShowIn(nullptr, i++, &entry);
+    for (kv::Entry& entry : entries) ShowIn(nullptr, block_.suffix(i), i, &entry), ++i;
     return;
   }
-  size_t room = kSuffixSlackBytes;  // the last copy may write this much beyond its key
-  for (uint32_t each = 0; each < entries.size(); ++each) room += prefix.size() + block_.suffix(i + each).size();
+  size_t left = 0;  // of the suffixes
+  for (uint32_t each = 0; each < entries.size(); ++each) left += block_.suffix(i + each).size();
+  const size_t room = left + entries.size() * prefix.size() + kSuffixSlackBytes;  // a copy may write on beyond its key
   if (keys_.size() < room) keys_.resize(room);
   char* key = keys_.data();
   for (kv::Entry& entry : entries) {
     std::memcpy(key, prefix.data(), prefix.size());
-    ShowIn(key, i++, &entry);
+    const std::string_view suffix = block_.suffix(i).substr(0, left);  // the columns may have changed meanwhile
+    left -= suffix.size();
+    ShowIn(key, suffix, i++, &entry);
     key += entry.key.size();
   }
 }

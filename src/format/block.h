@@ -17,9 +17,14 @@
 // touch another cache line, and each step would have to check the lengths. CheckBlock checks the columns once,
 // when the block is read from disk. It is a bug to construct a Block from unchecked bytes.
 //
+// The bytes of a checked block in a mapped file may still change (base/mapped_faults.h). So a Block reads no bytes outside
+// of the block whatever its columns hold: it keeps the sizes of the regions and cuts offsets to them. What it then shows is
+// wrong, and the reader drops it.
+//
 // Tests: tests/unit/format/block_test.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -37,7 +42,7 @@ inline constexpr size_t kBlockTailBytes = 16;
 // At least this many bytes follow a suffix (tag, offsets, tail), so a short suffix is copied with a fixed length.
 inline constexpr size_t kSuffixSlackBytes = 16;
 
-// Corruption unless each index i < count can be read safely. REQUIRES of all other code here: it returned OK.
+// Corruption unless each index i < count shows what was stored. REQUIRES of all other code here: it returned OK.
 [[nodiscard]] Status CheckBlock(std::string_view raw);
 
 class Block {
@@ -54,10 +59,10 @@ class Block {
 
   uint32_t count() const { return count_; }
   std::string_view prefix() const { return {suffixes_ - prefix_bytes_, prefix_bytes_}; }
-  uint32_t suffix_bytes() const { return Offset(suffix_offsets_, count_); }  // of all suffixes together
+  uint32_t suffix_bytes() const { return suffix_bytes_; }  // of all suffixes together
 
-  std::string_view suffix(uint32_t i) const { return Slice(suffixes_, suffix_offsets_, i); }
-  std::string_view value(uint32_t i) const { return Slice(values_, value_offsets_, i); }
+  std::string_view suffix(uint32_t i) const { return Slice(suffixes_, suffix_bytes_, suffix_offsets_, i); }
+  std::string_view value(uint32_t i) const { return Slice(values_, value_bytes_, value_offsets_, i); }
   kv::Tag tag(uint32_t i) const {
     uint64_t delta;
     std::memcpy(&delta, tags_ + size_t{i} * tag_width_, sizeof delta);
@@ -75,10 +80,12 @@ class Block {
   uint32_t Offset(const char* column, uint32_t i) const {
     return is_wide_ ? base::LoadFixed32(column + size_t{i} * 4) : base::LoadFixed16(column + size_t{i} * 2);
   }
-  std::string_view Slice(const char* region, const char* column, uint32_t i) const {
-    const uint32_t begin = Offset(column, i);
-    return {region + begin, Offset(column, i + 1) - begin};
+  std::string_view Slice(const char* region, uint32_t region_bytes, const char* column, uint32_t i) const {
+    const uint32_t begin = std::min(Offset(column, i), region_bytes);
+    const uint32_t end = std::min(Offset(column, i + 1), region_bytes);
+    return {region + begin, std::max(begin, end) - begin};
   }
+  bool Open(std::string_view raw);
   uint64_t Head(uint32_t i) const;
   bool IsBefore(uint32_t i, std::string_view rest, kv::Tag tag) const;
   uint32_t SeekSuffix(std::string_view rest, kv::Tag tag) const;
@@ -91,6 +98,8 @@ class Block {
   const char* value_offsets_ = nullptr;
   uint32_t count_ = 0;
   uint32_t prefix_bytes_ = 0;
+  uint32_t suffix_bytes_ = 0;
+  uint32_t value_bytes_ = 0;
   kv::Tag base_tag_ = 0;
   uint64_t tag_mask_ = 0;
   uint32_t tag_width_ = 0;
@@ -112,7 +121,7 @@ class BlockCursor {
 
  private:
   // `key` is the buffer in which prefix and suffix are joined. It already begins with the prefix.
-  void ShowIn(char* key, uint32_t i, kv::Entry* entry) const;
+  void ShowIn(char* key, std::string_view suffix, uint32_t i, kv::Entry* entry) const;
 
   kv::Order order_;
   Block block_;
@@ -121,10 +130,9 @@ class BlockCursor {
   uint64_t prefix_head_ = 0;  // the first 8 bytes of the prefix
 };
 
-inline void BlockCursor::Show(uint32_t i, kv::Entry* entry) { ShowIn(key_.data(), i, entry); }
+inline void BlockCursor::Show(uint32_t i, kv::Entry* entry) { ShowIn(key_.data(), block_.suffix(i), i, entry); }
 
-inline void BlockCursor::ShowIn(char* key, uint32_t i, kv::Entry* entry) const {
-  const std::string_view suffix = block_.suffix(i);
+inline void BlockCursor::ShowIn(char* key, std::string_view suffix, uint32_t i, kv::Entry* entry) const {
   const size_t prefix_bytes = block_.prefix().size();
   if (prefix_bytes == 0) {
     entry->key = suffix;

@@ -56,7 +56,7 @@ class UserIterator final : public UserScan {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (!forward_.has_next()) return MoveForward();
+    if (!forward_.has_next() || HasFault()) return MoveForward();
     entry_ = forward_.TakeNext();
   }
 
@@ -106,11 +106,23 @@ class UserIterator final : public UserScan {
   template <class Function>
   void Run(Function move) {
     try {
+      const base::MappedRead read;
       valid_ = move() == Move::kShown;
     } catch (...) {
       Break();
       throw;
     }
+    if (HasFault()) [[unlikely]]
+      EndAtFault();
+  }
+
+  // WHY also if another thread met the fault: the zeros are in the place of a page that this scan may have read.
+  [[gnu::noinline, gnu::cold]] void EndAtFault() {
+    Recover();
+    forward_.Restart();
+    valid_ = false;
+    entry_ = {};
+    status_ = faults.status(faults_before);
   }
 
   [[gnu::noinline, gnu::cold]] void Break() {

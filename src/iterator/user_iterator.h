@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "base/mapped_faults.h"
 #include "iterator/tombstone_scan.h"
 #include "kv/fold.h"
 #include "kv/iterator.h"
@@ -33,6 +34,8 @@ struct UserIteratorOptions {
   const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; may be null
   // Reads the values of blob indexes; outlives the iterator. Null: a blob index is NotSupported.
   kv::ValueSource* values = nullptr;
+  // Of the mapped files that the input and `values` show. After a fault the iterator has ended, and stays so.
+  const base::MappedFaults* faults = &base::no_mapped_faults;
   // Reverse moves show bytes in place if `values` says that they last.
   bool shows_lasting = false;
   size_t operands_max = kv::kChainOperandsMax;  // of one key at a time in memory; fewer in tests

@@ -60,6 +60,9 @@ struct UserScan : UserCursor {
     status_ = {};
   }
 
+  // True: what a move found since the scan was made may be zeros.
+  bool HasFault() const { return faults.count() != faults_before; }
+
   // Seeks from the input's entry to a version of its key. kEnded: entries are out of order.
   Move ReseekForward(const kv::Entry& entry, kv::Tag tag) {
     return Reseek(reseeks.Forward(in.order, entry, entry.key, tag), tag);
@@ -71,6 +74,8 @@ struct UserScan : UserCursor {
 
   BoundedInput in;
   KeyVersions versions;
+  const base::MappedFaults& faults = *in.options.faults;
+  const uint64_t faults_before = faults.count();
   bool is_failed = false;  // the key of `versions` has an error of its own
   ReseekCheck reseeks;     // past hidden versions
   TombstoneScanMeter meter;

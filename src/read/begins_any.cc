@@ -24,7 +24,7 @@ Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const Su
     const auto [first, last] = run->Overlap(order, bounds);
     for (size_t i = first; i < last; ++i) {
       ASSIGN_OR_RETURN(const auto reader, tables.Open(run->virtual_tables()[i].file));
-      const auto entries = reader->NewIterator({});
+      const auto entries = reader->NewIterator({.in_place = false});
       if (StandsAt(*entries, prefix)) return true;
       RETURN_IF_ERROR(entries->status());
     }

@@ -15,10 +15,14 @@ namespace mergedb::read {
 class BlobValues final : public kv::ValueSource {
  public:
   // `version`, `files`, `observer` and `kept` outlive the object. `observer` hears of scattered values now and then and
-  // at the end; it may be null. `kept` keeps the files of values that are shown in place; it may be null.
+  // at the end; it may be null. `kept` keeps the files of values that are shown in place; it may be null. `in_place` as
+  // in table::ReadControl.
   BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums,
-             ReadObserver* observer = nullptr, PinnedTables* kept = nullptr)
-      : version_(version), scanner_(files, verify_checksums), observer_(observer), kept_(kept) {}
+             ReadObserver* observer = nullptr, PinnedTables* kept = nullptr, bool in_place = true)
+      : version_(version),
+        scanner_(files, verify_checksums, {.reads_in_place = in_place}),
+        observer_(observer),
+        kept_(kept) {}
   ~BlobValues() override { ReportScattered(); }
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override;

@@ -25,13 +25,15 @@ class DbIterator final : public InternalAccessIterator {
         observer_(context.observer),
         explain_(context.explain),
         super_version_(std::move(super_version)),
-        values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer,
-                context.kept) {
+        values_(*super_version_->version, context.values, options.read.verify_checksums, context.observer, context.kept,
+                context.skipped == nullptr),
+        faults_(*context.faults) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
     auto tree = NewTreeIterator(
         {.order = context.order, .tables = context.tables, .kept = context.kept}, *super_version_, sequence, bounds,
-        {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
+        {options.read.verify_checksums, options.read.fill_cache, context.skipped, context.skipped == nullptr},
+        std::move(overlay));
     input_ = iterator::NewUserIterator(order_,
                                        {.sequence = visible,
                                         .lower = std::move(bounds.lower),
@@ -39,6 +41,7 @@ class DbIterator final : public InternalAccessIterator {
                                         .on_tombstone_scan = OnTombstoneScan(),
                                         .operators = context.operators,
                                         .values = &values_,
+                                        .faults = context.faults,
                                         .shows_lasting = context.kept != nullptr,
                                         .keys_only = options.keys_only},
                                        std::move(tree));
@@ -87,6 +90,8 @@ class DbIterator final : public InternalAccessIterator {
   const Status& status() const override {
     static const Status closed = Status::ShuttingDown("the database of this iterator is closed");
     if (!IsOpen()) return closed;
+    if (faults_.count() != faults_before_ && input_->status().ok()) [[unlikely]]
+      return at_fault_ = faults_.status(faults_before_);  // in bytes that the caller has read since the last move
     const Status& status = input_->status();
     if (status.ok() || !(status.IsCorruption() || explain_ != nullptr)) [[likely]]
       return status;
@@ -153,6 +158,9 @@ class DbIterator final : public InternalAccessIterator {
   mutable Status explained_;                            // what status() returns for it
   SuperVersionPtr super_version_;
   BlobValues values_;
+  const base::MappedFaults& faults_;  // as latencies_
+  const uint64_t faults_before_ = faults_.count();
+  mutable Status at_fault_;
   std::unique_ptr<iterator::UserCursor> input_;
 };
 

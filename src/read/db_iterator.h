@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/mapped_faults.h"
 #include "blob/cache.h"
 #include "env/latencies.h"
 #include "env/slow_call.h"
@@ -50,6 +51,7 @@ struct DbIteratorContext {
   // The sources whose entries are shown are kept here, if their bytes last; it outlives the iterator. Null: the
   // iterator releases a table when it leaves the table.
   PinnedTables* kept = nullptr;
+  const base::MappedFaults* faults = &base::no_mapped_faults;  // of the files that `tables` and `values` map
 };
 
 // An iterator that also gives access to its internal iterator. An interface on top of it uses that one, to

@@ -331,14 +331,41 @@ env::ReadResult KeyLookup::SearchRuns() {
 
 }  // namespace
 
-Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
-              kv::Sequence sequence, const table::ReadControl& control, std::string* value,
-              std::span<const std::string_view> newer, InPlace* in_place) {
+namespace {
+
+// Calls `read` until it meets no fault of a mapped file: a file with a fault is read by calls from then on.
+template <class Read>
+auto WithoutFaults(const base::MappedFaults& faults, const Read& read) {
+  for (;;) {
+    const uint64_t before = faults.count();
+    const base::MappedRead scope;
+    auto found = read();
+    if (faults.count() == before) [[likely]]
+      return found;
+  }
+}
+
+Status LookupOnce(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
+                  kv::Sequence sequence, const table::ReadControl& control, std::string* value,
+                  std::span<const std::string_view> newer, InPlace* in_place) {
   KeyLookup lookup(context, super_version, control, nullptr, key, sequence, value, in_place);
   Status status = lookup.Begin(newer).status();
   if (!lookup.is_too_long()) [[likely]]
     return status;
   return ReadLongChain(context, super_version, key, sequence, control, value, newer);
+}
+
+}  // namespace
+
+Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
+              kv::Sequence sequence, const table::ReadControl& control, std::string* value,
+              std::span<const std::string_view> newer, InPlace* in_place) {
+  return WithoutFaults(*context.faults, [&] {
+    if (in_place != nullptr) in_place->value.reset();
+    Status status = LookupOnce(context, super_version, key, sequence, control, value, newer, in_place);
+    if (in_place != nullptr && in_place->value) base::TouchPages(*in_place->value);
+    return status;
+  });
 }
 
 namespace {
@@ -420,11 +447,14 @@ void MultiLookup(const LookupContext& context, const SuperVersion& super_version
     many.statuses[0] = Lookup(context, super_version, many.keys[0], many.sequence, control, &many.values[0]);
     return;
   }
-  LookupsInFlight lookups(context, super_version, control, many);
-  for (size_t next = 0; next < many.keys.size() || !lookups.empty();) {
-    while (next < many.keys.size() && lookups.has_room()) lookups.Begin(next++);
-    if (!lookups.empty()) lookups.ContinueOldest();
-  }
+  WithoutFaults(*context.faults, [&] {
+    LookupsInFlight lookups(context, super_version, control, many);
+    for (size_t next = 0; next < many.keys.size() || !lookups.empty();) {
+      while (next < many.keys.size() && lookups.has_room()) lookups.Begin(next++);
+      if (!lookups.empty()) lookups.ContinueOldest();
+    }
+    return true;
+  });
 }
 
 }  // namespace mergedb::read

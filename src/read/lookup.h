@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/mapped_faults.h"
 #include "blob/cache.h"
 #include "kv/fold.h"
 #include "kv/order.h"
@@ -30,7 +31,8 @@ struct LookupContext {
   table::Cache& tables;
   blob::Cache& values;
   const kv::ProgramOperators* operators = nullptr;
-  size_t operands_max = kv::kChainOperandsMax;  // of one key at a time in memory; fewer in tests
+  size_t operands_max = kv::kChainOperandsMax;                 // of one key at a time in memory; fewer in tests
+  const base::MappedFaults* faults = &base::no_mapped_faults;  // of the files that `tables` and `values` map
 };
 
 // For a caller that can use a value in place: if the value lies in a memtable or in a mapped file, `value` is set and

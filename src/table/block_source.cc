@@ -75,7 +75,8 @@ Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, Block
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
   if (*pin) {
-    if (MayCache(stored, offset, control)) cache->Insert(number, offset, *pin);
+    // WHY the mapping is looked at last: what was decompressed may be the zeros of a fault.
+    if (MayCache(stored, offset, control) && is_mapped()) cache->Insert(number, offset, *pin);
   } else if (control.verify_checksums) {
     checked.Add(block);
   }
@@ -84,7 +85,7 @@ Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, Block
 
 Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
                          std::string_view* raw) const {
-  if (mapping != nullptr) return LoadMapped(block, control, pin, raw);
+  if (control.in_place && is_mapped()) return LoadMapped(block, control, pin, raw);
   const uint64_t offset = index.offset(block);
   const size_t bytes = index.stored_bytes(block);
   around.Before(file.get(), offset);

@@ -21,6 +21,7 @@
 #include "env/buffer_pool.h"
 #include "env/deferral.h"
 #include "env/latencies.h"
+#include "env/mapped_files.h"
 #include "env/read_around.h"
 #include "format/index.h"
 #include "format/table_layout.h"
@@ -38,6 +39,8 @@ struct ReadControl {
   // Iterators skip blocks that cannot be read and add the errors here; it must outlive them. Null: an
   // iterator ends at the error.
   kv::SkippedErrors* skipped = nullptr;
+  // Blocks of a mapped table are used in place: the caller looks at the MappedFaults afterwards (base/mapped_faults.h).
+  bool in_place = true;
 };
 
 // THREADS: constant after the table is open; any thread.
@@ -51,13 +54,15 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  env::ReadAround around = {};                     // set after the index is loaded
-  std::unique_ptr<ReadMapping> mapping = nullptr;  // of all blocks; null: the table is not mapped
-  CheckedBlocks checked = {};                      // blocks of the mapping that passed their checks
+  env::ReadAround around = {};                         // set after the index is loaded
+  std::unique_ptr<env::MappedFile> mapping = nullptr;  // of all blocks; null: the table is not mapped
+  CheckedBlocks checked = {};                          // blocks of the mapping that passed their checks
 
+  // False also after a fault of the mapping: the blocks are then read by calls.
+  bool is_mapped() const { return mapping != nullptr && !mapping->has_failed(); }
   // A block in the mapping, if it has passed its checks; else an empty view.
   std::string_view FindMapped(uint32_t block) const {
-    if (mapping == nullptr || !checked.Has(block)) return {};
+    if (!is_mapped() || !checked.Has(block)) return {};
     return {mapping->data() + index.offset(block), index.stored_bytes(block) - format::kTrailerBytes};
   }
   // An empty Pin if the cache does not hold the block. `counts_miss` as in BlockCache::Find.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/mapped_faults.h"
 #include "format/block.h"
 
 namespace mergedb::table {
@@ -146,8 +147,11 @@ class TableIterator final : public kv::Iterator {
 
   Status Fetch(uint32_t block, std::string_view* raw) {
     pin_.Reset();
-    *raw = source_.FindMapped(block);
-    if (!raw->empty()) return {};
+    if (control_.in_place) *raw = source_.FindMapped(block);
+    if (!raw->empty()) {
+      base::TouchPages(*raw);
+      return {};
+    }
     pin_ = ahead_ && block == ahead_block_ ? std::move(ahead_) : source_.FindCached(block);
     if (pin_) {
       *raw = pin_.bytes();
@@ -156,7 +160,7 @@ class TableIterator final : public kv::Iterator {
     const bool is_backward = block + 1 == missed_;
     misses_ = is_backward || block == missed_ + 1 ? misses_ + 1 : 0;
     missed_ = block;
-    if (misses_ >= kMissesOfScan && source_.mapping == nullptr) {
+    if (misses_ >= kMissesOfScan && !(control_.in_place && source_.is_mapped())) {
       using enum BlockWindow::Direction;
       return window_.Read(block, raw, is_backward ? kBackward : kForward);
     }

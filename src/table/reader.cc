@@ -164,7 +164,8 @@ Status Reader::LoadIndex(const Sections& sections) {
 
 Status Reader::MapBlocks() {
   if (memory_ == nullptr || !has_blocks()) return {};
-  ASSIGN_OR_RETURN(source_.mapping, memory_->Map(source_.file.get(), source_.index.offset(source_.index.count())));
+  ASSIGN_OR_RETURN(source_.mapping,
+                   memory_->Map(source_.file.get(), source_.path, source_.index.offset(source_.index.count())));
   if (source_.mapping != nullptr) source_.checked = CheckedBlocks(source_.index.count());
   return {};
 }
@@ -247,7 +248,7 @@ env::ReadResult Reader::GetOrWait(std::string_view key, kv::Sequence sequence, c
 Status Reader::GetOlder(std::string_view key, const ReadControl& control, Found* found) const {
   format::Block entries(found->raw);
   uint32_t i = found->entry + 1;
-  if (i == entries.count()) {
+  if (i >= entries.count()) {
     const uint32_t block = found->block + 1;
     if (block == source_.index.count()) return Status::Make(Code::kNotFound, {});
     if (own_filter_ && !own_filter_->MayContain(source_.index.offset(block), key))

@@ -86,6 +86,7 @@ Status Wal::Append(std::span<const std::string_view> payload, uint64_t records, 
   if (end_ / (buffer_mask_ + 1) != (end_ + frame_bytes - 1) / (buffer_mask_ + 1)) [[unlikely]] {
     writer_->buffer().Mirror(end_, frame_bytes);
   }
+  RETURN_IF_ERROR(writer_->CheckBuffer());
   Advance(end_ + frame_bytes, header.crc, records);
   writer_->Publish(end_);
   writer_->KeepTime();

@@ -55,6 +55,7 @@ Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory,
   ASSIGN_OR_RETURN(mapping_, file_->Map(bytes));
   size_ = bytes;
   data_ = mapping_->data();
+  guard_ = std::make_unique<env::FaultGuard>(data_, 2 * bytes, path, faults_, env::FaultGuard::Use::kWrites);
   allocated_end_ = 0;
   return {};
 }

@@ -21,6 +21,8 @@
 #include <memory>
 #include <string>
 
+#include "base/mapped_faults.h"
+#include "env/mapped_files.h"
 #include "mergedb/env.h"
 #include "wal/aligned.h"
 
@@ -40,6 +42,10 @@ class WalBuffer {
   size_t size() const { return size_; }
   size_t frame_bytes_max() const { return size_ / 4; }
   bool is_mapped() const { return mapping_ != nullptr; }
+  // True: a page of the mapped file could not be read, and what was stored there is not in the file.
+  bool has_failed() const { return guard_ != nullptr && guard_->has_failed(); }
+  // REQUIRES: has_failed()
+  Status failure() const { return faults_->status(0); }
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
 
   // The end of the positions that have blocks. UINT64_MAX: all of them, until GiveBack.
@@ -68,6 +74,8 @@ class WalBuffer {
   size_t size_ = 0;
   std::unique_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
+  const std::shared_ptr<base::MappedFaults> faults_ = std::make_shared<base::MappedFaults>();
+  std::unique_ptr<env::FaultGuard> guard_;  // of mapping_, null if it is
   ZeroedBytes memory_;
   std::atomic<uint64_t> allocated_end_{UINT64_MAX};
   std::atomic<uint64_t> allocated_bytes_{0};

@@ -71,6 +71,8 @@ Status WalWriter::Fail(const Status& status) {
   return status.WithOutcomeUnknown();
 }
 
+Status WalWriter::FailBuffer() { return Fail(buffer_->failure()); }
+
 void WalWriter::ClearTrouble() {
   base::Lock lock(mutex_);
   trouble_ = is_stopped_ || !failure_.ok();
@@ -113,6 +115,8 @@ Status WalWriter::Allocate(uint64_t position) {
 Status WalWriter::Step(uint64_t target) {
   const uint64_t from = written_end();
   const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
+  base::TouchPages(piece.bytes);  // WHY: for a page that cannot be read, the write would only say "Bad address"
+  RETURN_IF_ERROR(CheckBuffer());
   const uint64_t start = NowNanos();
   auto written = segments_.Write(piece.position, piece.bytes, from);
   counters_->write_nanos.fetch_add(NowNanos() - start, std::memory_order_relaxed);
@@ -279,6 +283,7 @@ Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, st
   while (begin < end) {
     const uint64_t chunk = std::min<uint64_t>(end - begin, kStepBytes);
     CopyStream(position, begin, begin + chunk, header, payload, buffer);
+    RETURN_IF_ERROR(CheckBuffer());
     ASSIGN_OR_RETURN(const size_t written, segments_.Write(begin, {buffer, chunk}, position));
     begin += written;
   }
@@ -314,6 +319,7 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
   const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the buffer
   ASSERT(tail > position, "a large frame is longer than a block, so the WAL buffer keeps the bytes before it");
   CopyStream(position, tail, end, header, payload, buffer_->At(tail));
+  RETURN_IF_ERROR(CheckBuffer());
   appended_end_ = end;
   Advance(end, end);
   return SyncHeld();

@@ -37,6 +37,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/mapped_faults.h"
 #include "base/schedule_point.h"
 #include "base/sync.h"
 #include "wal/segments.h"
@@ -81,6 +82,13 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   // OK, or why the WAL takes no more frames.
   Status Check() const;
   Status failure() const;
+  // After stores to the buffer or loads from it. An error is final, as of a failed sync: frames may be missing in the
+  // file.
+  Status CheckBuffer() {
+    if (!buffer_->has_failed()) [[likely]]
+      return {};
+    return FailBuffer();
+  }
 
   // (exclusive) One step, by this thread, or a wait for the thread that holds the writer.
   Status Help();
@@ -124,6 +132,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
     std::string_view bytes;
   };
 
+  Status FailBuffer();
   Status Fail(const Status& status);
   void ClearTrouble();
   void Unhold();

@@ -191,7 +191,7 @@ const std::vector<Extremes> kExtremes = {
     {"wal_sync_interval_ms", {1, 3'600'000}, {3'600'001, INT64_MAX, kHalf}},
     {"log_bytes_max", {0, 16 << 10, 1 << 30}, {1, (16 << 10) - 1, (1 << 30) + 1, kHalf, kMost}},
     {"slow_call_us", {0, 1, 3'600'000'000}, {3'600'000'001, kHalf, kMost}},
-    {"mapped_read_bytes_max", {0, 1, 4096, kHalf, kMost}, {}},
+    {"mapped_read_bytes_max", {0, 1, 4096, INT64_MAX}, {}},
     {"open_tables_max", {16, 17, INT32_MAX}, {1, 15}},
     {"blob_value_bytes_min", {1, 2, uint64_t{1} << 32, INT64_MAX}, {}},
     {"bloom_bits_per_key", {1, 64}, {65, 1000, INT32_MAX}},
@@ -266,7 +266,7 @@ mergedb_options COptionsWith(const std::string& name, uint64_t number) {
   if (name == "wal_sync_interval_ms") options.wal_sync_interval_ms = static_cast<int64_t>(number);
   if (name == "log_bytes_max") options.log_bytes_max = number;
   if (name == "slow_call_us") options.slow_call_us = number;
-  if (name == "mapped_read_bytes_max") options.mapped_read_bytes_max = number;
+  if (name == "mapped_read_bytes_max") options.mapped_read_bytes_max = static_cast<int64_t>(number);
   if (name == "open_tables_max") options.open_tables_max = static_cast<int32_t>(number);
   if (name == "blob_value_bytes_min") options.blob_value_bytes_min = static_cast<int64_t>(number);
   if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int32_t>(number);
@@ -280,8 +280,9 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByNameFromCToo) {
     const uint64_t minus_two = static_cast<uint64_t>(int64_t{-2}), least = static_cast<uint64_t>(INT64_MIN);
     if (name == "open_tables_max") refused.insert(refused.end(), {kMost, uint64_t{0x80000000}});
     if (name == "bloom_bits_per_key") refused.insert(refused.end(), {minus_two, uint64_t{0x80000000}});
-    if (name == "blob_value_bytes_min") refused.insert(refused.end(), {minus_two, least});
-    if (name == "blob_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(kMost);  // -1
+    const bool has_none = name == "blob_value_bytes_min" || name == "mapped_read_bytes_max";
+    if (has_none) refused.insert(refused.end(), {minus_two, least});
+    if (has_none || name == "bloom_bits_per_key") holds.push_back(kMost);  // -1
     mergedb_db db = 0;
     for (const uint64_t number : refused) {
       SCOPED_TRACE(name + " = " + std::to_string(number));

@@ -69,7 +69,7 @@ pub struct Options {
     pub listener: *const c_void,
     pub log_bytes_max: u64,
     pub slow_call_us: u64,
-    pub mapped_read_bytes_max: u64,
+    pub mapped_read_bytes_max: i64,
     pub keep_space_at_rest: i32,
     pub reserved: i32,
     // options: end

@@ -88,9 +88,9 @@ pub struct Options {
     pub blob_value_bytes_min: Option<u64>,
     /// The maximum of open tables; half as many blob files may be open, too. Default: 1,000.
     pub open_tables_max: u32,
-    /// Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of
-    /// the disk then kills the process. Default: no file is mapped.
-    pub mapped_read_bytes_max: u64,
+    /// Tables and blob files up to this many bytes together are mapped into memory and read in place. `Some(0)`: no
+    /// file is mapped. Default: half of the machine's memory.
+    pub mapped_read_bytes_max: Option<u64>,
     /// The maximum delay of a put while the disk keeps up with the writes. At least a microsecond, of which it is cut
     /// to a multiple. Default: 10,000 microseconds.
     pub write_delay_max: Duration,
@@ -171,7 +171,7 @@ impl Options {
             listener: null(),
             log_bytes_max: self.log_bytes_max,
             slow_call_us: units("slow_call", self.slow_call, MICROSECOND)?,
-            mapped_read_bytes_max: self.mapped_read_bytes_max,
+            mapped_read_bytes_max: or_none(self.mapped_read_bytes_max),
             keep_space_at_rest: i32::from(self.keep_space_at_rest),
             reserved: 0,
             // options: end

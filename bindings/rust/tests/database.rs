@@ -95,7 +95,7 @@ fn open_takes_options_and_returns_errors() {
         blob_value_bytes_min: Some(0),
         wal_sync_interval: Some(Duration::ZERO),
         write_delay_max: Duration::from_millis(1),
-        mapped_read_bytes_max: 1 << 20,
+        mapped_read_bytes_max: Some(1 << 20),
         ..Options::default()
     };
     let db = Db::open_with(&path, &options).unwrap();
@@ -147,7 +147,7 @@ fn open_refuses_options_at_their_edges() {
         Options { blob_value_bytes_min: Some(0), ..options() },
         Options { blob_value_bytes_min: Some(u64::MAX), ..options() },
         Options { block_bytes: 256, ..options() },
-        Options { mapped_read_bytes_max: u64::MAX, ..options() },
+        Options { mapped_read_bytes_max: Some(u64::MAX), ..options() },
     ];
     for (i, options) in good.iter().enumerate() {
         Db::open_with(directory.0.join(format!("good{i}")), options)

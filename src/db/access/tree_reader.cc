@@ -84,7 +84,8 @@ std::unique_ptr<read::InternalAccessIterator> TreeReader::NewIterator(const Iter
                                         .slow_calls = &store_->slow_calls,
                                         .heat = &store_->heat,
                                         .skipped = skipped,
-                                        .kept = kept};
+                                        .kept = kept,
+                                        .faults = &store_->file_memory.faults()};
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));
 }
 

@@ -53,8 +53,11 @@ class TreeReader {
   template <class Take>
   auto TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
   read::LookupContext LookupIn() const {
-    return {
-        .order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
+    return {.order = store_->order,
+            .tables = *store_->tables,
+            .values = store_->values,
+            .operators = &store_->operators,
+            .faults = &store_->file_memory.faults()};
   }
 
   const std::shared_ptr<Store> store_;

@@ -100,9 +100,8 @@ struct Store {
   }
 
   // WHY under kReadOnly only files that are held: a process that writes to the database may recycle, and so overwrite,
-  // any other file that this process maps. HeldFiles refuses to map these. WHY only for an interface that gives out
-  // pointers: an I/O error in a mapping kills the process, and the others need no mapping.
-  bool MapsFiles() const { return options.mode != OpenMode::kReadOnly || (supplies.maps_all_files && held != nullptr); }
+  // any other file that this process maps. HeldFiles refuses to map these.
+  bool MapsFiles() const { return options.mode != OpenMode::kReadOnly || held != nullptr; }
 
   // WHY half: the page cache holds other files, too.
   static uint64_t MemoryForFiles() {

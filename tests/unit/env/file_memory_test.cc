@@ -27,19 +27,19 @@ class FileMemoryTest : public ::testing::Test {
 TEST_F(FileMemoryTest, MapsWhatFitsAndTakesTheBytesBack) {
   FileMemory memory(100, UINT64_MAX);
   const auto a = Make("a", 60), b = Make("b", 60);
-  auto first = memory.Map(a.get(), 60);
+  auto first = memory.Map(a.get(), "a", 60);
   ASSERT_TRUE(first.has_value());
   ASSERT_NE(*first, nullptr);
   EXPECT_EQ((*first)->size(), 60u);
   EXPECT_EQ((*first)->data()[59], 'x');
   EXPECT_EQ(memory.mapped().bytes_left(), 40u);
-  auto second = memory.Map(b.get(), 60);
+  auto second = memory.Map(b.get(), "b", 60);
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(*second, nullptr) << "beyond the bound";
   EXPECT_EQ(memory.mapped().bytes_left(), 40u);
   *first = nullptr;
   EXPECT_EQ(memory.mapped().bytes_left(), 100u);
-  second = memory.Map(b.get(), 60);
+  second = memory.Map(b.get(), "b", 60);
   ASSERT_TRUE(second.has_value());
   EXPECT_NE(*second, nullptr);
 }
@@ -48,26 +48,26 @@ TEST_F(FileMemoryTest, MapsWhatFitsAndTakesTheBytesBack) {
 TEST_F(FileMemoryTest, MapsBeyondTheBoundIfAskedTo) {
   FileMemory memory(100, UINT64_MAX, true);
   const auto a = Make("a", 60), b = Make("b", 60);
-  const auto first = memory.Map(a.get(), 60), second = memory.Map(b.get(), 60);
+  const auto first = memory.Map(a.get(), "a", 60), second = memory.Map(b.get(), "b", 60);
   ASSERT_NE(*first, nullptr);
   ASSERT_NE(*second, nullptr);
   EXPECT_EQ((*second)->data()[59], 'x');
   EXPECT_EQ(memory.mapped().bytes_left(), 40u);
-  EXPECT_EQ(*memory.Map(b.get(), 0), nullptr);
+  EXPECT_EQ(*memory.Map(b.get(), "b", 0), nullptr);
 }
 
 TEST_F(FileMemoryTest, MapsExactlyTheBoundAndNothingOfNoBytes) {
   FileMemory memory(60, UINT64_MAX);
   const auto file = Make("a", 60);
-  EXPECT_NE(*memory.Map(file.get(), 60), nullptr);
-  EXPECT_EQ(*memory.Map(file.get(), 0), nullptr);
+  EXPECT_NE(*memory.Map(file.get(), "file", 60), nullptr);
+  EXPECT_EQ(*memory.Map(file.get(), "file", 0), nullptr);
 }
 
 TEST_F(FileMemoryTest, AFileSystemThatRefusesTakesNoBytes) {
   files_.can_map = false;
   FileMemory memory(100, UINT64_MAX);
   const auto file = Make("a", 60);
-  const auto mapping = memory.Map(file.get(), 60);
+  const auto mapping = memory.Map(file.get(), "file", 60);
   ASSERT_TRUE(mapping.has_value());
   EXPECT_EQ(*mapping, nullptr);
   EXPECT_EQ(memory.mapped().bytes_left(), 100u);
@@ -76,14 +76,14 @@ TEST_F(FileMemoryTest, AFileSystemThatRefusesTakesNoBytes) {
 TEST_F(FileMemoryTest, AShortFileIsCorruptionAndTakesNoBytes) {
   FileMemory memory(100, UINT64_MAX);
   const auto file = Make("a", 60);
-  EXPECT_TRUE(memory.Map(file.get(), 61).status().IsCorruption());
+  EXPECT_TRUE(memory.Map(file.get(), "file", 61).status().IsCorruption());
   EXPECT_EQ(memory.mapped().bytes_left(), 100u);
 }
 
 TEST_F(FileMemoryTest, AMappingOutlivesItsOwner) {
   auto memory = std::make_unique<FileMemory>(100, UINT64_MAX);
   const auto file = Make("a", 60);
-  auto mapping = memory->Map(file.get(), 60);
+  auto mapping = memory->Map(file.get(), "file", 60);
   memory = nullptr;
   ASSERT_NE(*mapping, nullptr);
   EXPECT_EQ((*mapping)->data()[0], 'x');
@@ -92,8 +92,8 @@ TEST_F(FileMemoryTest, AMappingOutlivesItsOwner) {
 TEST_F(FileMemoryTest, TheMemoryOfTheMachineBoundsBoth) {
   FileMemory memory(UINT64_MAX, 100);
   const auto file = Make("a", 200);
-  EXPECT_EQ(*memory.Map(file.get(), 101), nullptr);
-  EXPECT_NE(*memory.Map(file.get(), 100), nullptr);
+  EXPECT_EQ(*memory.Map(file.get(), "file", 101), nullptr);
+  EXPECT_NE(*memory.Map(file.get(), "file", 100), nullptr);
   EXPECT_TRUE(memory.Around(100).reads_around());
   EXPECT_FALSE(memory.Around(101).reads_around());
 }

@@ -316,7 +316,7 @@ TEST_P(HeldFilesTest, FileMemoryReadsARefusedFileByCalls) {
   ASSERT_OK(file.status());
   for (const bool maps_all : {false, true}) {
     FileMemory memory(100, 100, maps_all);
-    const auto mapping = memory.Map(file->get(), 3);
+    const auto mapping = memory.Map(file->get(), "file", 3);
     ASSERT_OK(mapping.status());
     EXPECT_EQ(*mapping, nullptr);
     EXPECT_EQ(memory.mapped().bytes_left(), 100u);

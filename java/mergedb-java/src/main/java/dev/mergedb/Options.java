@@ -159,15 +159,13 @@ public final class Options {
   }
 
   /**
-   * Tables and blob files up to this many bytes together are mapped into memory and read in place; an I/O error of the
-   * disk then kills the process.
+   * Tables and blob files up to this many bytes together are mapped into memory and read in place.
    *
-   * @param value bytes; 0: the default, no file is mapped
+   * @param value bytes; 0: the default, half of the machine's memory; -1: no file is mapped
    * @return this
-   * @throws IllegalArgumentException if negative
    */
   public Options mappedReadBytesMax(long value) {
-    return set("mapped_read_bytes_max", Limits.notNegative(value, "mappedReadBytesMax"));
+    return set("mapped_read_bytes_max", value);
   }
 
   /**

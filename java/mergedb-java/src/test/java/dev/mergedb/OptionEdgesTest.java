@@ -35,6 +35,7 @@ class OptionEdgesTest {
     good.put("log most", Testing.small().logBytesMax(1 << 30));
     good.put("slow least", Testing.small().slowCallMicros(1));
     good.put("slow most", Testing.small().slowCallMicros(1000 * HOUR_MILLIS));
+    good.put("mapped none", Testing.small().mappedReadBytesMax(-1));
     good.put("mapped most", Testing.small().mappedReadBytesMax(Long.MAX_VALUE));
     good.forEach((name, options) -> Database.open(folder.resolve(name), options).close());
   }
@@ -54,6 +55,7 @@ class OptionEdgesTest {
     bad.put("slow_call_us is 3600000001", Testing.small().slowCallMicros(1000 * HOUR_MILLIS + 1));
     bad.put("blob_value_bytes_min is -2", Testing.small().blobValueBytesMin(-2));
     bad.put("blob_value_bytes_min is " + Long.MIN_VALUE, Testing.small().blobValueBytesMin(Long.MIN_VALUE));
+    bad.put("mapped_read_bytes_max is -2", Testing.small().mappedReadBytesMax(-2));
     bad.put("block_bytes is 255", Testing.small().blockBytes(255));
     bad.put("block_bytes is " + Long.MAX_VALUE, Testing.small().blockBytes(Long.MAX_VALUE));
     bad.put("memory_bytes is " + Long.MAX_VALUE, Testing.small().memoryBytes(Long.MAX_VALUE));
@@ -72,7 +74,6 @@ class OptionEdgesTest {
                 "block", () -> new Options().blockBytes(-1),
                 "delay", () -> new Options().writeDelayMicrosMax(-1),
                 "sync", () -> new Options().walSyncIntervalMillis(-2),
-                "mapped", () -> new Options().mappedReadBytesMax(-1),
                 "log", () -> new Options().logBytesMax(-1),
                 "bytes", () -> TransactionOptions.DEFAULT.bytesMax(-1),
                 "wait", () -> TransactionOptions.DEFAULT.waitMicrosMax(-1))

@@ -1,0 +1,463 @@
+// Goal: a page of a mapped file that the system cannot read never ends the process and never gives a wrong answer, in any
+// read: the read returns the right answer, which it reads by calls, or an error. The same for the mapped WAL buffer: an
+// error, and the next writes work. Other faults of the program go to the program's handler.
+// Method: real page faults (SIGBUS). Each mapping of a table or a blob file is one of a copy in memory that the test cuts,
+// so that the file itself stays whole and can be read by calls, unless the test makes these reads fail, too.
+#include "base/mapped_faults.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "env/mapped_files.h"
+#include "mergedb/db.h"
+#include "mergedb/merge.h"
+#include "testing/apart.h"
+#include "testing/counters.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+#include "testing/watched_file_system.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kPageBytes = 4096;
+
+// Mappings of copies in memory. THREADS: any.
+class CutMappings {
+ public:
+  Result<std::unique_ptr<ReadMapping>> Map(File& file, size_t bytes) {
+    std::string content(bytes, '\0');
+    size_t got = 0;
+    RETURN_IF_ERROR(file.ReadAt(0, bytes, content.data(), &got));
+    const int fd = memfd_create("copy", MFD_CLOEXEC);
+    if (fd < 0 || got != bytes || write(fd, content.data(), bytes) != static_cast<ssize_t>(bytes))
+      return Status::IOError("the copy of a file");
+    void* const data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED) return Status::IOError("the mapping of a copy");
+    auto mapping = std::make_unique<CutMapping>(*this, fd, static_cast<const char*>(data), bytes);
+    const std::scoped_lock lock(mutex_);
+    mappings_[mapping.get()] = bytes;
+    return std::unique_ptr<ReadMapping>(std::move(mapping));
+  }
+  // Cuts one mapping, or all, at a random page.
+  void Cut(base::Random& random, bool all) {
+    const std::scoped_lock lock(mutex_);
+    if (mappings_.empty()) return;
+    size_t chosen = random.Uniform(mappings_.size());
+    for (auto& [mapping, bytes] : mappings_) {
+      if (!all && chosen-- != 0) continue;
+      bytes = random.Uniform(bytes / kPageBytes + 1) * kPageBytes;
+      if (ftruncate(mapping->fd(), static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "ftruncate";
+    }
+  }
+
+ private:
+  class CutMapping final : public ReadMapping {
+   public:
+    CutMapping(CutMappings& all, int fd, const char* data, size_t size)
+        : all_(all), fd_(fd), data_(data), size_(size) {}
+    ~CutMapping() override {
+      const std::scoped_lock lock(all_.mutex_);
+      all_.mappings_.erase(this);
+      munmap(const_cast<char*>(data_), size_);
+      close(fd_);
+    }
+    const char* data() const override { return data_; }
+    size_t size() const override { return size_; }
+    int fd() const { return fd_; }
+
+   private:
+    CutMappings& all_;
+    const int fd_;
+    const char* const data_;
+    const size_t size_;
+  };
+
+  std::mutex mutex_;
+  std::map<const CutMapping*, size_t> mappings_;  // and the bytes that are left
+};
+
+class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
+ protected:
+  static constexpr int kKeys = 400;
+
+  MappedFaultsTest()
+      : files_(DefaultEnv().file_system,
+               {.before = [this](const FileCall& call, size_t*) -> Status {
+                  const bool is_data = call.path.ends_with(".tbl") || call.path.ends_with(".val");
+                  if (call.op == FileOp::kRead && is_data && reads_fail_) return Status::IOError("no sector");
+                  return {};
+                },
+                .map_to_read = [this](File& file, size_t bytes) { return mappings_.Map(file, bytes); }}) {
+    options_.compression = {GetParam(), GetParam()};
+    options_.env.file_system = &files_;
+  }
+  static std::string Key(int i) { return "key" + std::to_string(1000 + i); }
+  std::string path() const { return directory_.path() + "/db"; }
+
+  void Open() {
+    db_ = nullptr;
+    auto db = DB::Open(options_, path());
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  // Values in tables and in blob files, operands over several runs, deletes, a range delete, a named keyspace.
+  void Fill() {
+    Open();
+    ASSERT_OK(db_->CreateKeyspace("named"));
+    for (int round = 0; round < 4; ++round) {
+      for (int i = round; i < kKeys; i += round + 1) {
+        const std::string key = Key(i);
+        if (i % 7 == 0) {
+          ASSERT_OK(db_->Merge({}, key, merge::AddU64(1)));
+          std::string& number = expected_[key];  // little-endian
+          number.resize(8);
+          ++number[0];
+        } else {
+          std::string value = std::to_string(round) + "/" + key + "/";
+          value.append(i % 3 == 0 ? 1500 : 100, static_cast<char>('a' + random_.Uniform(26)));
+          ASSERT_OK(db_->Put({}, key, value));
+          expected_[key] = value;
+        }
+      }
+      ASSERT_OK(db_->Flush());
+    }
+    ASSERT_OK(db_->DeleteRange({}, Key(50), Key(60)));
+    expected_.erase(expected_.lower_bound(Key(50)), expected_.lower_bound(Key(60)));
+    ASSERT_OK(db_->Flush());
+    ASSERT_OK(db_->WaitForCompaction());
+  }
+
+  // ---- reads: each gives the right answer or an error. Returns the number of errors. ---------------------------------
+
+  int Get(base::Random& random) {
+    const std::string key = Key(static_cast<int>(random.Uniform(kKeys)));
+    std::string value;
+    return Judge(key, db_->Get({}, key, &value), value);
+  }
+  int MultiGet(base::Random& random) {
+    std::vector<std::string> keys;
+    for (int i = 0; i < 8; ++i) keys.push_back(Key(static_cast<int>(random.Uniform(kKeys))));
+    const std::vector<std::string_view> views(keys.begin(), keys.end());
+    std::vector<std::string> values;
+    const std::vector<Status> statuses = db_->MultiGet({}, views, &values);
+    int errors = 0;
+    for (size_t i = 0; i < keys.size(); ++i) errors += Judge(keys[i], statuses[i], values[i]);
+    return errors;
+  }
+  int Judge(const std::string& key, const Status& status, const std::string& value) {
+    const auto expected = expected_.find(key);
+    if (status.ok()) {
+      EXPECT_TRUE(expected != expected_.end() && value == expected->second) << key << ": a wrong value";
+      return 0;
+    }
+    if (status.IsNotFound()) {
+      EXPECT_EQ(expected, expected_.end()) << key << " is gone";
+      return 0;
+    }
+    EXPECT_TRUE(status.IsIOError()) << status.ToString();
+    EXPECT_THAT(status.ToString(), HasSubstr(path())) << "the file";
+    return 1;
+  }
+  int Iterate(base::Random& random) {
+    const auto it = db_->NewIterator({});
+    auto at = expected_.end();  // what the iterator should show
+    const auto seek = [&] {
+      const std::string key = Key(static_cast<int>(random.Uniform(kKeys)));
+      switch (random.Uniform(4)) {
+        case 0: it->SeekToFirst(); return expected_.begin();
+        case 1: it->SeekToLast(); return std::prev(expected_.end());
+        case 2: it->Seek(key); return expected_.lower_bound(key);
+        default: {
+          it->SeekForPrev(key);
+          const auto after = expected_.upper_bound(key);
+          return after == expected_.begin() ? expected_.end() : std::prev(after);
+        }
+      }
+    };
+    at = seek();
+    const bool is_forward = random.OneIn(2);
+    for (int moves = static_cast<int>(random.Uniform(60)); moves > 0 && it->Valid(); --moves) {
+      const bool is_right = at != expected_.end() && it->key() == at->first && it->value() == at->second;
+      if (it->status().ok()) {
+        EXPECT_TRUE(is_right) << "a wrong entry at " << (at == expected_.end() ? "the end" : at->first);
+        if (!is_right) return 0;
+      }
+      is_forward ? it->Next() : it->Prev();
+      if (!is_forward && at == expected_.begin()) {
+        at = expected_.end();
+      } else {
+        at = is_forward ? std::next(at) : std::prev(at);
+      }
+    }
+    if (!it->status().ok()) {
+      EXPECT_TRUE(it->status().IsIOError()) << it->status().ToString();
+      EXPECT_THAT(it->status().ToString(), HasSubstr(path())) << "the file";
+      return 1;
+    }
+    if (!it->Valid()) { EXPECT_EQ(at, expected_.end()) << "the iterator ends early"; }
+    return 0;
+  }
+  int ReadOne(base::Random& random) {
+    switch (random.Uniform(4)) {
+      case 0: return MultiGet(random);
+      case 1:
+      case 2: return Iterate(random);
+      default: return Get(random);
+    }
+  }
+
+  const TempDirectory directory_;
+  CutMappings mappings_;
+  std::atomic<bool> reads_fail_{false};
+  WatchedFileSystem files_;
+  Options options_{.memory_bytes = size_t{1} << 20,
+                   .write_buffer_bytes = size_t{64} << 10,
+                   .block_bytes = 1024,
+                   .blob_value_bytes_min = 768,
+                   .mapped_read_bytes_max = UINT64_MAX};
+  base::Random random_{SeedOr(20'261'130)};
+  std::map<std::string, std::string> expected_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_P(MappedFaultsTest, EachReadIsRightOrAnError) {
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'130)));
+  Fill();
+  int errors = 0;
+  for (uint64_t life = 0; life < Sized(20, 1000, 4) && !HasFailure(); ++life) {
+    reads_fail_ = false;
+    Open();
+    for (int i = 0; i < 60; ++i) EXPECT_EQ(ReadOne(random_), 0) << "nothing is cut yet";
+    reads_fail_ = random_.OneIn(2);  // else each read is right, or an iterator's error
+    for (int i = 0; i < 60 && !HasFailure(); ++i) {
+      if (random_.OneIn(6)) mappings_.Cut(random_, random_.OneIn(4));
+      errors += ReadOne(random_);
+    }
+  }
+  EXPECT_GT(errors, 20);
+}
+
+// The cut comes in the middle of a read, anywhere.
+TEST_P(MappedFaultsTest, ThreadsReadWhileFilesAreCut) {
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'130)));
+  Fill();
+  std::atomic<int> errors{0};
+  for (uint64_t life = 0; life < Sized(10, 500, 3) && !HasFailure(); ++life) {
+    reads_fail_ = false;
+    Open();
+    for (int i = 0; i < 20; ++i) (void)ReadOne(random_);
+    reads_fail_ = random_.OneIn(2);
+    std::vector<std::thread> readers;
+    for (uint64_t t = 0; t < 3; ++t) {
+      readers.emplace_back([&, seed = random_.Next() + t] {
+        base::Random random(seed);
+        for (int i = 0; i < 60 && !HasFailure(); ++i) errors += ReadOne(random);
+      });
+    }
+    for (int i = 0; i < 6; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random_.Uniform(2000)));
+      mappings_.Cut(random_, i == 5);
+    }
+    for (std::thread& reader : readers) reader.join();
+  }
+  EXPECT_GT(errors, 3);
+}
+
+// What a fault turned into zeros enters no cache.
+TEST_P(MappedFaultsTest, WhatIsReadAfterwardsIsRight) {
+  Fill();
+  Open();
+  for (int i = 0; i < 100; ++i) (void)ReadOne(random_);
+  for (int round = 0; round < 4; ++round) {
+    mappings_.Cut(random_, true);
+    for (int i = 0; i < 100; ++i) (void)ReadOne(random_);
+  }
+  std::string value;
+  for (int i = 0; i < kKeys; ++i) EXPECT_EQ(Judge(Key(i), db_->Get({}, Key(i), &value), value), 0);
+  const auto it = db_->NewIterator({});
+  auto at = expected_.begin();
+  for (it->SeekToFirst(); it->Valid(); it->Next(), ++at) {
+    ASSERT_NE(at, expected_.end());
+    ASSERT_EQ(it->key(), at->first);
+    ASSERT_EQ(it->value(), at->second);
+  }
+  EXPECT_OK(it->status());
+  EXPECT_EQ(at, expected_.end());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, MappedFaultsTest, ::testing::Values(Compression::kNone, Compression::kLz4));
+
+// ---- the WAL buffer -------------------------------------------------------------------------------------------------
+
+// Symptom: the kernel killed a process that stored to a page of STAGING that it could not read.
+TEST(MappedWalFaults, AWriteFailsAndTheNextOnesWork) {
+  for (const bool is_synced : {false, true}) {
+    const TempDirectory directory;
+    Options options{.memory_bytes = size_t{4} << 20, .write_buffer_bytes = size_t{1} << 20};
+    std::map<std::string, std::string> stored;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, directory / "db"));
+      const auto put = [&](int i) {
+        const std::string key = std::to_string(i);
+        const Status status = db->Put({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, key, key + "'s value");
+        if (status.ok()) stored[key] = key + "'s value";
+        return status;
+      };
+      for (int i = 0; i < 100; ++i) ASSERT_OK(put(i));
+      std::filesystem::resize_file(directory / "db/STAGING", 0);
+      int failed = 0;
+      for (int i = 100; i < 300; ++i) {
+        const Status status = put(i);
+        if (status.ok()) continue;
+        ++failed;
+        EXPECT_TRUE(status.IsIOError()) << status.ToString();
+        EXPECT_THAT(status.ToString(), HasSubstr("STAGING"));
+      }
+      EXPECT_GE(failed, 1);
+      EXPECT_LT(failed, 10) << "a new epoch of the WAL takes the writes";
+      std::string value;
+      for (const auto& [key, expected] : stored) {
+        ASSERT_OK(db->Get({}, key, &value));
+        ASSERT_EQ(value, expected);
+      }
+    }
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, directory / "db"));
+    std::string value;
+    for (const auto& [key, expected] : stored) {
+      ASSERT_OK(db->Get({}, key, &value)) << key;
+      ASSERT_EQ(value, expected);
+    }
+  }
+}
+
+// ---- the handler ----------------------------------------------------------------------------------------------------
+
+// A mapping of a file of no bytes.
+const char* Unreadable() {
+  const int fd = memfd_create("empty", MFD_CLOEXEC);
+  return static_cast<const char*>(mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, fd, 0));
+}
+std::string LoadFrom(const char* address) { return std::string(1, *static_cast<const volatile char*>(address)); }
+
+std::shared_ptr<env::FaultGuard> Guard(const char* data, env::FaultGuard::Use use) {
+  return std::make_shared<env::FaultGuard>(data, kPageBytes, "/a/file", std::make_shared<base::MappedFaults>(), use);
+}
+
+extern "C" void EndWithSeven(int) { _exit(7); }
+
+TEST(FaultHandler, GivesZerosForGuardedBytesOnly) {
+  using Use = env::FaultGuard::Use;
+  const auto apart = [](const std::function<std::string()>& code) {
+    const Outcome outcome = RunApart(code, {.is_quiet = true});
+    return outcome.trouble.empty() ? outcome.answer : outcome.trouble;
+  };
+  const std::string zero(1, '\0');
+  EXPECT_EQ(apart([] {
+              const char* const data = Unreadable();
+              const auto guard = Guard(data, Use::kReads);
+              const std::string loaded = LoadFrom(data + 100);
+              return loaded + (guard->has_failed() ? " failed" : "");
+            }),
+            zero + " failed");
+  // Another fault: the program's handler, installed before or after.
+  EXPECT_EQ(apart([] {
+              signal(SIGBUS, EndWithSeven);
+              const auto guard = Guard(Unreadable(), Use::kReads);
+              return LoadFrom(Unreadable());
+            }),
+            "exit 7");
+  EXPECT_EQ(apart([] {
+              const auto guard = Guard(Unreadable(), Use::kReads);
+              signal(SIGBUS, EndWithSeven);
+              const char* const data = Unreadable();
+              const auto second = Guard(data, Use::kReads);  // puts the handler in front again
+              return LoadFrom(data) == std::string(1, '\0') ? LoadFrom(Unreadable()) : "no zero";
+            }),
+            "exit 7");
+  // Without a handler of the program the process dies as ever, also by a signal that another process sends.
+  EXPECT_THAT(apart([] {
+                signal(SIGBUS, SIG_DFL);  // a sanitizer has a handler
+                const auto guard = Guard(Unreadable(), Use::kReads);
+                return LoadFrom(Unreadable());
+              }),
+              HasSubstr("signal 7"));
+  EXPECT_THAT(apart([] {
+                signal(SIGBUS, SIG_DFL);
+                const auto guard = Guard(Unreadable(), Use::kReads);
+                raise(SIGBUS);
+                return std::string("alive");
+              }),
+              HasSubstr("signal 7"));
+  // Bytes that are given out as pointers are guarded only while a read looks at the faults.
+  EXPECT_THAT(apart([] {
+                signal(SIGBUS, SIG_DFL);
+                const char* const data = Unreadable();
+                const auto guard = Guard(data, Use::kGivesPointers);
+                return LoadFrom(data);
+              }),
+              HasSubstr("signal 7"));
+  EXPECT_EQ(apart([] {
+              const char* const data = Unreadable();
+              const auto guard = Guard(data, Use::kGivesPointers);
+              const base::MappedRead read;
+              return LoadFrom(data);
+            }),
+            zero);
+  // A store, and a load of what was stored.
+  EXPECT_EQ(apart([] {
+              const int fd = memfd_create("empty", MFD_CLOEXEC);
+              auto* const data =
+                  static_cast<char*>(mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+              const auto guard = Guard(data, Use::kWrites);
+              *static_cast<volatile char*>(data) = 'x';
+              const std::string loaded = LoadFrom(data);
+              return loaded + (guard->has_failed() ? " failed" : "");
+            }),
+            "x failed");
+}
+
+// On a small stack of its own, as the threads of Go have it.
+TEST(FaultHandler, RunsOnTheSignalStack) {
+  const Outcome outcome = RunApart(
+      [] {
+        std::vector<char> stack(SIGSTKSZ);
+        const stack_t given{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+        if (sigaltstack(&given, nullptr) != 0) return std::string("sigaltstack");
+        const char* const data = Unreadable();
+        const auto guard = Guard(data, env::FaultGuard::Use::kReads);
+        return LoadFrom(data) == std::string(1, '\0') ? std::string("zero") : std::string("no zero");
+      },
+      {});
+  EXPECT_EQ(outcome.answer, "zero") << outcome.trouble;
+}
+
+TEST(MappedFaultsText, NamesTheFirstPlaces) {
+  base::MappedFaults faults;
+  EXPECT_EQ(faults.count(), 0u);
+  faults.Note("/data/000012.tbl", 8192);
+  EXPECT_EQ(faults.count(), 1u);
+  EXPECT_THAT(faults.status(0).ToString(), HasSubstr("/data/000012.tbl: the mapped bytes at 8192 could not be read"));
+  for (int i = 0; i < 20; ++i) faults.Note(std::string(1000, 'd') + "/000013.tbl", 0);
+  EXPECT_THAT(faults.status(1).ToString(), HasSubstr("d/000013.tbl: "));
+  EXPECT_TRUE(faults.status(20).IsIOError());
+}
+
+}  // namespace
+}  // namespace mergedb::testing
