@@ -7,68 +7,67 @@
 
 #include <cerrno>
 #include <map>
+#include <mutex>
 #include <utility>
+
+#include "base/fork_safe.h"
 
 namespace mergedb::env {
 namespace {
 
-// All guards of the process. WHY a spin lock: the handler takes it, too. No code that holds it reads mapped bytes, so
-// the handler never interrupts its own thread there.
+// WHY not base::Mutex: the handler takes it, too. No code that holds it uses guarded bytes, so the handler never waits for
+// its own thread.
+class SpinLock {
+ public:
+  void lock() {
+    while (is_locked_.test_and_set(std::memory_order_acquire)) sched_yield();
+  }
+  void unlock() { is_locked_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag is_locked_ = ATOMIC_FLAG_INIT;
+};
+
+// All guards of the process.
 class Registry {
  public:
+  static Registry& Get() { return base::ForkSafe<Registry>::Get(); }
+
   void Add(FaultGuard* guard) {
-    const Hold hold(*this);
+    const std::scoped_lock lock(mutex_);
     guards_.emplace(guard->data() + guard->size(), guard);
     InstallHandler();
   }
   void Remove(FaultGuard* guard) {
-    const Hold hold(*this);
+    const std::scoped_lock lock(mutex_);
     guards_.erase(guard->data() + guard->size());
   }
   size_t count() {
-    const Hold hold(*this);
+    const std::scoped_lock lock(mutex_);
     return guards_.size();
   }
   // For the handler. Null: the address is not guarded.
   FaultGuard* Find(const char* address) {
-    // WHY a limit: in the child of a fork, the thread that held the lock may be missing.
-    if (!TryLock(kTriesOfHandler)) return nullptr;
+    const std::scoped_lock lock(mutex_);
     const auto found = guards_.upper_bound(address);
-    FaultGuard* const guard = found != guards_.end() && found->second->data() <= address ? found->second : nullptr;
-    Unlock();
-    return guard;
+    return found != guards_.end() && found->second->data() <= address ? found->second : nullptr;
   }
   // The handler that was there before.
   void PassOn(int signal, siginfo_t* info, void* context);
 
  private:
-  struct Hold {
-    explicit Hold(Registry& held) : registry(held) { registry.TryLock(~uint64_t{0}); }
-    ~Hold() { registry.Unlock(); }
-    Registry& registry;
-  };
-  static constexpr uint64_t kTriesOfHandler = 1'000'000;
-
-  bool TryLock(uint64_t tries) {
-    while (is_locked_.test_and_set(std::memory_order_acquire)) {
-      if (tries-- == 0) return false;
-      sched_yield();
-    }
-    return true;
-  }
-  void Unlock() { is_locked_.clear(std::memory_order_release); }
+  friend class base::ForkSafe<Registry>;
   void InstallHandler();
+  // The bytes are mapped in the child, too.
+  void ForgetParentLocked() {}
 
-  std::atomic_flag is_locked_ = ATOMIC_FLAG_INIT;
+  SpinLock mutex_;
   std::map<const char*, FaultGuard*> guards_;  // by the end of their bytes
+  // Of the first time that the handler was installed, and of the last time.
+  struct sigaction first_ = {};
   struct sigaction before_ = {};
+  int installs_ = 0;
 };
-
-// WHY never destroyed: a database that outlives main may still read.
-Registry& TheRegistry() {
-  static auto* const registry = new Registry;
-  return *registry;
-}
 
 std::atomic<Registry*> g_registry{nullptr};  // of the handler, which initializes no static
 
@@ -87,6 +86,7 @@ void Registry::InstallHandler() {
   struct sigaction now = {};
   if (sigaction(SIGBUS, nullptr, &now) != 0) return;
   if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == OnSigbus) return;
+  if (installs_++ == 0) first_ = now;
   before_ = now;
   g_registry.store(this, std::memory_order_release);
   struct sigaction ours = {};
@@ -96,22 +96,25 @@ void Registry::InstallHandler() {
   (void)sigaction(SIGBUS, &ours, nullptr);  // fails only for a signal that does not exist
 }
 
+// A handler that was installed after this one may pass on to this one, which is in front of it again: then the one from
+// before both is next.
 void Registry::PassOn(int signal, siginfo_t* info, void* context) {
-  thread_local bool is_passing = false;
-  const bool is_loop = is_passing;  // the handler before this one passes on to this one
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local bool is_passing = false;
+  const bool is_loop = installs_ > 1 && is_passing;
+  const struct sigaction& next = is_loop ? first_ : before_;
   is_passing = true;
-  if (!is_loop && (before_.sa_flags & SA_SIGINFO) != 0) {
-    before_.sa_sigaction(signal, info, context);
-  } else if (!is_loop && before_.sa_handler != SIG_DFL && before_.sa_handler != SIG_IGN) {
-    before_.sa_handler(signal);
-  } else if (before_.sa_handler != SIG_IGN || info->si_code > 0) {
+  if ((next.sa_flags & SA_SIGINFO) != 0) {
+    next.sa_sigaction(signal, info, context);
+  } else if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) {
+    next.sa_handler(signal);
+  } else if (next.sa_handler != SIG_IGN || info->si_code > 0) {
     // The load is repeated, or the signal raised again, and the kernel kills the process.
     struct sigaction none = {};
     none.sa_handler = SIG_DFL;
     (void)sigaction(SIGBUS, &none, nullptr);
     if (info->si_code <= 0) (void)raise(signal);
   }
-  is_passing = false;
+  is_passing = is_loop;
 }
 
 }  // namespace
@@ -119,12 +122,12 @@ void Registry::PassOn(int signal, siginfo_t* info, void* context) {
 FaultGuard::FaultGuard(const char* data, size_t size, std::string path, std::shared_ptr<base::MappedFaults> faults,
                        Use use)
     : data_(data), size_(size), path_(std::move(path)), faults_(std::move(faults)), use_(use) {
-  TheRegistry().Add(this);
+  Registry::Get().Add(this);
 }
 
-size_t guarded_count() { return TheRegistry().count(); }
+size_t guarded_count() { return Registry::Get().count(); }
 
-FaultGuard::~FaultGuard() { TheRegistry().Remove(this); }
+FaultGuard::~FaultGuard() { Registry::Get().Remove(this); }
 
 bool FaultGuard::TakeFault(const char* address) {
   if (use_ == Use::kGivesPointers && base::mapped_reads == 0) return false;

@@ -316,7 +316,8 @@ TEST(MappedWalFaults, AWriteFailsAndTheNextOnesWork) {
       ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, directory / "db"));
       const auto put = [&](int i) {
         const std::string key = std::to_string(i);
-        const Status status = db->Put({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, key, key + "'s value");
+        const Status status =
+            db->Put({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, key, key + "'s value");
         if (status.ok()) stored[key] = key + "'s value";
         return status;
       };
@@ -362,6 +363,11 @@ std::shared_ptr<env::FaultGuard> Guard(const char* data, env::FaultGuard::Use us
 
 extern "C" void EndWithSeven(int) { _exit(7); }
 
+struct sigaction g_before;
+extern "C" void PassOnToTheOneBefore(int number, siginfo_t* info, void* context) {
+  g_before.sa_sigaction(number, info, context);
+}
+
 TEST(FaultHandler, GivesZerosForGuardedBytesOnly) {
   using Use = env::FaultGuard::Use;
   const auto apart = [](const std::function<std::string()>& code) {
@@ -391,6 +397,18 @@ TEST(FaultHandler, GivesZerosForGuardedBytesOnly) {
               return LoadFrom(data) == std::string(1, '\0') ? LoadFrom(Unreadable()) : "no zero";
             }),
             "exit 7");
+  // A handler that passes on to mergedb's, which is in front of it again.
+  EXPECT_THAT(apart([] {
+                signal(SIGBUS, SIG_DFL);
+                const auto guard = Guard(Unreadable(), Use::kReads);
+                struct sigaction passing = {};
+                passing.sa_flags = SA_SIGINFO;
+                passing.sa_sigaction = PassOnToTheOneBefore;
+                sigaction(SIGBUS, &passing, &g_before);
+                const auto second = Guard(Unreadable(), Use::kReads);
+                return LoadFrom(Unreadable());
+              }),
+              HasSubstr("signal 7"));
   // Without a handler of the program the process dies as ever, also by a signal that another process sends.
   EXPECT_THAT(apart([] {
                 signal(SIGBUS, SIG_DFL);  // a sanitizer has a handler
