@@ -16,8 +16,6 @@ namespace {
 
 using format::FileKind;
 
-std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 kv::Sequence LargestSequence(const version::Version& version) {
   kv::Sequence largest = 0;
   for (const auto& meta : version.file_metas()) largest = std::max(largest, meta->largest_sequence);
@@ -424,7 +422,7 @@ void Inspector::ReportLog() {
   for (const Status& flaw : wal.flaws) {
     const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
     const std::string_view what = flaw.message().substr(std::min(flaw.message().size(), path.size() + 2));
-    Report(std::string(LastName(path)), what).loses_entries = !has_all;
+    Report(std::string(format::LastName(path)), what).loses_entries = !has_all;
   }
   if (!wal.verdict.ok()) {
     Damage& damage =

@@ -61,7 +61,7 @@ Result<Recognized> ByContent(FileSystem* file_system, const std::string& path, F
 }
 
 Recognized ByName(std::string_view path) {
-  const auto parsed = format::ParseFileName(LastName(path));
+  const auto parsed = format::ParseFileName(format::LastName(path));
   if (!parsed) return {};
   switch (parsed->kind) {
     case format::FileKind::kTable: return {OneFileKind::kTable};
@@ -88,7 +88,7 @@ Status CheckKind(FileSystem* file_system, const std::string& path, OneFileKind k
   ASSIGN_OR_RETURN(const auto file, file_system->Open(path, {.access = Access::kRead}));
   // STAGING has no magic: its frames may hold any bytes anywhere.
   Recognized found;
-  if (LastName(path) != "STAGING") { ASSIGN_OR_RETURN(found, ByContent(file_system, path, file.get())); }
+  if (format::LastName(path) != "STAGING") { ASSIGN_OR_RETURN(found, ByContent(file_system, path, file.get())); }
   if (!found.kind && found.other.empty()) found = ByName(path);
   if (found.kind == kind) return {};
   if (found.kind) {
@@ -104,7 +104,7 @@ Result<std::unique_ptr<File>> OpenOneFile(FileSystem* file_system, const std::st
   RETURN_IF_ERROR(CheckKind(file_system, path, kind));
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(report->bytes, file->Size());
-  report->name = LastName(path);
+  report->name = format::LastName(path);
   const auto parsed = format::ParseFileName(report->name);
   if (parsed && kv::ToInt(parsed->number) != 0) report->number = parsed->number;
   return file;
@@ -152,7 +152,7 @@ Result<bool> IsNamed(FileSystem* file_system, const std::string& directory, cons
 
 Status CheckIsNamed(FileSystem* file_system, const std::string& path) {
   const std::string directory = format::ParentOf(path);
-  const auto file = format::ParseFileName(LastName(path));
+  const auto file = format::ParseFileName(format::LastName(path));
   if (!file) return {};
   const auto is_named = IsNamed(file_system, directory, *file);
   if (is_named && *is_named) return {};

@@ -11,8 +11,6 @@
 
 namespace mergedb::repair {
 
-inline std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // Checks the kind, opens the file, and sets name, bytes and the number that the name has.
 Result<std::unique_ptr<File>> OpenOneFile(FileSystem* file_system, const std::string& path, OneFileKind kind,
                                           OneFile* report);

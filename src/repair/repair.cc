@@ -183,10 +183,7 @@ Status Repairer::Begin() {
 }
 
 Status Repairer::MakeMarker() {
-  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(NameOf(FileKind::kRepair)), {.access = Access::kCreate}));
-  RETURN_IF_ERROR(file->WriteAt(0, Text()));
-  RETURN_IF_ERROR(file->Sync());
-  RETURN_IF_ERROR(file->Close());
+  RETURN_IF_ERROR(env::WriteNewFile(files_, PathOf(NameOf(FileKind::kRepair)), Text()));
   return files_->SyncDirectory(store_->directory);
 }
 
