@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -111,7 +112,14 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
   static std::string Key(int i) { return "key" + std::to_string(1000 + i); }
   std::string path() const { return directory_.path() + "/db"; }
 
+  ~MappedFaultsTest() override {
+    if (db_ != nullptr) faults_ += Counter(*db_, "mapped_read_faults");
+    RecordProperty("faults", std::to_string(faults_));
+    std::printf("%llu pages could not be read\n", static_cast<unsigned long long>(faults_));
+  }
+
   void Open() {
+    if (db_ != nullptr) faults_ += Counter(*db_, "mapped_read_faults");
     db_ = nullptr;
     auto db = DB::Open(options_, path());
     ASSERT_OK(db.status());
@@ -235,6 +243,7 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
   base::Random random_{SeedOr(20'261'130)};
   std::map<std::string, std::string> expected_;
   std::unique_ptr<DB> db_;
+  uint64_t faults_ = 0;
 };
 
 TEST_P(MappedFaultsTest, EachReadIsRightOrAnError) {

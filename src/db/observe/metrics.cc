@@ -99,6 +99,11 @@ constexpr MetricRow kRows[] = {
     {"block_cache_misses", kCount, kCounter, kEveryOpen,
      "Blocks that readers did not find in the block cache and read from a file; compare with block_cache_hits.",
      [](Sources s) -> uint64_t { return s.store.blocks.misses(); }},
+    {"mapped_read_faults", kCount, kCounter, kEveryOpen,
+     "Pages of mapped tables and blob files that the system could not read: an I/O error of the disk, or another "
+     "program "
+     "cut the file.",
+     [](Sources s) -> uint64_t { return s.store.file_memory.faults().count(); }},
     {"tables_open", kCount, kGauge, kEveryOpen, "Tables that the table cache holds open.",
      [](Sources s) -> uint64_t { return s.store.tables->open_tables(); }},
     {"blob_files_open", kCount, kGauge, kEveryOpen, "Blob files that are held open.",
