@@ -1,7 +1,7 @@
 // What the reads of one database learn of mapped bytes that the system could not read.
 //
-// A read of such bytes does not kill the process: env/mapped_files.cc puts zeros in the place of their page, and counts a
-// fault here first. So a read looks at the count before and after it used mapped bytes:
+// A read of such bytes does not kill the process: env/mapped_files.cc puts zeros in the place of their page, and counts
+// a fault here first. So a read looks at the count before and after it used mapped bytes:
 //
 //     const uint64_t before = faults.count();
 //     ... read ...

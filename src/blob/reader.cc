@@ -57,7 +57,9 @@ Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std:
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache, latencies));
   RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
   reader->around_ = memory == nullptr ? env::ReadAround(meta.record_bytes) : memory->Around(meta.record_bytes);
-  if (memory != nullptr) { ASSIGN_OR_RETURN(reader->mapping_, memory->Map(reader->file_.get(), path, meta.record_bytes)); }
+  if (memory != nullptr) {
+    ASSIGN_OR_RETURN(reader->mapping_, memory->Map(reader->file_.get(), path, meta.record_bytes));
+  }
   return reader;
 }
 

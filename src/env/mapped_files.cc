@@ -15,8 +15,8 @@
 namespace mergedb::env {
 namespace {
 
-// WHY not base::Mutex: the handler takes it, too. No code that holds it uses guarded bytes, so the handler never waits for
-// its own thread.
+// WHY not base::Mutex: the handler takes it, too. No code that holds it uses guarded bytes, so the handler never waits
+// for its own thread.
 class SpinLock {
  public:
   void lock() {

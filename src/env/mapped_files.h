@@ -1,15 +1,16 @@
-// What happens if the system cannot read a page of a mapped file: an I/O error of the disk, or a file that became shorter.
+// What happens if the system cannot read a page of a mapped file: an I/O error of the disk, or a file that became
+// shorter.
 //
 //     a load or a store to such a page ──► SIGBUS ──► the handler of this file
 //         the address is guarded:  has_failed(), faults.Note(), a page of zeros at the address; the instruction goes on
 //         else:                    the handler that was there before
 //
-// The reader looks at its MappedFaults after the read (base/mapped_faults.h); the WAL looks at has_failed() after a store.
-// docs/decisions/0072-mapped-by-default.md has the alternatives.
+// The reader looks at its MappedFaults after the read (base/mapped_faults.h); the WAL looks at has_failed() after a
+// store. docs/decisions/0072-mapped-by-default.md has the alternatives.
 //
-// The handler is installed with the first guard. If the program installs another one later, the next guard puts this one
-// in front of it again. It runs on the thread's signal stack if it has one (Go). A thread that blocks
-// SIGBUS is killed by the kernel.
+// The handler is installed with the first guard. If the program installs another one later, the next guard puts this
+// one in front of it again. It runs on the thread's signal stack if it has one (Go). A thread that blocks SIGBUS is
+// killed by the kernel.
 #pragma once
 
 #include <atomic>

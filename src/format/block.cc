@@ -50,7 +50,8 @@ bool IsOffsetColumn(const char* column, uint32_t count, uint32_t width) {
   return width == 2 ? IsOffsetColumn<uint16_t>(column, count) : IsOffsetColumn<uint32_t>(column, count);
 }
 
-// A block of one PUT of an empty value under the empty key: no values, no suffixes, a tag, two columns of offsets, a tail.
+// A block of one PUT of an empty value under the empty key: no values, no suffixes, a tag, two columns of offsets, a
+// tail.
 constexpr std::string_view kNoBlock{
     "\1"
     "\0\0\0\0"

@@ -17,9 +17,9 @@
 // touch another cache line, and each step would have to check the lengths. CheckBlock checks the columns once,
 // when the block is read from disk. It is a bug to construct a Block from unchecked bytes.
 //
-// The bytes of a checked block in a mapped file may still change (base/mapped_faults.h). So a Block reads no bytes outside
-// of the block whatever its columns hold: it keeps the sizes of the regions and cuts offsets to them. What it then shows is
-// wrong, and the reader drops it.
+// The bytes of a checked block in a mapped file may still change (base/mapped_faults.h). So a Block reads no bytes
+// outside of the block whatever its columns hold: it keeps the sizes of the regions and cuts offsets to them. What it
+// then shows is wrong, and the reader drops it.
 //
 // Tests: tests/unit/format/block_test.cc.
 #pragma once

@@ -1,8 +1,8 @@
-// Goal: a page of a mapped file that the system cannot read never ends the process and never gives a wrong answer, in any
-// read: the read returns the right answer, which it reads by calls, or an error. The same for the mapped WAL buffer: an
-// error, and the next writes work. Other faults of the program go to the program's handler.
-// Method: real page faults (SIGBUS). Each mapping of a table or a blob file is one of a copy in memory that the test cuts,
-// so that the file itself stays whole and can be read by calls, unless the test makes these reads fail, too.
+// Goal: a page of a mapped file that the system cannot read never ends the process and never gives a wrong answer, in
+// any read: the read returns the right answer, which it reads by calls, or an error. The same for the mapped WAL
+// buffer: an error, and the next writes work. Other faults of the program go to the program's handler. Method: real
+// page faults (SIGBUS). Each mapping of a table or a blob file is one of a copy in memory that the test cuts, so that
+// the file itself stays whole and can be read by calls, unless the test makes these reads fail, too.
 #include "base/mapped_faults.h"
 
 #include <gtest/gtest.h>
@@ -152,7 +152,7 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
     ASSERT_OK(db_->WaitForCompaction());
   }
 
-  // ---- reads: each gives the right answer or an error. Returns the number of errors. ---------------------------------
+  // ---- reads: each gives the right answer or an error, and returns the number of errors
 
   int Get(base::Random& random) {
     const std::string key = Key(static_cast<int>(random.Uniform(kKeys)));

@@ -44,9 +44,8 @@ class StoredBlocks {
     EXPECT_TRUE(source.index.Decode(index_, file_.size(), source.order).ok());
     source.around = env::ReadAround(file_.size());
     if (!is_mapped) return source;
-    source.mapping =
-        std::make_unique<env::MappedFile>(std::move(source.file->MapForReading(file_.size()).value()), kBlocksPath,
-                                          std::make_shared<base::MappedFaults>(), false);
+    source.mapping = std::make_unique<env::MappedFile>(std::move(source.file->MapForReading(file_.size()).value()),
+                                                       kBlocksPath, std::make_shared<base::MappedFaults>(), false);
     source.checked = table::CheckedBlocks(source.index.count());
     return source;
   }
