@@ -53,12 +53,12 @@ def engines(rocksdb_library, built=None):
     for id_, title in [("fjall", "fjall"), ("pebble", "Pebble")]:
         if id_ in (built or {}):
             chosen.append(Engine(id_, title, (f"--engine={id_}", f"--peer_library={built[id_]}"), id_))
-    chosen.append(Engine("mergedb-mapped", "mergedb, mapped files", ("--engine=mergedb", "--mmap_read=1"), ""))
+    chosen.append(Engine("mergedb-calls", "mergedb, files read by calls", ("--engine=mergedb", "--mmap_read=0"), ""))
     chosen.append(Engine("mergedb-cascade", "mergedb, cascade", ("--engine=mergedb", "--style=cascade"), ""))
     return chosen
 
 
-OTHERWISE = ["rocksdb-64m", "rocksdb-update", "mergedb-mapped"]
+OTHERWISE = ["rocksdb-64m", "rocksdb-update", "mergedb-calls"]
 LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "fjall", "pebble"]
 MAIN = [*LOG_STRUCTURED, "lmdb"]
 DRAIN = "waitforcompaction"
@@ -100,7 +100,7 @@ def ycsb(id_, title, threads, operations, scans, *more_flags, **more):
     a load of its own. All threads together make the same number of operations in each experiment."""
     def flags(count):
         return ["--num=300000", "--value_size=1000", f"--writes={count // threads}", f"--threads={threads}", *more_flags, *COMMON]
-    more.setdefault("engines", [*MAIN, "mergedb-mapped"])
+    more.setdefault("engines", [*MAIN, "mergedb-calls"])
     return [Experiment(id_, title, flags(operations), ["ycsbload", DRAIN, "ycsba", "ycsbb", "ycsbc", "ycsbf", "ycsbd"], **more),
             Experiment(f"{id_}-scans", f"{title}, scans", flags(scans), ["ycsbload", DRAIN, "ycsbe"], **more)]
 
@@ -115,7 +115,7 @@ def ycsb_all():
             what = f"1 KB{title}, {threads} thread{'s' if threads > 1 else ''}"
             made += ycsb(f"ycsb{suffix}", f"YCSB, {what}", threads, 300_000, 100_000, *flags)
             made += ycsb(f"10m{suffix}", f"YCSB, 10 M operations, {what}", threads, 10_000_000, 1_000_000, *flags,
-                         engines=["mergedb", "leveldb", "rocksdb", "lmdb", "mergedb-mapped"], is_long=True, repeat_max=1)
+                         engines=["mergedb", "leveldb", "rocksdb", "lmdb", "mergedb-calls"], is_long=True, repeat_max=1)
     return made
 
 

@@ -17,7 +17,7 @@ COLOURS = {"mergedb": ("#0844ea", "#4a86ff"), "leveldb": ("#ce8100", "#ffb924"),
 BACKGROUNDS = ("#ffffff", "#14181d")
 # Engine: the one whose colour it has, its marker, the dashes of its lines.
 STYLES = {
-    "mergedb": ("mergedb", "disc", ""), "mergedb-cascade": ("mergedb", "ring", "6 3"), "mergedb-mapped": ("mergedb", "target", "2 2"),
+    "mergedb": ("mergedb", "disc", ""), "mergedb-cascade": ("mergedb", "ring", "6 3"), "mergedb-calls": ("mergedb", "target", "2 2"),
     "leveldb": ("leveldb", "square", ""),
     "rocksdb": ("rocksdb", "up", ""), "rocksdb-universal": ("rocksdb", "up-open", "6 3"), "rocksdb-7.8": ("rocksdb", "cross", "2 3"),
     "rocksdb-64m": ("rocksdb", "down-open", "9 3 2 3"), "rocksdb-update": ("rocksdb", "down", "4 2"), "lmdb": ("lmdb", "diamond", ""),

@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENGINES = {"mergedb": "mergedb as installed", "mapped": "mergedb, `--mmap_read=1`", "LevelDB": "LevelDB", "RocksDB": "RocksDB 11.8.1",
+ENGINES = {"mergedb": "mergedb as installed", "LevelDB": "LevelDB", "RocksDB": "RocksDB 11.8.1",
            "LMDB": "LMDB"}
 
 
@@ -30,7 +30,7 @@ def table(text, header):
 
 
 def named_figures(row):
-    """`3.4; mapped 2.9` and `LMDB 1.8, LevelDB 3.7` as {"mergedb": [3.4], "mapped": [2.9], "LMDB": [1.8], ...}."""
+    """`2.9` and `LMDB 1.8, LevelDB 3.7` as {"mergedb": [2.9], "LMDB": [1.8], ...}."""
     figures = {}
     name = "mergedb"
     for word in re.findall(r"[A-Za-z]+|[0-9.]+-[0-9.]+|[0-9.]+", f"mergedb {row[1]} {row[2]}"):
