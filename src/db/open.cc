@@ -4,8 +4,9 @@
 //     -> (the source of the import is removed) -> tables -> new epoch, committed -> new WAL
 //
 // INVARIANT: an open changes nothing that the database needs before the new epoch is durable.
-#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/elf_note.h"
@@ -56,11 +57,12 @@ Result<Inventory> CheckDirectory(const Store& store, manifest::Loaded* loaded) {
   return inventory;
 }
 
-// True for names that no other engine gives.
-bool IsOwnName(const std::string& name) {
+// True for a file that no other engine has. Of a MANIFEST the content says it.
+Result<bool> IsOwnFile(FileSystem* files, const std::string& path, const std::string& name) {
   const auto parsed = format::ParseFileName(name);
   if (!parsed) return false;
   switch (parsed->kind) {
+    case format::FileKind::kManifest: return manifest::HoldsManifest(files, format::JoinPath(path, name));
     case format::FileKind::kTable:
     case format::FileKind::kSegment:
     case format::FileKind::kBlobFile:
@@ -70,15 +72,29 @@ bool IsOwnName(const std::string& name) {
   }
 }
 
+// The names in the directory, those of files that no other engine has last.
+Result<std::vector<std::string>> OwnFilesLast(FileSystem* files, const std::string& path, bool* has_own) {
+  ASSIGN_OR_RETURN(const auto names, files->List(path));
+  std::vector<std::string> sorted, own;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const bool is_own, IsOwnFile(files, path, name));
+    (is_own ? own : sorted).push_back(name);
+  }
+  *has_own = !own.empty();
+  sorted.insert(sorted.end(), own.begin(), own.end());
+  return sorted;
+}
+
 // For Destroy. NotFound unless the directory has CURRENT or, if that is lost, other files of a database. Refuses files
 // of other engines beside which there is no CURRENT.
 Status CheckHasDatabase(FileSystem* files, const std::string& path) {
   const auto current = files->SizeOf(format::FilePath(path, format::FileKind::kCurrent));
   if (current || !current.error().IsNotFound()) return current.status();
   RETURN_IF_ERROR(CheckIsNotLmdb(files, path));
-  const auto names = files->List(path);
+  bool has_own = false;
+  const auto names = OwnFilesLast(files, path, &has_own);
   if (!names && !names.error().IsNotFound()) return names.error();
-  if (!names || std::ranges::none_of(*names, IsOwnName)) return Status::NotFound(path + ": no database");
+  if (!has_own) return Status::NotFound(path + ": no database");
   return CheckIsNotForeign(files, path);
 }
 
@@ -238,9 +254,10 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   const auto import_marker = files->SizeOf(format::FilePath(path, format::FileKind::kImport));
   if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
   if (import_marker) RETURN_IF_ERROR(RemoveImportedSource(files, path));
-  ASSIGN_OR_RETURN(const auto names, files->List(path));
-  // CURRENT is removed last: an interrupted Destroy leaves a damaged database, which a second Destroy
-  // removes.
+  // CURRENT is removed last, or without it a file that no other engine has: an interrupted Destroy leaves a damaged
+  // database, which a second Destroy removes.
+  bool has_own = false;
+  ASSIGN_OR_RETURN(const auto names, OwnFilesLast(files, path, &has_own));
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;

@@ -801,7 +801,10 @@ TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
   }
 }
 
-TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
+class DestroyErrors : public ::testing::TestWithParam<bool> {};
+
+// The parameter: CURRENT exists.
+TEST_P(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
   for (const FileOp op :
        {FileOp::kOpen, FileOp::kRemove, FileOp::kSizeOf, FileOp::kLock, FileOp::kList, FileOp::kRemoveDirectory}) {
     for (uint64_t n = 1; n < 50; ++n) {
@@ -811,6 +814,7 @@ TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
       errors.Work(20);
       ASSERT_OK(errors.Close());
       FaultFileSystem& files = *errors.sim().files;
+      if (!GetParam()) { ASSERT_OK(files.Remove(std::string(SimulatedEnv::kPath) + "/CURRENT")); }
       files.AddFault({.op = op, .nth = n});
       const Status status = errors.Destroy();
       const bool is_hit = files.faults_hit() > 0;
@@ -823,6 +827,8 @@ TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Current, DestroyErrors, ::testing::Bool());
 
 // No error of LOG fails a call. LOG keeps its bound, and goes on with whole lines when the error is gone.
 TEST(LogErrors, FailNothing) {
