@@ -27,12 +27,12 @@ class MappedFaults {
  public:
   // As of this count, the places of all counted faults are zeros.
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
-  // The error of a read that met a fault after it saw the count `before`.
+  // The error of a read that met a fault after it saw the count `before`. After many faults it names an earlier one.
   Status status(uint64_t before) const {
-    if (before >= kPlacesMax || !places_[before].is_set.load(std::memory_order_acquire))
-      return Status::IOError("bytes of a mapped file could not be read");
-    return Status::IOError(std::string(places_[before].path) + ": the mapped bytes at " +
-                           std::to_string(places_[before].offset) +
+    const Place& place = places_[std::min<uint64_t>(before, kPlacesMax - 1)];
+    if (!place.is_set.load(std::memory_order_acquire))  // another thread is about to set it
+      return Status::IOError("bytes of a mapped file could not be read; a new read of this file uses system calls");
+    return Status::IOError(std::string(place.path) + ": the mapped bytes at " + std::to_string(place.offset) +
                            " could not be read; a new read of this file uses system calls");
   }
 

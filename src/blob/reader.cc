@@ -157,20 +157,18 @@ std::string_view Reader::InPlace(uint64_t offset, size_t bytes) const {
   return record;
 }
 
-// False: the file is not mapped, or the value is compressed.
+// False: the file is not mapped, the value is compressed, or the mapping does not have it as it should be: then a read by
+// calls says what the file has (base/mapped_faults.h).
 bool Reader::FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
-                         Found* found, Status* status) const {
+                         Found* found) const {
   const std::string_view stored = InPlace(reference.offset, reference.bytes);
   if (stored.empty()) return false;
   format::BlobRecord record;
   const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
-  *status = format::OpenRecord(stored, place, false, &record);
-  if (status->ok() && record.codec != Compression::kNone) return false;
-  if (status->ok() && control.verify_checksums) *status = format::OpenRecord(stored, place, true, &record);
-  if (status->ok()) *status = CheckKey(key, record.key);
+  if (!format::OpenRecord(stored, place, false, &record).ok() || record.codec != Compression::kNone) return false;
+  if (control.verify_checksums && !format::OpenRecord(stored, place, true, &record).ok()) return false;
   found->value = record.stored;
-  *status = At(reference.offset, *status);
-  return true;
+  return CheckKey(key, record.key).ok();
 }
 
 // True: the value is asked for, and the caller waits.
@@ -204,8 +202,7 @@ env::ReadResult Reader::GetOrWait(const format::BlobIndex& reference, std::strin
   RETURN_IF_ERROR(CheckBlobIndex(reference));
   const bool will_wait = deferral != nullptr && deferral->WouldWait(kv::ToInt(meta_.number), reference.offset);
   Status status;
-  if (!FindInPlace(reference, key, control, found, &status) &&
-      !FindCached(reference, key, !will_wait, found, &status)) {
+  if (!FindInPlace(reference, key, control, found) && !FindCached(reference, key, !will_wait, found, &status)) {
     if (deferral != nullptr && Defers(reference, deferral)) return env::Progress::kWaits;
     status = Load(reference, key, control, found);
   }

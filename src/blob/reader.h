@@ -91,8 +91,8 @@ class Reader {
          base::BlockCache* cache, env::Latencies* latencies);
   bool Defers(const format::BlobIndex& reference, env::Deferral* deferral) const;
   Status CheckKey(std::string_view expected, std::string_view found) const;
-  bool FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found,
-                   Status* status) const;
+  bool FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
+                   Found* found) const;
   bool FindCached(const format::BlobIndex& reference, std::string_view key, bool counts_miss, Found* found,
                   Status* status) const;
   Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;

@@ -20,7 +20,19 @@ Status Scanner::Read(const format::BlobFileMeta& meta, const format::BlobIndex& 
   std::string_view record;
   RETURN_IF_ERROR(ReadRecord(course, reference, &record));
   is_first_ = false;
+  Status status = course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
+  if (status.ok() || !is_in_place_) [[likely]]
+    return status;
+  // The mapping does not have the value as it should be. What does the file have (base/mapped_faults.h)?
+  RETURN_IF_ERROR(ReadSingle(course, reference, &record));
   return course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
+}
+
+Status Scanner::ReadSingle(Course* course, const format::BlobIndex& reference, std::string_view* record) {
+  if (single_.size() < reference.bytes) single_.resize(reference.bytes);
+  RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
+  *record = std::string_view(single_).substr(0, reference.bytes);
+  return {};
 }
 
 Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
@@ -68,14 +80,10 @@ Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, s
   const bool is_neighbour = course->IsNeighbour(reference), is_large = reference.bytes >= kWindowBytesMax / 4;
   if (!course->Has(reference) && !is_neighbour && !is_first_ && !is_large) scattered_bytes_ += reference.bytes;
   if (limits_.reads_in_place) *record = course->reader->InPlace(reference.offset, reference.bytes);
-  if (!record->empty()) return {};
+  is_in_place_ = !record->empty();
+  if (is_in_place_) return {};
   // A large record is a large read by itself, so it does not use the window.
-  if (!course->Has(reference) && (!is_neighbour || is_large)) {
-    if (single_.size() < reference.bytes) single_.resize(reference.bytes);
-    RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
-    *record = std::string_view(single_).substr(0, reference.bytes);
-    return {};
-  }
+  if (!course->Has(reference) && (!is_neighbour || is_large)) return ReadSingle(course, reference, record);
   if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference, limits_.window_bytes / courses_.size()));
   *record = {course->window.data() + (reference.offset - course->begin), reference.bytes};
   return {};

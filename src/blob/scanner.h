@@ -75,6 +75,7 @@ class Scanner {
   Result<Course*> CourseOf(const format::BlobFileMeta& meta);
   Result<Course*> NewCourse(const format::BlobFileMeta& meta);
   Status ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record);
+  Status ReadSingle(Course* course, const format::BlobIndex& reference, std::string_view* record);
 
   Cache& files_;
   const bool verifies_;
@@ -84,6 +85,7 @@ class Scanner {
   size_t current_ = 0;                   // the course that was used last
   uint64_t clock_ = 0;                   // number of uses of all courses
   bool is_first_ = true;                 // no value was read since NoteSeek
+  bool is_in_place_ = false;             // the last record is in the mapping
   uint64_t scattered_bytes_ = 0;
   std::string single_;  // a record that is read by itself
   std::string room_;    // a decompressed value

@@ -129,12 +129,16 @@ size_t guarded_count() { return Registry::Get().count(); }
 
 FaultGuard::~FaultGuard() { Registry::Get().Remove(this); }
 
+void FaultGuard::Fail(uint64_t offset) {
+  has_failed_.store(true, std::memory_order_release);
+  faults_->Note(path_, offset);
+}
+
 bool FaultGuard::TakeFault(const char* address) {
   if (use_ == Use::kGivesPointers && base::mapped_reads == 0) return false;
   const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t page = reinterpret_cast<uintptr_t>(address) / page_bytes * page_bytes;
-  has_failed_.store(true, std::memory_order_release);
-  faults_->Note(path_, page - reinterpret_cast<uintptr_t>(data_));
+  Fail(page - reinterpret_cast<uintptr_t>(data_));
   const int rights = use_ == Use::kWrites ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const zeros =
       mmap(reinterpret_cast<void*>(page), page_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

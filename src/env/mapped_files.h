@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,6 +47,8 @@ class FaultGuard {
 
   // True: a page of zeros is at `address`. For the signal handler.
   bool TakeFault(const char* address);
+  // Counts a fault at this place: its bytes are not those of the file any more.
+  void Fail(uint64_t offset);
 
  private:
   const char* const data_;
@@ -72,10 +75,13 @@ class MappedFile {
   size_t size() const { return guard_.size(); }
   // True: use the mapping no longer.
   bool has_failed() const { return guard_.has_failed(); }
+  // The caller found bytes at `offset` that the file cannot have. WHY: if another program cuts the file within a page,
+  // the kernel puts zeros in the rest of it, and raises no signal.
+  void Fail(uint64_t offset) { guard_.Fail(offset); }
 
  private:
   const std::unique_ptr<ReadMapping> mapping_;
-  const FaultGuard guard_;  // destroyed first
+  FaultGuard guard_;  // destroyed first
 };
 
 }  // namespace mergedb::env

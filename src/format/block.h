@@ -45,6 +45,9 @@ inline constexpr size_t kSuffixSlackBytes = 16;
 // Corruption unless each index i < count shows what was stored. REQUIRES of all other code here: it returned OK.
 [[nodiscard]] Status CheckBlock(std::string_view raw);
 
+// False if the end of a checked block is now zeros: its last byte has the widths of its columns.
+inline bool EndsAsBlock(std::string_view raw) { return *static_cast<const volatile char*>(&raw.back()) != 0; }
+
 class Block {
  public:
   Block() = default;

@@ -85,8 +85,9 @@ Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, Block
 
 Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
                          std::string_view* raw) const {
-  if (control.in_place && is_mapped()) return LoadMapped(block, control, pin, raw);
   const uint64_t offset = index.offset(block);
+  const bool is_in_place = control.in_place && is_mapped();
+  if (is_in_place && LoadMapped(block, control, pin, raw).ok()) return {};
   const size_t bytes = index.stored_bytes(block);
   around.Before(file.get(), offset);
   BlockCache::Pin stored(BlockCache::Allocate(bytes));
@@ -99,6 +100,7 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   *pin = std::move(opened).value();
   *raw = pin->bytes();
   if (may_cache) cache->Insert(number, offset, *pin);
+  if (is_in_place) mapping->Fail(offset);  // it has other bytes than the file
   return {};
 }
 

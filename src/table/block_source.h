@@ -23,6 +23,7 @@
 #include "env/latencies.h"
 #include "env/mapped_files.h"
 #include "env/read_around.h"
+#include "format/block.h"
 #include "format/index.h"
 #include "format/table_layout.h"
 #include "kv/order.h"
@@ -60,10 +61,20 @@ struct BlockSource {
 
   // False also after a fault of the mapping: the blocks are then read by calls.
   bool is_mapped() const { return mapping != nullptr && !mapping->has_failed(); }
-  // A block in the mapping, if it has passed its checks; else an empty view.
+  // A block in the mapping, if it has passed its checks and is there still; else an empty view.
   std::string_view FindMapped(uint32_t block) const {
     if (!is_mapped() || !checked.Has(block)) return {};
-    return {mapping->data() + index.offset(block), index.stored_bytes(block) - format::kTrailerBytes};
+    const std::string_view raw(mapping->data() + index.offset(block),
+                               index.stored_bytes(block) - format::kTrailerBytes);
+    return StaysWhole(block, raw) ? raw : std::string_view();
+  }
+  // Call it after a read of a mapped block, too. False: another program has cut the file, and a fault is counted. The
+  // zeros that follow the end of a file in its last page reach to the end of the block, unless a later page is missing.
+  bool StaysWhole(uint32_t block, std::string_view raw) const {
+    if (format::EndsAsBlock(raw)) [[likely]]
+      return true;
+    mapping->Fail(index.offset(block));
+    return false;
   }
   // An empty Pin if the cache does not hold the block. `counts_miss` as in BlockCache::Find.
   base::BlockCache::Pin FindCached(uint32_t block, bool counts_miss = true) const {

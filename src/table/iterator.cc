@@ -52,9 +52,12 @@ class TableIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(valid_, "Next needs a valid iterator");
-    if (++position_ < cursor_.block().count()) [[likely]]
-      return cursor_.Show(position_, &entry_);
+    if (++position_ < cursor_.block().count()) [[likely]] {
+      cursor_.Show(position_, &entry_);
+      return CheckStaysWhole();
+    }
     valid_ = false;
+    CheckStaysWhole();
     if (!EnterFrom(block_ + 1)) return;
     PinAhead(block_ + 1);
     Show(false);
@@ -62,9 +65,12 @@ class TableIterator final : public kv::Iterator {
 
   void Prev() override {
     DCHECK(valid_, "Prev needs a valid iterator");
-    if (position_ > 0) [[likely]]
-      return cursor_.Show(--position_, &entry_);
+    if (position_ > 0) [[likely]] {
+      cursor_.Show(--position_, &entry_);
+      return CheckStaysWhole();
+    }
     valid_ = false;
+    CheckStaysWhole();
     if (!EnterBefore(block_)) return;
     PinAhead(block_ - 1);
     Show(cursor_.block().count() - 1);
@@ -73,12 +79,14 @@ class TableIterator final : public kv::Iterator {
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     const size_t count = std::min<size_t>(ahead.size(), cursor_.block().count() - 1 - position_);
     cursor_.ShowMany(position_ + 1, ahead.first(count));
+    CheckStaysWhole();
     return count;
   }
 
   void Skip(size_t n) override {
     position_ += static_cast<uint32_t>(n);
     cursor_.Show(position_, &entry_);
+    CheckStaysWhole();
   }
 
  private:
@@ -86,6 +94,11 @@ class TableIterator final : public kv::Iterator {
     position_ = i;
     cursor_.Show(i, &entry_);
     valid_ = true;
+    CheckStaysWhole();
+  }
+  // After a read of the open block.
+  void CheckStaysWhole() const {
+    if (!in_place_.empty()) (void)source_.StaysWhole(open_block_, in_place_);
   }
 
   // Opens block `block`; if errors are skipped, the first readable block from there on. False at the end or
@@ -147,9 +160,10 @@ class TableIterator final : public kv::Iterator {
 
   Status Fetch(uint32_t block, std::string_view* raw) {
     pin_.Reset();
-    if (control_.in_place) *raw = source_.FindMapped(block);
-    if (!raw->empty()) {
-      base::TouchPages(*raw);
+    in_place_ = control_.in_place ? source_.FindMapped(block) : std::string_view();
+    if (!in_place_.empty()) {
+      base::TouchPages(in_place_);
+      *raw = in_place_;
       return {};
     }
     pin_ = ahead_ && block == ahead_block_ ? std::move(ahead_) : source_.FindCached(block);
@@ -164,7 +178,9 @@ class TableIterator final : public kv::Iterator {
       using enum BlockWindow::Direction;
       return window_.Read(block, raw, is_backward ? kBackward : kForward);
     }
-    return source_.Load(block, control_, &pin_, raw);
+    RETURN_IF_ERROR(source_.Load(block, control_, &pin_, raw));
+    if (!pin_) in_place_ = *raw;
+    return {};
   }
 
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -173,7 +189,8 @@ class TableIterator final : public kv::Iterator {
   const BlockSource& source_;
   const ReadControl control_;
   format::BlockCursor cursor_;
-  base::BlockCache::Pin pin_;    // the open block; empty if the window holds it
+  base::BlockCache::Pin pin_;    // the open block; empty if the window or the mapping holds it
+  std::string_view in_place_;    // the open block in the mapping; else empty
   base::BlockCache::Pin ahead_;  // the block pinned ahead
   BlockWindow window_;
   uint32_t block_ = 0;

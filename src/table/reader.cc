@@ -228,8 +228,13 @@ env::ReadResult Reader::GetOrWait(std::string_view key, kv::Sequence sequence, c
     format::Block::Prefetch(raw);
     const format::Block entries(raw);
     const uint32_t i = entries.Seek(source_.order, key, wanted);
-    if (i < entries.count()) {
-      if (!entries.HasKey(source_.order, i, key)) break;
+    const bool is_within = i < entries.count();
+    const bool has_key = entries.HasKey(source_.order, is_within ? i : i - 1, key);
+    if (!pin) (void)source_.StaysWhole(block, raw);
+    // After a block that sorts before the wanted version as a whole, the next one can have that version only if this
+    // one ends with the key.
+    if (!has_key) break;
+    if (is_within) {
       found->tag = entries.tag(i);
       found->value = entries.value(i);
       found->pin = std::move(pin);
@@ -238,9 +243,6 @@ env::ReadResult Reader::GetOrWait(std::string_view key, kv::Sequence sequence, c
       found->entry = i;
       return env::Progress::kDone;
     }
-    // The whole block sorts before the wanted version. The next block can have that version only if this
-    // block ends with the key.
-    if (!entries.HasKey(source_.order, i - 1, key)) break;
   }
   return Status::Make(Code::kNotFound, {});
 }
@@ -260,6 +262,7 @@ Status Reader::GetOlder(std::string_view key, const ReadControl& control, Found*
     found->block = block;
     i = 0;
   }
+  if (!found->pin) (void)source_.StaysWhole(found->block, found->raw);
   if (!entries.HasKey(source_.order, i, key)) return Status::Make(Code::kNotFound, {});
   found->tag = entries.tag(i);
   found->value = entries.value(i);

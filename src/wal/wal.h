@@ -96,6 +96,8 @@ class Wal {
   std::optional<uint64_t> staging_file_bytes() const {
     return is_mapped() ? std::optional<uint64_t>(writer_->buffer().size()) : std::nullopt;
   }
+  // True: frames that no segment has may be in no file. The WAL has failed, or will at its next write.
+  bool has_lost_buffer() const { return writer_->buffer().has_failed(); }
   // A hint that costs one load: the WAL failed or stopped, or its last write failed.
   bool is_in_trouble() const { return writer_->trouble(); }
   // OK, or why the WAL takes no more frames.

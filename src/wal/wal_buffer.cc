@@ -115,6 +115,12 @@ bool WalBuffer::GiveBack(uint64_t begin, uint64_t end, bool keeps_spare) {
   return made.ok();
 }
 
+void WalBuffer::CheckSize() {
+  if (!is_mapped() || guard_->has_failed()) return;
+  const auto bytes = file_->Size();
+  if (bytes && *bytes < size_) guard_->Fail(*bytes);
+}
+
 void WalBuffer::Mirror(uint64_t position, size_t bytes) {
   const size_t offset = position & (size_ - 1);
   if (is_mapped() || offset + bytes <= size_) return;

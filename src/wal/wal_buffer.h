@@ -46,6 +46,9 @@ class WalBuffer {
   bool has_failed() const { return guard_ != nullptr && guard_->has_failed(); }
   // REQUIRES: has_failed()
   Status failure() const { return faults_->status(0); }
+  // Fails if another program has cut the mapped file: the kernel puts zeros behind the cut in its page, and raises no
+  // signal.
+  void CheckSize();
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
 
   // The end of the positions that have blocks. UINT64_MAX: all of them, until GiveBack.

@@ -120,6 +120,8 @@ Status WalWriter::Step(uint64_t target) {
   const uint64_t start = NowNanos();
   auto written = segments_.Write(piece.position, piece.bytes, from);
   counters_->write_nanos.fetch_add(NowNanos() - start, std::memory_order_relaxed);
+  buffer_->CheckSize();  // WHY after the write: it read the buffer
+  RETURN_IF_ERROR(CheckBuffer());
   if (!written) {
     trouble_ = true;
     return std::move(written).error();

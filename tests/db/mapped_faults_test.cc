@@ -25,6 +25,7 @@
 #include "env/mapped_files.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "mergedb/repair.h"
 #include "testing/apart.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
@@ -56,14 +57,14 @@ class CutMappings {
     mappings_[mapping.get()] = bytes;
     return std::unique_ptr<ReadMapping>(std::move(mapping));
   }
-  // Cuts one mapping, or all, at a random page.
+  // Cuts one mapping, or all, anywhere. Within a page, the kernel puts zeros behind the cut and raises no signal.
   void Cut(base::Random& random, bool all) {
     const std::scoped_lock lock(mutex_);
     if (mappings_.empty()) return;
     size_t chosen = random.Uniform(mappings_.size());
     for (auto& [mapping, bytes] : mappings_) {
       if (!all && chosen-- != 0) continue;
-      bytes = random.Uniform(bytes / kPageBytes + 1) * kPageBytes;
+      bytes = random.OneIn(2) ? random.Uniform(bytes + 1) : random.Uniform(bytes / kPageBytes + 1) * kPageBytes;
       if (ftruncate(mapping->fd(), static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "ftruncate";
     }
   }
@@ -179,8 +180,12 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
       EXPECT_EQ(expected, expected_.end()) << key << " is gone";
       return 0;
     }
-    EXPECT_TRUE(status.IsIOError()) << status.ToString();
-    EXPECT_THAT(status.ToString(), HasSubstr(path())) << "the file";
+    return JudgeError(status);
+  }
+  // A cut within a page, while a read is between two looks at it, can show as damage.
+  int JudgeError(const Status& error) {
+    EXPECT_TRUE(error.IsIOError() || (is_cut_meanwhile_ && error.IsCorruption())) << error.ToString();
+    EXPECT_THAT(error.ToString(), HasSubstr(path())) << "the file";
     return 1;
   }
   int Iterate(base::Random& random) {
@@ -203,9 +208,11 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
     const bool is_forward = random.OneIn(2);
     for (int moves = static_cast<int>(random.Uniform(60)); moves > 0 && it->Valid(); --moves) {
       const bool is_right = at != expected_.end() && it->key() == at->first && it->value() == at->second;
-      if (it->status().ok()) {
-        EXPECT_TRUE(is_right) << "a wrong entry at " << (at == expected_.end() ? "the end" : at->first);
-        if (!is_right) return 0;
+      if (!is_right && it->status().ok()) {
+        // Cut after the move that showed it. The error comes with a later move.
+        while (it->Valid()) is_forward ? it->Next() : it->Prev();
+        EXPECT_FALSE(it->status().ok()) << "a wrong entry at " << (at == expected_.end() ? "the end" : at->first);
+        return 1;
       }
       is_forward ? it->Next() : it->Prev();
       if (!is_forward && at == expected_.begin()) {
@@ -214,11 +221,7 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
         at = is_forward ? std::next(at) : std::prev(at);
       }
     }
-    if (!it->status().ok()) {
-      EXPECT_TRUE(it->status().IsIOError()) << it->status().ToString();
-      EXPECT_THAT(it->status().ToString(), HasSubstr(path())) << "the file";
-      return 1;
-    }
+    if (!it->status().ok()) return JudgeError(it->status());
     if (!it->Valid()) { EXPECT_EQ(at, expected_.end()) << "the iterator ends early"; }
     return 0;
   }
@@ -234,6 +237,7 @@ class MappedFaultsTest : public ::testing::TestWithParam<Compression> {
   const TempDirectory directory_;
   CutMappings mappings_;
   std::atomic<bool> reads_fail_{false};
+  bool is_cut_meanwhile_ = false;
   WatchedFileSystem files_;
   Options options_{.memory_bytes = size_t{1} << 20,
                    .write_buffer_bytes = size_t{64} << 10,
@@ -250,7 +254,7 @@ TEST_P(MappedFaultsTest, EachReadIsRightOrAnError) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'130)));
   Fill();
   int errors = 0;
-  for (uint64_t life = 0; life < Sized(20, 1000, 4) && !HasFailure(); ++life) {
+  for (uint64_t life = 0; life < Sized(60, 4000, 4) && !HasFailure(); ++life) {
     reads_fail_ = false;
     Open();
     for (int i = 0; i < 60; ++i) EXPECT_EQ(ReadOne(random_), 0) << "nothing is cut yet";
@@ -268,7 +272,8 @@ TEST_P(MappedFaultsTest, ThreadsReadWhileFilesAreCut) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'130)));
   Fill();
   std::atomic<int> errors{0};
-  for (uint64_t life = 0; life < Sized(10, 500, 3) && !HasFailure(); ++life) {
+  is_cut_meanwhile_ = true;
+  for (uint64_t life = 0; life < Sized(30, 2000, 3) && !HasFailure(); ++life) {
     reads_fail_ = false;
     Open();
     for (int i = 0; i < 20; ++i) (void)ReadOne(random_);
@@ -285,6 +290,7 @@ TEST_P(MappedFaultsTest, ThreadsReadWhileFilesAreCut) {
       mappings_.Cut(random_, i == 5);
     }
     for (std::thread& reader : readers) reader.join();
+    for (int i = 0; i < 20; ++i) errors += ReadOne(random_);
   }
   EXPECT_GT(errors, 3);
 }
@@ -355,6 +361,45 @@ TEST(MappedWalFaults, AWriteFailsAndTheNextOnesWork) {
       ASSERT_EQ(value, expected);
     }
   }
+}
+
+// Symptom: SyncWal returned OK after another program had cut STAGING within the page of the newest frames: the zeros behind
+// the cut went to a segment, and a kill lost synced writes.
+TEST(MappedWalFaults, ASyncOfWhatWasCutFails) {
+  constexpr int kPuts = 500;
+  int failed = 0;
+  for (uint64_t bytes = 64'100; bytes < 70'000; bytes += 450) {
+    SCOPED_TRACE(bytes);
+    const TempDirectory directory;
+    const std::string value(100, 'v');
+    const auto expect_all = [&](const std::string& path) {
+      auto db_or = DB::Open({}, path);
+      if (db_or.status().IsCorruption()) {  // STAGING is too short
+        ASSERT_OK(Repair({}, path).status());
+        db_or = DB::Open({}, path);
+      }
+      ASSERT_OK_AND_ASSIGN(const auto db, std::move(db_or));
+      std::string found;
+      for (int i = 0; i <= kPuts; ++i) {
+        ASSERT_OK(db->Get({}, std::to_string(i), &found)) << i;
+        ASSERT_EQ(found, value) << i;
+      }
+    };
+    {
+      ASSERT_OK_AND_ASSIGN(const auto db, DB::Open({}, directory / "db"));
+      for (int i = 0; i < kPuts; ++i) ASSERT_OK(db->Put({}, std::to_string(i), value));
+      std::filesystem::resize_file(directory / "db/STAGING", bytes);
+      const Status put = db->Put({}, std::to_string(kPuts), value);
+      const Status synced = db->SyncWal();
+      failed += !put.ok() || !synced.ok();
+      if (!put.ok()) { ASSERT_OK(db->Put({}, std::to_string(kPuts), value)); }
+      std::filesystem::copy(directory / "db", directory / "killed", std::filesystem::copy_options::recursive);
+      if (synced.ok()) expect_all(directory / "killed");
+      (void)db->Close();  // the WAL has failed; the flush of its writes has not
+    }
+    expect_all(directory / "db");
+  }
+  EXPECT_GT(failed, 0);
 }
 
 // ---- the handler ----------------------------------------------------------------------------------------------------

@@ -249,7 +249,7 @@ void WriteHost::MakeStandby() {
 }
 
 Status WriteHost::FlushForClose() {
-  if (!has_unlogged_) {
+  if (!has_unlogged_ && !wal().has_lost_buffer()) {
     const VersionSet::WalStart flushed = tree_.version_set.flushed();
     const uint64_t unflushed = wal().end().position - flushed.position;
     if (unflushed == 0 || (unflushed <= kClosedWalBytesMax && wal().live_bytes_on_disk() <= kIdleWalBytesMax))
