@@ -157,8 +157,8 @@ std::string_view Reader::InPlace(uint64_t offset, size_t bytes) const {
   return record;
 }
 
-// False: the file is not mapped, the value is compressed, or the mapping does not have it as it should be: then a read by
-// calls says what the file has (base/mapped_faults.h).
+// False: the file is not mapped, the value is compressed, or the mapping does not have it as it should be: then a read
+// by calls says what the file has (base/mapped_faults.h).
 bool Reader::FindInPlace(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                          Found* found) const {
   const std::string_view stored = InPlace(reference.offset, reference.bytes);

@@ -57,22 +57,14 @@ Result<Inventory> CheckDirectory(const Store& store, manifest::Loaded* loaded) {
   return inventory;
 }
 
-// True for a file that no other engine has. Of a MANIFEST the content says it.
+// True for a file that no other engine and no user has: a MANIFEST of mergedb. The content says it.
 Result<bool> IsOwnFile(FileSystem* files, const std::string& path, const std::string& name) {
   const auto parsed = format::ParseFileName(name);
-  if (!parsed) return false;
-  switch (parsed->kind) {
-    case format::FileKind::kManifest: return manifest::HoldsManifest(files, format::JoinPath(path, name));
-    case format::FileKind::kTable:
-    case format::FileKind::kSegment:
-    case format::FileKind::kBlobFile:
-    case format::FileKind::kStaging:
-    case format::FileKind::kRepair: return true;
-    default: return false;
-  }
+  if (!parsed || parsed->kind != format::FileKind::kManifest) return false;
+  return manifest::HoldsManifest(files, format::JoinPath(path, name));
 }
 
-// The names in the directory, those of files that no other engine has last.
+// The names in the directory, a MANIFEST of mergedb last.
 Result<std::vector<std::string>> OwnFilesLast(FileSystem* files, const std::string& path, bool* has_own) {
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   std::vector<std::string> sorted, own;
@@ -85,8 +77,8 @@ Result<std::vector<std::string>> OwnFilesLast(FileSystem* files, const std::stri
   return sorted;
 }
 
-// For Destroy. NotFound unless the directory has CURRENT or, if that is lost, other files of a database. Refuses files
-// of other engines beside which there is no CURRENT.
+// For Destroy. NotFound unless the directory has CURRENT or, if that is lost, a MANIFEST of mergedb. Refuses files of
+// other engines beside which there is no CURRENT.
 Status CheckHasDatabase(FileSystem* files, const std::string& path) {
   const auto current = files->SizeOf(format::FilePath(path, format::FileKind::kCurrent));
   if (current || !current.error().IsNotFound()) return current.status();
@@ -254,7 +246,7 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   const auto import_marker = files->SizeOf(format::FilePath(path, format::FileKind::kImport));
   if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
   if (import_marker) RETURN_IF_ERROR(RemoveImportedSource(files, path));
-  // CURRENT is removed last, or without it a file that no other engine has: an interrupted Destroy leaves a damaged
+  // CURRENT is removed last, or without it a MANIFEST: an interrupted Destroy leaves a damaged
   // database, which a second Destroy removes.
   bool has_own = false;
   ASSIGN_OR_RETURN(const auto names, OwnFilesLast(files, path, &has_own));

@@ -118,9 +118,10 @@ Status Inspector::CheckOpens(const std::string& name) const {
   const Status status = input_.file_system->Open(PathOf(name), {.access = Access::kRead}).status();
   const bool is_no_file = input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument();
   if (!status.IsIOError() || is_no_file) return {};
-  return Status::IOError(std::string(status.message()) +
-                         "; nothing was changed. Run as a user who may read the files of the database, or move this "
-                         "file out of the directory to go on without it");
+  return Status::IOError(
+      std::string(status.message()) +
+      "; nothing was changed. Run as a user who may read the files of the database. If the disk cannot "
+      "open the file, move it out of the directory: what it holds is then lost");
 }
 
 Status Inspector::Advance(uint64_t bytes) {

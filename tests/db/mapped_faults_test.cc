@@ -363,8 +363,8 @@ TEST(MappedWalFaults, AWriteFailsAndTheNextOnesWork) {
   }
 }
 
-// Symptom: SyncWal returned OK after another program had cut STAGING within the page of the newest frames: the zeros behind
-// the cut went to a segment, and a kill lost synced writes.
+// Symptom: SyncWal returned OK after another program had cut STAGING within the page of the newest frames: the zeros
+// behind the cut went to a segment, and a kill lost synced writes.
 TEST(MappedWalFaults, ASyncOfWhatWasCutFails) {
   constexpr int kPuts = 500;
   int failed = 0;

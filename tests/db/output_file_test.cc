@@ -57,6 +57,19 @@ class OutputFiles : public ::testing::Test {
   const std::string home_ = directory_.path();
 };
 
+// Symptom: `dump A -f B/CURRENT` replaced a file of another database.
+TEST_F(OutputFiles, AreNoFilesOfAnotherDatabase) {
+  ASSERT_EQ(Run("$M put E k v && ln -s E link && ln -s E/MANIFEST-000099 dangling"), 0);
+  for (const char* const name :
+       {"E/CURRENT", "E/STAGING", "E/000099.tbl", "./E/../E/LOCK", "link/CURRENT", "dangling"}) {
+    for (const char* const writer : kWriters) {
+      EXPECT_EQ(Run(std::string("$M ") + writer + " " + name), 3) << writer << " " << name;
+      EXPECT_THAT(Slurp("err"), HasSubstr("is the name of a file of the database in ")) << name;
+    }
+  }
+  EXPECT_EQ(Run("$M dump D -f E/backup.txt && $M get E k"), 0) << Slurp("err");
+}
+
 TEST_F(OutputFiles, AnOldBackupStaysUntilTheNewOneIsComplete) {
   ASSERT_EQ(Run("$M merge D l 1 --type add-u64; echo old > backup"), 0) << Slurp("err");
   EXPECT_EQ(Run("$M dump D -f backup"), 3) << "the value of l cannot be read";

@@ -338,6 +338,16 @@ Status CheckIsOutside(const std::string& directory, const std::string& target) {
   }
 }
 
+Status CheckIsNoDatabaseFile(const std::string& target) {
+  std::error_code error;
+  const std::filesystem::path inner = FollowLinks(target, error);
+  const std::string directory = inner.parent_path().string();
+  if (error || !format::ParseFileName(inner.filename().string())) return {};  // the work itself meets the error
+  if (!std::filesystem::exists(format::FilePath(directory, format::FileKind::kCurrent), error)) return {};
+  return Status::InvalidArgument(target + ": is the name of a file of the database in " + directory +
+                                 "; expected another name");
+}
+
 Disk MeasureDirectory(const std::string& directory) {
   Disk disk;
   std::error_code error;

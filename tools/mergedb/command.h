@@ -173,6 +173,8 @@ void NoteOtherKeyspaces(const KeyspaceOption& arguments, DB& db);
 std::string Property(DB& db, const std::string& name);  // "": there is none of this name
 // InvalidArgument if `target`, which may not exist yet, is the directory or lies within it, also behind symbolic links.
 Status CheckIsOutside(const std::string& directory, const std::string& target);
+// InvalidArgument if `target` has the name of a file of a database, in a directory with one.
+Status CheckIsNoDatabaseFile(const std::string& target);
 // Files and bytes in a directory. A file that disappears during the count is left out.
 struct Disk {
   uint64_t files = 0;

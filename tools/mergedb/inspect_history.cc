@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -132,6 +133,8 @@ History HistoryOf(const std::vector<std::string>& lines) {
 History ReadHistory(const std::string& directory) {
   std::vector<std::string> lines;
   for (const char* name : {"/LOG.old", "/LOG"}) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(directory + name, error)) continue;  // a pipe would never end
     std::ifstream file(directory + name, std::ios::binary);
     for (std::string line; std::getline(file, line);) lines.push_back(line);
   }

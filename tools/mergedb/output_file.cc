@@ -35,6 +35,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& path, co
   std::unique_ptr<OutputFile> file(new OutputFile(path));
   if (path == "-") return file;
   if (!database.empty()) RETURN_IF_ERROR(CheckIsOutside(database, path));
+  RETURN_IF_ERROR(CheckIsNoDatabaseFile(path));
   RETURN_IF_ERROR(file->OpenStream());
   return file;
 }

@@ -26,7 +26,8 @@ namespace mergedb::tool {
 
 class OutputFile {
  public:
-  // InvalidArgument if the file lies within `database`, a directory, or "" if there is none. IOError.
+  // InvalidArgument if the file lies within `database`, a directory, or "" if there is none, or has the name of a file
+  // of another database in its directory. IOError.
   static Result<std::unique_ptr<OutputFile>> Open(const std::string& path, const std::string& database);
   ~OutputFile();  // without Commit, removes what was written beside the old file
   OutputFile(const OutputFile&) = delete;
