@@ -805,8 +805,8 @@ class DestroyErrors : public ::testing::TestWithParam<bool> {};
 
 // The parameter: CURRENT exists.
 TEST_P(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
-  for (const FileOp op :
-       {FileOp::kOpen, FileOp::kRemove, FileOp::kSizeOf, FileOp::kLock, FileOp::kList, FileOp::kRemoveDirectory}) {
+  for (const FileOp op : {FileOp::kOpen, FileOp::kRead, FileOp::kRemove, FileOp::kSizeOf, FileOp::kLock, FileOp::kList,
+                          FileOp::kRemoveDirectory}) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
       Errors errors;
