@@ -14,6 +14,7 @@
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
@@ -235,8 +236,10 @@ class Signal {
   Signal() { EXPECT_EQ(pipe(ends_), 0); }
   ~Signal() {
     close(ends_[0]);
-    close(ends_[1]);
+    NeverGive();
   }
+  // This process only awaits. If the other one ends, Await returns false.
+  void NeverGive() { close(std::exchange(ends_[1], -1)); }
   void Give() const { EXPECT_EQ(write(ends_[1], "x", 1), 1); }
   bool Await() const {
     char byte = 0;
@@ -249,12 +252,15 @@ class Signal {
 
 // The first process (a child) has the database open; the second (this one) opens it after LOCK was removed.
 TEST_P(Directory, TwoProcessesAfterTheLockWasRemoved) {
-  const Signal is_open, is_replaced;
+  Signal is_open, is_replaced;
   const pid_t first = fork();
   if (first == 0) {
+    is_replaced.NeverGive();
     auto db = DB::Open(SmallOptions(), path_);
     Pairs written;
     if (!db || !WriteSome(**db, "first", 3000, &written).ok()) _exit(2);
+    // WHY: a table that is being made has the number that the other process gives to its first table.
+    if (!(*db)->WaitForCompaction().ok()) _exit(2);
     is_open.Give();
     if (!is_replaced.Await()) _exit(3);
     const Status failed = PutUntilItFails(**db, "late", &written);
