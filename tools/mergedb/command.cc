@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "db/access/write_checks.h"
+#include "format/file_name.h"
 #include "mergedb/leveldb.h"
 #include "progress.h"
 #include "text.h"
