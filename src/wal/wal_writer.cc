@@ -116,12 +116,11 @@ Status WalWriter::Step(uint64_t target) {
   const uint64_t from = written_end();
   const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
   base::TouchPages(piece.bytes);  // WHY: for a page that cannot be read, the write would only say "Bad address"
-  RETURN_IF_ERROR(CheckBuffer());
+  RETURN_IF_ERROR(CheckLoaded());
   const uint64_t start = NowNanos();
   auto written = segments_.Write(piece.position, piece.bytes, from);
   counters_->write_nanos.fetch_add(NowNanos() - start, std::memory_order_relaxed);
-  buffer_->CheckSize();  // WHY after the write: it read the buffer
-  RETURN_IF_ERROR(CheckBuffer());
+  RETURN_IF_ERROR(CheckLoaded());  // WHY again: the write loaded from the buffer
   if (!written) {
     trouble_ = true;
     return std::move(written).error();
@@ -285,7 +284,7 @@ Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, st
   while (begin < end) {
     const uint64_t chunk = std::min<uint64_t>(end - begin, kStepBytes);
     CopyStream(position, begin, begin + chunk, header, payload, buffer);
-    RETURN_IF_ERROR(CheckBuffer());
+    RETURN_IF_ERROR(CheckLoaded());
     ASSIGN_OR_RETURN(const size_t written, segments_.Write(begin, {buffer, chunk}, position));
     begin += written;
   }

@@ -82,8 +82,7 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   // OK, or why the WAL takes no more frames.
   Status Check() const;
   Status failure() const;
-  // After stores to the buffer or loads from it. An error is final, as of a failed sync: frames may be missing in the
-  // file.
+  // After stores to the buffer. An error is final, as of a failed sync: frames may be missing in the file.
   Status CheckBuffer() {
     if (!buffer_->has_failed()) [[likely]]
       return {};
@@ -133,6 +132,12 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   };
 
   Status FailBuffer();
+  // After loads from the buffer, before what was loaded counts: a segment's last block, which may be synced, is written
+  // again from the buffer.
+  Status CheckLoaded() {
+    buffer_->CheckSize();
+    return CheckBuffer();
+  }
   Status Fail(const Status& status);
   void ClearTrouble();
   void Unhold();

@@ -1,6 +1,6 @@
 // Goal: a program copies the directory of an open database by reflink (`cp` on XFS), the disk fills up, and
 // the database goes on: writes return OK or NoSpace. Without File::Unshare the first store to a page of the
-// mapped WAL buffer kills the process (SIGBUS).
+// mapped WAL buffer raises SIGBUS, and the WAL fails.
 // Method: an XFS file system in a file, mounted by the test. It needs root, loop devices and mkfs.xfs
 // (Debian: xfsprogs); the test is skipped elsewhere.
 #include <gtest/gtest.h>
