@@ -78,8 +78,9 @@ class MERGEDB_EXPORT DB {
   // Applies the batch atomically: all of its changes become visible and survive a crash, or none of them.
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
 
-  // NotFound if the key is absent; *value is unchanged. If the operands of this key cannot be applied:
-  // MergeFailed, or NotSupported if a merge operator is missing; *value is then undefined.
+  // NotFound if the key is absent; *value is unchanged, unless a page of a mapped file could not be read meanwhile. If
+  // the operands of this key cannot be applied: MergeFailed, or NotSupported if a merge operator is missing; *value is
+  // then undefined.
   virtual Status Get(const ReadOptions& options, std::string_view key, std::string* value) = 0;
   // Reads all keys as of one moment. Returns one Status and one value per key, in the order of `keys`.
   virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,

@@ -89,7 +89,7 @@ class MERGEDB_EXPORT File {
   virtual void WillRead(uint64_t offset, uint64_t bytes) = 0;
   // Maps the whole file, twice in a row (see Mapping). The file is `bytes` long. NotSupported if this file
   // system cannot keep the promise of Mapping, or if the process has no addresses left. A store to a range that
-  // was neither written nor allocated (Allocate) may kill the process if the disk is full. REQUIRES: opened with
+  // was neither written nor allocated (Allocate) raises SIGBUS if the disk is full. REQUIRES: opened with
   // write access; `bytes` is a multiple of the page size.
   virtual Result<std::unique_ptr<Mapping>> Map(size_t bytes) = 0;
   // Maps the file's bytes [0, bytes) for reading. NotSupported if this file should not be mapped; the caller

@@ -31,9 +31,9 @@ class MappedFaults {
   Status status(uint64_t before) const {
     const Place& place = places_[std::min<uint64_t>(before, kPlacesMax - 1)];
     if (!place.is_set.load(std::memory_order_acquire))  // another thread is about to set it
-      return Status::IOError("bytes of a mapped file could not be read; a new read of this file uses system calls");
+      return Status::IOError("bytes of a mapped file could not be read");
     return Status::IOError(std::string(place.path) + ": the mapped bytes at " + std::to_string(place.offset) +
-                           " could not be read; a new read of this file uses system calls");
+                           " could not be read");
   }
 
   // Call it before the bytes are replaced.
@@ -69,7 +69,7 @@ inline constinit MappedFaults no_mapped_faults;
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local int mapped_reads = 0;
 
 // While it lives, this thread reads mapped bytes and looks at the faults afterwards. Needed for files whose bytes are
-// given out as pointers: outside of such a scope, a fault in them has nobody who would look.
+// given out as pointers: outside of such a scope, no code looks at the faults.
 class MappedRead {
  public:
   MappedRead() { ++mapped_reads; }

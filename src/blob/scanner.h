@@ -32,8 +32,8 @@ struct ScannerLimits {
   size_t window_bytes = size_t{2} << 20;  // about; of all files
   bool reads_in_place = true;             // values of mapped files
 };
-// For compactions. WHY more: a database has few of them at a time. WHY not in place: an error of the disk is then a
-// failed compaction, and does not kill the process.
+// For compactions. WHY more: a database has few of them at a time. WHY not in place: an error of the disk is then
+// named by the call, and a copy of zeros never becomes a value.
 inline constexpr ScannerLimits kCompactionScannerLimits{
     .files_max = 256, .window_bytes = size_t{8} << 20, .reads_in_place = false};
 

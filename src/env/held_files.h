@@ -11,8 +11,8 @@
 //
 //     MapForReading    of a file that is held, after Confirm    the mapping, which keeps the file open, and so held
 //                      of every other file                      NotSupported; the caller reads by calls
-// WHY: a program sees changed bytes in a mapping of a file that is overwritten, and the kernel kills it if the file
-// becomes shorter. A read by calls meets the checksum.
+// WHY: a program sees changed bytes in a mapping of a file that is overwritten, and zeros if the file becomes
+// shorter within a page. A read by calls meets the checksum.
 //
 // Tests: tests/unit/env/held_files_test.cc. THREADS: any.
 #pragma once

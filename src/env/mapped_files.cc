@@ -138,7 +138,8 @@ bool FaultGuard::TakeFault(const char* address) {
   if (use_ == Use::kGivesPointers && base::mapped_reads == 0) return false;
   const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t page = reinterpret_cast<uintptr_t>(address) / page_bytes * page_bytes;
-  Fail(page - reinterpret_cast<uintptr_t>(data_));
+  const uint64_t at = page - reinterpret_cast<uintptr_t>(data_);
+  Fail(use_ == Use::kWrites ? at % (size_ / 2) : at);  // such a file is mapped twice in a row
   const int rights = use_ == Use::kWrites ? PROT_READ | PROT_WRITE : PROT_READ;
   void* const zeros =
       mmap(reinterpret_cast<void*>(page), page_bytes, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

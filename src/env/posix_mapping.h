@@ -8,9 +8,9 @@
 // Three things must not happen to such a store:
 //   - A fault that fails for lack of space (SIGBUS). The caller allocates blocks (File::Allocate) before it stores, and
 //     only file systems that overwrite in place are accepted: ext4, tmpfs, and XFS for a file that we created. After a
-//     reflink copy of the file, XFS needs a new block for the first store to each page, and kills the process if it has
-//     none (seen on Linux 6.18). UnshareBlocks allocates all these blocks at once; the WAL writer calls it each second
-//     (docs/PROMISES.md).
+//     reflink copy of the file, XFS needs a new block for the first store to each page, and raises SIGBUS if it has
+//     none (seen on Linux 6.18): the WAL fails. UnshareBlocks allocates all these blocks at once; the WAL writer calls
+//     it each second (docs/PROMISES.md).
 //   - Any fault on the write path. Prefault makes pages writable before the first store, by MADV_POPULATE_WRITE.
 //     MAP_POPULATE does not; it only reads them in.
 //   - A second process that shares the mapping. A fork does not inherit it.

@@ -90,8 +90,11 @@ class DbIterator final : public InternalAccessIterator {
   const Status& status() const override {
     static const Status closed = Status::ShuttingDown("the database of this iterator is closed");
     if (!IsOpen()) return closed;
-    if (faults_.count() != faults_before_ && input_->status().ok()) [[unlikely]]
-      return at_fault_ = faults_.status(faults_before_);  // in bytes that the caller has read since the last move
+    if (faults_.count() != faults_before_ && input_->status().ok()) [[unlikely]] {
+      // In bytes that the caller has read since the last move. WHY once: views of the message stay valid.
+      if (at_fault_.ok()) at_fault_ = faults_.status(faults_before_);
+      return at_fault_;
+    }
     const Status& status = input_->status();
     if (status.ok() || !(status.IsCorruption() || explain_ != nullptr)) [[likely]]
       return status;

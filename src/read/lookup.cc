@@ -329,10 +329,6 @@ env::ReadResult KeyLookup::SearchRuns() {
   return kv::FoldAndShow(context.operators, key, base, newer, value);
 }
 
-}  // namespace
-
-namespace {
-
 // Calls `read` until it meets no fault of a mapped file: a file with a fault is read by calls from then on.
 template <class Read>
 auto WithoutFaults(const base::MappedFaults& faults, const Read& read) {

@@ -6,7 +6,7 @@
 // The file has its full size from the start, but no blocks: Allocate gives it blocks in pieces, ahead of the first
 // lap, so a small database takes a small part of the disk. GiveBack makes a hole of what is not needed, so that the
 // kernel does not write it to the disk. After a failed Allocate no store goes there: on a full disk, a store into a
-// hole of a mapped file kills the process.
+// hole of a mapped file raises SIGBUS, which fails the WAL (env/mapped_files.h).
 //
 // Create syncs the file once, so that its size and its name survive a power cut and the MANIFEST may require it
 // (docs/decisions/0014-lost-staging.md). Frames in it are not synced: after a power cut the chain decides which

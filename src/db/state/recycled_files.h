@@ -17,7 +17,7 @@
 //
 // A file that existed when the database was opened is never recycled. WHY: an iterator of an earlier open, which this
 // process has closed, may be in the middle of a move and read the file through a mapping. A removed file keeps its
-// bytes for the mapping; a file that is written again does not, and the kernel kills the process if it becomes shorter.
+// bytes for the mapping; a file that is written again does not, and a read fails if it becomes shorter.
 // A recycled file that an earlier open left is safe: that open had seen its last reader end.
 //
 // THREADS: any.

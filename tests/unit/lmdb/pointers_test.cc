@@ -368,5 +368,35 @@ TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
   ASSERT_EQ(Open(home_, 0, &env_), 0);
 }
 
+// Another program cuts all files under an open environment. An answer is right or an error, and the process lives.
+TEST_F(LmdbPointers, AreNotGivenForPagesThatCannotBeRead) {
+  PutAll(nullptr, 1);
+  Merge();
+  MDB_txn* reader = Begin(MDB_RDONLY);
+  for (const auto& file : std::filesystem::directory_iterator(home_)) {
+    if (file.path().extension() == ".tbl" || file.path().extension() == ".val")
+      std::filesystem::resize_file(file.path(), 0);
+  }
+  int errors = 0;
+  for (int i = 0; i < kItems; i += 11) {
+    const std::string key = Key(i);
+    MDB_val k = Val(key), v;
+    const int code = mdb_get(reader, lmdb::kMainDbi, &k, &v);
+    ASSERT_TRUE(code == 0 || code == EIO || code == MDB_CORRUPTED) << mdb_strerror(code);
+    if (code == 0) { EXPECT_EQ(Text(v), Value(i, 1)) << "from a memtable or a cache"; }
+    errors += code != 0;
+  }
+  EXPECT_GT(errors, 0);
+  MDB_cursor* cursor = nullptr;
+  ASSERT_EQ(mdb_cursor_open(reader, lmdb::kMainDbi, &cursor), 0);
+  for (const MDB_cursor_op move : {MDB_FIRST, MDB_LAST}) {
+    MDB_val k, v;
+    const int code = mdb_cursor_get(cursor, &k, &v, move);
+    EXPECT_TRUE(code == EIO || code == MDB_CORRUPTED) << mdb_strerror(code);
+  }
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(reader);
+}
+
 }  // namespace
 }  // namespace mergedb::pointers_test

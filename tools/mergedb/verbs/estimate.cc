@@ -356,8 +356,10 @@ void Add(Command& command) {
                .description = "Estimate what other settings would cost for the data of a database",
                .footer = "Prints the sizes of keys and values, and what block sizes, codecs, bloom filters and blob "
                          "thresholds would give.\n"
-                         "Reads about N entries of all keyspaces, from the whole range of keys. The "
-                         "database is opened read-only and may be open elsewhere.",
+                         "Reads about N entries of all keyspaces, from the whole range of keys. "
+                         "The share of large values among small ones can be wrong by half; with N above the number of "
+                         "entries, all are read, and it is exact.\n"
+                         "The database is opened read-only and may be open elsewhere.",
                .examples = {"mergedb estimate /srv/data",
                             "mergedb estimate /srv/data --entries 10000000 --json | jq .block_sizes"}},
               Run);
