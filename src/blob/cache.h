@@ -30,6 +30,17 @@ class Cache {
         files_(files_max) {}
 
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
+  // As table::Cache::Finder.
+  class Finder {
+   public:
+    explicit Finder(const Cache& cache) : finder_(cache.files_) {}
+    const std::shared_ptr<Reader>* Find(const format::BlobFileMeta& meta) const {
+      return finder_.Find(kv::ToInt(meta.number));
+    }
+
+   private:
+    const base::OpenFiles<Reader>::Finder finder_;
+  };
   // Drops a file that is about to be deleted, and its values.
   void Evict(kv::FileNumber number);
   size_t open_files() const { return files_.count(); }

@@ -111,7 +111,15 @@ class PendingValue {
 
   // Reads the value from its blob file, and folds the operands above it onto it.
   env::ReadResult ReadBlob(env::Deferral* deferral) {
+    {
+      const blob::Cache::Finder finder(context_.values);
+      if (const auto* const reader = finder.Find(*blob_file_)) [[likely]]
+        return ReadBlobFrom(*reader, deferral);
+    }
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
+    return ReadBlobFrom(reader, deferral);
+  }
+  env::ReadResult ReadBlobFrom(const std::shared_ptr<blob::Reader>& reader, env::Deferral* deferral) {
     blob::Found found;
     ASSIGN_OR_RETURN(
         const Progress progress,
@@ -186,11 +194,50 @@ Status TakeOlder(const table::Reader& reader, std::string_view key, kv::Sequence
 
 // Tables whose key range contains the key, a batch at a time, newest first.
 constexpr size_t kBatch = 16;
-struct Candidates {
-  std::array<std::shared_ptr<table::Reader>, kBatch> readers;
-  std::array<const version::VirtualTable*, kBatch> virtual_tables;
-  std::array<size_t, kBatch> runs;
-  size_t count = 0;
+class Candidates {
+ public:
+  // Looks from the run *next on, and sets *next behind the last run that it looked at.
+  void Gather(const LookupContext& context, const std::vector<version::RunPtr>& runs, std::string_view key,
+              size_t* next) {
+    for (; *next < runs.size() && count_ < kBatch; ++*next) {
+      const version::VirtualTable* const virtual_table = runs[*next]->Find(context.order, key);
+      if (virtual_table == nullptr) continue;
+      tables_[count_] = virtual_table;
+      runs_[count_++] = *next;
+    }
+  }
+  Status Open(table::Cache& cache) {
+    finder_.emplace(cache);
+    for (size_t i = 0; i < count_; ++i) {
+      readers_[i] = finder_->Find(*file(i));
+      if (readers_[i] == nullptr) [[unlikely]]
+        return OpenAll(cache);
+    }
+    return {};
+  }
+
+  size_t count() const { return count_; }
+  size_t run(size_t i) const { return runs_[i]; }
+  const format::FileMetaPtr& file(size_t i) const { return tables_[i]->file; }
+  const std::shared_ptr<table::Reader>& reader(size_t i) const { return *readers_[i]; }
+
+ private:
+  [[gnu::noinline, gnu::cold]] Status OpenAll(table::Cache& cache) {
+    finder_.reset();
+    opened_.resize(count_);
+    for (size_t i = 0; i < count_; ++i) {
+      ASSIGN_OR_RETURN(opened_[i], cache.Open(file(i)));
+      readers_[i] = &opened_[i];
+    }
+    return {};
+  }
+
+  std::array<const version::VirtualTable*, kBatch> tables_;
+  std::array<size_t, kBatch> runs_;
+  std::array<const std::shared_ptr<table::Reader>*, kBatch> readers_;
+  size_t count_ = 0;
+  std::optional<table::Cache::Finder> finder_;          // keeps the readers, or
+  std::vector<std::shared_ptr<table::Reader>> opened_;  // keeps them
 };
 
 // A lookup of one key. With a deferral, Begin and Continue may wait; the owner then calls Continue later.
@@ -222,6 +269,7 @@ class KeyLookup {
 
  private:
   env::ReadResult SearchRuns();
+  env::ReadResult SearchNextRuns();
   env::ReadResult SearchTable(const table::Reader& reader, kv::Sequence oldest);
   void CountRun(size_t run, const table::Reader& reader, PerfContext* perf);
 
@@ -265,41 +313,43 @@ env::ReadResult KeyLookup::SearchTable(const table::Reader& reader, kv::Sequence
 }
 
 env::ReadResult KeyLookup::SearchRuns() {
-  const auto& runs = super_version_.version->runs();
-  while (next_run_ < runs.size()) {
-    Candidates batch;
-    size_t end = next_run_;
-    for (; end < runs.size() && batch.count < kBatch; ++end) {
-      const version::VirtualTable* virtual_table = runs[end]->Find(context_.order, key_);
-      if (virtual_table == nullptr) continue;
-      ASSIGN_OR_RETURN(batch.readers[batch.count], context_.tables.Open(virtual_table->file));
-      batch.virtual_tables[batch.count] = virtual_table;
-      batch.runs[batch.count] = end;
-      if (is_hashed_) batch.readers[batch.count]->PrefetchFilter(hash_);
-      ++batch.count;
-    }
-    for (size_t i = 0; i < batch.count; ++i) {
-      const table::Reader& reader = *batch.readers[i];
-      const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context_.order, key_, sequence_);
-      if (PerfContext* const perf = base::thread_perf) [[unlikely]]
-        CountRun(batch.runs[i], reader, perf);
-      if (!is_hashed_ || reader.MayContain(hash_)) {
-        ASSIGN_OR_RETURN(const Progress progress, SearchTable(reader, masking_sequence));
-        if (progress == Progress::kWaits) [[unlikely]] {
-          next_run_ = batch.runs[i];
-          return progress;
-        }
-        if (value_.is_decided()) {
-          value_.KeepSource(batch.virtual_tables[i]->file, batch.readers[i]);
-          return value_.Finish(deferral_);
-        }
-      }
-      if (masking_sequence > 0 && value_.Take(kDeleted, {})) return value_.Finish(deferral_);
-    }
-    next_run_ = end;
+  while (!value_.is_decided() && next_run_ < super_version_.version->runs().size()) {
+    ASSIGN_OR_RETURN(const Progress progress, SearchNextRuns());
+    if (progress == Progress::kWaits) [[unlikely]]
+      return progress;
   }
-  value_.TakeEnd();
+  if (!value_.is_decided()) value_.TakeEnd();
   return value_.Finish(deferral_);
+}
+
+env::ReadResult KeyLookup::SearchNextRuns() {
+  Candidates batch;
+  size_t end = next_run_;
+  batch.Gather(context_, super_version_.version->runs(), key_, &end);
+  RETURN_IF_ERROR(batch.Open(context_.tables));
+  if (is_hashed_) {
+    for (size_t i = 0; i < batch.count(); ++i) batch.reader(i)->PrefetchFilter(hash_);
+  }
+  for (size_t i = 0; i < batch.count(); ++i) {
+    const table::Reader& reader = *batch.reader(i);
+    const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context_.order, key_, sequence_);
+    if (PerfContext* const perf = base::thread_perf) [[unlikely]]
+      CountRun(batch.run(i), reader, perf);
+    if (!is_hashed_ || reader.MayContain(hash_)) {
+      ASSIGN_OR_RETURN(const Progress progress, SearchTable(reader, masking_sequence));
+      if (progress == Progress::kWaits) [[unlikely]] {
+        next_run_ = batch.run(i);
+        return progress;
+      }
+      if (value_.is_decided()) {
+        value_.KeepSource(batch.file(i), batch.reader(i));
+        return Progress::kDone;
+      }
+    }
+    if (masking_sequence > 0 && value_.Take(kDeleted, {})) return Progress::kDone;
+  }
+  next_run_ = end;
+  return Progress::kDone;
 }
 
 // The value of a key that has more operands than a chain takes. An iterator folds them from the oldest on.
