@@ -37,8 +37,9 @@ void WriteController::UpdateTree(const read::SuperVersion& super_version, picker
 void WriteController::UpdateDelay(const read::SuperVersion& super_version) {
   const uint64_t unflushed =
       super_version.immutable.size() * memory_.memtable_bytes + super_version.active->bytes_used();
-  const picker::Backlog backlog{.wal_bytes = gauges_.wal.Get()->backlog(),
-                                .wal_bytes_max = memory_.unwritten_bytes_max,
+  const auto wal = gauges_.wal.Get();
+  const picker::Backlog backlog{.wal_bytes = wal->backlog(),
+                                .wal_bytes_max = wal->unwritten_bytes_max(),
                                 .uncommitted_wal_bytes = gauges_.version_set.UncommittedWalBytes(),
                                 .uncommitted_wal_bytes_max = memory_.uncommitted_wal_bytes_max,
                                 .unflushed_bytes = unflushed,

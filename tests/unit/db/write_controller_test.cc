@@ -31,6 +31,9 @@ class WriteControllerTest : public ::testing::Test {
   // A WAL whose buffer is in memory, so that its bytes wait until WriteThrough.
   void SetUp() override {
     ASSERT_OK(files_.CreateDirectory("/d"));
+    BeginWal();
+  }
+  void BeginWal() {
     ASSERT_OK_AND_ASSIGN(std::shared_ptr<wal::Wal> made,
                          wal::Wal::Create({.file_system = &files_,
                                            .executor = &executor_,
@@ -107,6 +110,19 @@ TEST_F(WriteControllerTest, ABacklogOfTheWalDelaysWrites) {
   controller_.UpdateDelay(super_version_);
   EXPECT_GT(delay_.rate(), 0u);
   ASSERT_OK(wal_.wal().WriteThrough());
+  controller_.UpdateDelay(super_version_);
+  EXPECT_EQ(delay_.rate(), 0u);
+}
+
+// Symptom: with large write buffers, writes were delayed by the maximum at a small part of the room where writers wait.
+TEST_F(WriteControllerTest, ABacklogOfTheWalCountsAgainstWhereItsWritersWait) {
+  memory_.unwritten_bytes_max = kMebi / 8;
+  BeginWal();
+  ASSERT_GT(wal_.wal().unwritten_bytes_max(), 4 * memory_.unwritten_bytes_max) << "a frame must find room";
+  SetTree(kOneRun);
+  const std::string frame(wal_.wal().unwritten_bytes_max() * 4 / 10, 'v');
+  const std::string_view payload = frame;
+  ASSERT_OK(wal_.wal().Append({&payload, 1}, 1, false));
   controller_.UpdateDelay(super_version_);
   EXPECT_EQ(delay_.rate(), 0u);
 }
