@@ -221,8 +221,8 @@ class Page:
         return plot.legend(self.order, self.titles) + "".join(parts) + rest if self.rows else "<p>Nothing was run.</p>"
 
     def targets(self):
-        kind = ("These are the goals of the quick run: they notice a regression. The goals of docs/BENCHMARKS.md are for the full sizes."
-                if self.summary["is_quick"] else "These are the goals of docs/BENCHMARKS.md.")
+        kind = ("These are the goals of the quick run: they notice a regression. The goals of docs/benchmarks-journal.md are for the full sizes."
+                if self.summary["is_quick"] else "These are the goals of docs/benchmarks-journal.md.")
         if not self.summary["targets"]:
             return f'<p class="soft">{kind}</p><p>None of the agreed comparisons was run.</p>'
         body = []

@@ -123,7 +123,8 @@ def configuration():
                         "kafka-streams.md", "voldemort.md"]},
         {"Reference": [{"C++": nav_of("reference/cpp")}, {"C": "reference/c.md"}, {"Python": "reference/python.md"},
                        {"Java": "reference/java.md"}, "METRICS.md", "EVENTS.md", "TRACE.md", "verify-and-repair.md"]},
-        {"Comparison": ["comparison.md", "BENCHMARKS.md", "benchmarks-counters.md", "benchmarks-full-run.md", "benchmarks-scale.md", "PROMISES.md", "RELIABILITY.md"]},
+        {"Comparison": ["comparison.md", "BENCHMARKS.md", "benchmarks-journal.md", "benchmarks-counters.md", "benchmarks-full-run.md",
+                        "benchmarks-scale.md", "PROMISES.md", "RELIABILITY.md"]},
         {"Internals": ["ARCHITECTURE.md", "INTERNALS.md", "HACKING.md", "TESTING.md", "STYLE.md", {"Formats": nav_of("formats")},
                        {"Decisions": nav_of("decisions")}]},
     ]

@@ -8,7 +8,7 @@
 // then for four, eight and sixteen (one doubling per sixteenth): a reader that reads so much of a file reads
 // the rest too. Each piece is asked for once in the life of a reader, so all requests together read the file at
 // most once. A request only tells the system to fetch; the caller's own read follows, and waits for its bytes.
-// MEASURED: cold readrandom, 20,000 of 600,000 entries of 1 KB: docs/BENCHMARKS.md, "Cold reads". The kernel
+// MEASURED: cold readrandom, 20,000 of 600,000 entries of 1 KB: docs/benchmarks-journal.md, "Cold reads". The kernel
 // does the same, for a megabyte and more, around each fault of a mapped file; LevelDB relies on that.
 // THREADS: any.
 #pragma once

@@ -9,7 +9,7 @@
 //
 // MEASURED: bench/micro/memtable_bench.cc, 100,000 keys of 16 bytes, including the pass over the arena that
 // collects them, fifteen alternating runs: 19 ns per entry for digits, 14 ns for random bytes; 63 ns with std::sort.
-// A put and its flush take 470 ns (docs/BENCHMARKS.md). Opening an iterator and a seek: 5.6 us, 9.2 us.
+// A put and its flush take 470 ns (docs/benchmarks-journal.md). Opening an iterator and a seek: 5.6 us, 9.2 us.
 #pragma once
 
 #include <cstdint>
