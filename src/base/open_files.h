@@ -91,6 +91,7 @@ class OpenFiles {
     Removal removal;
     Lock lock(mutex_);
     if (const Entry* const entry = slots().Find(number)) Remove({entry}, &removal);
+    WaitForFinders(removal, lock);
   }
 
   // Closes the files that have no user.
@@ -102,6 +103,7 @@ class OpenFiles {
       if (entry->reader.use_count() == 1) idle.push_back(entry);
     });
     if (!idle.empty()) Remove(idle, &removal);
+    WaitForFinders(removal, lock);
   }
 
   template <typename Visit>
@@ -201,6 +203,16 @@ class OpenFiles {
   // The generation that a change replaced. Its owner drops it without the lock, and so closes files.
   using Removal = typename Current<Generation>::Pointer;
 
+  // Until no Finder has seen what was removed, but not for long: a Finder lives for microseconds, unless its thread
+  // reads from a device. WHY: the last owner closes the files. A get should not do that, since to unmap a large file
+  // takes long, and CloseIdle should leave descriptors behind.
+  void WaitForFinders(const Removal& removal, Lock& lock) REQUIRES_LOCK(mutex_) {
+    constexpr int kLooksMax = 20;
+    constexpr uint64_t kLookNanos = 20'000;
+    for (int i = 0; i < kLooksMax && removal != nullptr && removal.use_count() > 1; ++i)
+      no_finder_.WaitFor(lock, kLookNanos);
+  }
+
   const Slots& slots() const REQUIRES_LOCK(mutex_) { return *slots_.load(std::memory_order_relaxed); }
   Slots& slots() REQUIRES_LOCK(mutex_) { return *slots_.load(std::memory_order_relaxed); }
 
@@ -266,6 +278,7 @@ class OpenFiles {
 
   const size_t files_max_;
   mutable Mutex mutex_;
+  CondVar no_finder_;  // nobody notifies it: a pause
   Current<Generation> generations_;
   std::atomic<Slots*> slots_{nullptr};                                                    // owned
   std::shared_ptr<Generation> last_ GUARDED_BY(mutex_) = std::make_shared<Generation>();  // the current one
