@@ -2,18 +2,11 @@
 """Goal: scripts/figures.py accepts the repository, refuses a figure that only a page has, and names page, line and figure.
 Method: a copy of the pages and of the file of figures, of which each test changes one."""
 
-import contextlib
-import io
-import os
 import re
-import shutil
-import sys
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import figures  # noqa: E402, the script under test
+from copied_tree import ROOT, CopiedTreeTest
+import figures
 
 # The pages with regions and those with measurements.
 PAGES = {figures.FILE, *(path for path in figures.pages(ROOT) if "<!-- figures " in figures.read(ROOT, path)),
@@ -22,41 +15,22 @@ PUT = '"values": {"mergedb": 0.523, "leveldb": 2.94, "rocksdb": 1.86, "lmdb": 2.
 PUT_CELLS = "| **0.523** | 2.94 | 1.86 | 2.98 |"
 
 
-class FiguresTest(unittest.TestCase):
+class FiguresTest(CopiedTreeTest):
+    script = figures
+
     def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        for path in PAGES:
-            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
-            shutil.copy(os.path.join(ROOT, path), self.path(path))
-
-    def path(self, name):
-        return os.path.join(self.directory.name, name)
-
-    def text(self, name):
-        with open(self.path(name), encoding="utf-8") as file:
-            return file.read()
+        super().setUp()
+        self.copy(PAGES)
 
     def change(self, name, old, new):
-        text = self.text(name)
-        self.assertIn(old, text, name)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text.replace(old, new, 1))
+        self.assertIn(old, self.text(name), name)
+        self.rewrite(name, lambda text: text.replace(old, new, 1))
 
-    def run_script(self, *arguments):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            code = figures.main(["--root", self.directory.name, *arguments])
-        return code, printed.getvalue()
-
-    def expect_error(self, path, *words):
-        code, text = self.run_script()
-        self.assertEqual(code, 1, text)
-        lines = [line for line in text.splitlines() if line.startswith(path + ":") and all(word in line for word in words)]
-        self.assertEqual(len(lines), 1, text)
+    def append(self, name, sentence):
+        self.rewrite(name, lambda text: f"{text}\n{sentence}\n")
 
     def test_accepts_the_repository(self):
-        self.assertEqual(self.run_script()[0], 0, self.run_script()[1])
+        self.expect_accepted()
 
     # ---- regions
 
@@ -67,8 +41,7 @@ class FiguresTest(unittest.TestCase):
                 self.change(page, PUT_CELLS, PUT_CELLS.replace("0.523", "0.42"))
                 self.expect_error(f"{page}:{line}", "put-100 differs", "0.523", "--write")
                 self.assertEqual(self.run_script("--write")[0], 0)
-                with open(os.path.join(ROOT, page), encoding="utf-8") as original:
-                    self.assertEqual(self.text(page), original.read())
+                self.expect_as_in_the_repository(page)
 
     def test_names_the_figure_of_a_sentence(self):
         self.change("docs/guides/time-series.md", "0.523 us", "0.5 us")
@@ -80,7 +53,7 @@ class FiguresTest(unittest.TestCase):
             with self.subTest(new=new):
                 self.change("README.md", row, new)
                 self.expect_error("README.md", "differs")
-                shutil.copy(os.path.join(ROOT, "README.md"), self.path("README.md"))
+                self.copy(["README.md"])
 
     def test_a_win_that_becomes_a_loss_changes_its_table(self):
         self.change(figures.FILE, PUT, PUT.replace("2.98", "0.25"))
@@ -109,7 +82,7 @@ class FiguresTest(unittest.TestCase):
                                 ("<!-- figures readme -->", "", "no region begins"),
                                 ("<!-- figures readme -->", "<!-- figures readme -->.", "whole line")):
             with self.subTest(new=new):
-                shutil.copy(os.path.join(ROOT, "README.md"), self.path("README.md"))
+                self.copy(["README.md"])
                 self.change("README.md", old, new)
                 self.expect_error(figures.FILE, "README.md", words)
 
@@ -129,15 +102,13 @@ class FiguresTest(unittest.TestCase):
                 self.expect_measured(page, "A get takes 3 us.")
 
     def expect_measured(self, page, sentence):
-        with open(self.path(page), "a", encoding="utf-8") as file:
-            file.write(f"\n{sentence}\n")
+        self.append(page, sentence)
         self.expect_error(page, "looks measured")
-        shutil.copy(os.path.join(ROOT, page), self.path(page))
+        self.copy([page])
 
     def test_accepts_other_numbers(self):
-        with open(self.path("README.md"), "a", encoding="utf-8") as file:
-            file.write("\nC++20, x86-64, JDK 17, `--num=300000`, [0072](docs/decisions/0072-mapped-by-default.md), RocksDB 11.8.1, 16-byte keys.\n")
-        self.assertEqual(self.run_script()[0], 0, self.run_script()[1])
+        self.append("README.md", "C++20, x86-64, JDK 17, `--num=300000`, [0072](docs/decisions/0072-mapped-by-default.md), RocksDB 11.8.1, 16-byte keys.")
+        self.expect_accepted()
 
     def test_refuses_a_needless_exception(self):
         self.change(figures.FILE, '"Conan 2": "a version"', '"Conan 2": "a version",\n    "Conan 3": "a version"')
@@ -183,7 +154,7 @@ class FiguresTest(unittest.TestCase):
             ('"allowed": {', '"allowed": ', ["not JSON"]),
         ):
             with self.subTest(new=new):
-                shutil.copy(os.path.join(ROOT, figures.FILE), self.path(figures.FILE))
+                self.copy([figures.FILE])
                 self.change(figures.FILE, old, new)
                 self.expect_error(figures.FILE, *words)
 

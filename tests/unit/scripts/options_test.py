@@ -2,18 +2,11 @@
 """Goal: scripts/options.py accepts the repository, notices an option that a file lacks, and names the file and the option.
 Method: a copy of the files with regions, of which each test changes one."""
 
-import contextlib
-import io
-import os
 import re
-import shutil
-import sys
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-sys.path.insert(0, os.path.join(ROOT, "scripts"))
-import options  # noqa: E402, the script under test
+from copied_tree import ROOT, CopiedTreeTest
+import options
 
 
 def copied(rows):
@@ -22,40 +15,15 @@ def copied(rows):
     return paths | {row.test or "testing/option_sets.cc" for row in rows}
 
 
-class OptionsTest(unittest.TestCase):
+class OptionsTest(CopiedTreeTest):
+    script = options
+
     def setUp(self):
-        self.directory = tempfile.TemporaryDirectory()
-        self.addCleanup(self.directory.cleanup)
-        self.rows, _ = options.load(ROOT)
-        for path in copied(self.rows):
-            os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
-            shutil.copy(os.path.join(ROOT, path), self.path(path))
-
-    def path(self, name):
-        return os.path.join(self.directory.name, name)
-
-    def change(self, name, function):
-        with open(self.path(name), encoding="utf-8") as file:
-            text = file.read()
-        changed = function(text)
-        self.assertNotEqual(changed, text, name)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(changed)
-
-    def run_script(self, *arguments):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            code = options.main(["--root", self.directory.name, *arguments])
-        return code, printed.getvalue()
-
-    def expect_error(self, path, *words):
-        code, text = self.run_script()
-        self.assertEqual(code, 1, text)
-        lines = [line for line in text.splitlines() if line.startswith(path + ":") and all(word in line for word in words)]
-        self.assertEqual(len(lines), 1, text)
+        super().setUp()
+        self.copy(copied(options.load(ROOT)[0]))
 
     def test_accepts_the_repository(self):
-        self.assertEqual(self.run_script()[0], 0, self.run_script()[1])
+        self.expect_accepted()
 
     def test_names_the_option_that_a_file_lacks(self):
         for path, region, lines in options.REGIONS:
@@ -65,17 +33,16 @@ class OptionsTest(unittest.TestCase):
                 line = next((line for name, line in lines(rows, fields) if name == "block_bytes" and all_lines.count(line) == 1), None)
                 if line is None:
                     continue
-                shutil.copy(os.path.join(ROOT, path), self.path(path))
-                self.change(path, lambda text, line=line: text.replace(line + "\n", "", 1))
+                self.copy([path])
+                self.rewrite(path, lambda text, line=line: text.replace(line + "\n", "", 1))
                 self.expect_error(path, "option block_bytes is missing or differs", "--write")
                 self.assertEqual(self.run_script("--write")[0], 0)
-                with open(self.path(path), encoding="utf-8") as file, open(os.path.join(ROOT, path), encoding="utf-8") as original:
-                    self.assertEqual(file.read(), original.read())
+                self.expect_as_in_the_repository(path)
 
     def test_a_new_row_is_missing_in_each_file(self):
         row = ('[[option]]\nname = "new_bytes"\nkind = "number"\nunit = "bytes"\ntype = "uint64_t"\nc = "uint64_t"\ndefault = 0\n'
                'max = 9\nzero = "none"\nsentence = "New."\n')
-        self.change(options.TABLE, lambda text: text.replace('"int32_t reserved"', '"int32_t reserved", "new_bytes"', 1) + row)
+        self.rewrite(options.TABLE, lambda text: text.replace('"int32_t reserved"', '"int32_t reserved", "new_bytes"', 1) + row)
         code, text = self.run_script()
         self.assertEqual(code, 1)
         for path, _, _ in options.REGIONS:
@@ -83,11 +50,11 @@ class OptionsTest(unittest.TestCase):
         self.assertIn("testing/option_sets.cc:1: option new_bytes: its test does not name it", text)
 
     def test_refuses_a_line_that_no_option_makes(self):
-        self.change("src/c/options.cc", lambda text: text.replace("  TAKE(mode, mode);\n", "  TAKE(mode, mode);\n  TAKE(other, other);\n"))
+        self.rewrite("src/c/options.cc", lambda text: text.replace("  TAKE(mode, mode);\n", "  TAKE(mode, mode);\n  TAKE(other, other);\n"))
         self.expect_error("src/c/options.cc", "no option makes the line 'TAKE(other, other);'")
 
     def test_refuses_a_file_without_its_region(self):
-        self.change("include/mergedb/c.h", lambda text: text.replace("options: begin fields", "options:"))
+        self.rewrite("include/mergedb/c.h", lambda text: text.replace("options: begin fields", "options:"))
         self.expect_error("include/mergedb/c.h", "expected one region")
 
     def test_refuses_a_table_that_contradicts_itself(self):
@@ -104,12 +71,12 @@ class OptionsTest(unittest.TestCase):
             ("[[option]]", "[[option]", ["not TOML"]),
         ):
             with self.subTest(new=new):
-                shutil.copy(os.path.join(ROOT, options.TABLE), self.path(options.TABLE))
-                self.change(options.TABLE, lambda text, old=old, new=new: text.replace(old, new, 1))
+                self.copy([options.TABLE])
+                self.rewrite(options.TABLE, lambda text, old=old, new=new: text.replace(old, new, 1))
                 self.expect_error(options.TABLE, *words)
 
     def test_an_object_is_in_the_sources_of_its_languages(self):
-        self.change(options.TABLE, lambda text: re.sub(r'(name = "merge_operators"(?:.|\n)*?)bindings = \["c"\]', r'\1bindings = ["c", "rust"]', text, count=1))
+        self.rewrite(options.TABLE, lambda text: re.sub(r'(name = "merge_operators"(?:.|\n)*?)bindings = \["c"\]', r'\1bindings = ["c", "rust"]', text, count=1))
         code, text = self.run_script()
         self.assertEqual(code, 1)
         self.assertIn("bindings/rust/src/options.rs:1: option merge_operators: scripts/options.toml says that rust has it", text)
