@@ -4,6 +4,7 @@
 //     StoppedThreads stopper({.seed = 7});
 //     std::thread reader([&] { const StoppedThreads::Member member(stopper); ... });
 //
+// A stopped member is not stopped again before it runs on. So it makes progress, also as the last member that is left.
 // A member must hold no lock that the test itself needs. With the thread sanitizer, a handler runs only at the
 // member's next call of the C library, so threads stop at fewer places.
 // THREADS: members join and leave on their own threads. One object at a time, because signals belong to the process.
@@ -49,18 +50,26 @@ class StoppedThreads {
   class Member {
    public:
     explicit Member(StoppedThreads& owner) : owner_(owner) {
+      member_ = this;
       const std::lock_guard lock(owner_.mutex_);
-      owner_.members_.push_back(pthread_self());
+      owner_.members_.push_back(this);
     }
     ~Member() {
-      const std::lock_guard lock(owner_.mutex_);
-      std::erase_if(owner_.members_, [](pthread_t each) { return pthread_equal(each, pthread_self()); });
+      {
+        const std::lock_guard lock(owner_.mutex_);
+        std::erase(owner_.members_, this);
+      }
+      member_ = nullptr;
     }
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
    private:
+    friend class StoppedThreads;
+
     StoppedThreads& owner_;
+    const pthread_t thread_ = pthread_self();
+    std::atomic<bool> is_stopped_{false};  // from the signal on until its handler returns
   };
 
   uint64_t stops() const { return stops_; }
@@ -73,6 +82,7 @@ class StoppedThreads {
   static void Sleep(int) {
     const int saved = errno;
     Pause(stop_us_.load(std::memory_order_relaxed));
+    if (member_ != nullptr) member_->is_stopped_ = false;
     errno = saved;
   }
   void Run() {
@@ -81,17 +91,20 @@ class StoppedThreads {
       Pause(1 + random.Uniform(options_.between_us_max));
       const std::lock_guard lock(mutex_);
       if (members_.empty()) continue;
+      Member& member = *members_[random.Uniform(members_.size())];
+      if (member.is_stopped_.exchange(true)) continue;
       stop_us_ = 1 + random.Uniform(options_.stop_us_max);
-      stops_ += pthread_kill(members_[random.Uniform(members_.size())], SIGUSR2) == 0;
+      stops_ += pthread_kill(member.thread_, SIGUSR2) == 0;
     }
   }
 
   static inline std::atomic<uint64_t> stop_us_{0};
+  static inline constinit thread_local Member* member_ = nullptr;  // of this thread
 
   const Options options_;
   struct sigaction before_ {};
   std::mutex mutex_;
-  std::vector<pthread_t> members_;
+  std::vector<Member*> members_;
   std::atomic<uint64_t> stops_{0};
   std::atomic<bool> is_over_{false};
   std::thread thread_;
