@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,8 +56,8 @@ class OpenFiles {
   OpenFiles(const OpenFiles&) = delete;
   OpenFiles& operator=(const OpenFiles&) = delete;
 
-  // Finds open files. What it found stays as long as the Finder. WHY not to be kept while a file is opened: what
-  // CloseIdle closes to make room for it stays open until then. THREADS: one.
+  // Finds open files. What it found stays as long as the Finder. Let none live while a file of the cache is opened:
+  // if descriptors are short, CloseIdle frees none of the files that a Finder may have seen. THREADS: one.
   class Finder {
    public:
     explicit Finder(const OpenFiles& files) : pin_(files.generations_.Pinned()), slots_(*files.slots_.load()) {}
@@ -124,7 +123,7 @@ class OpenFiles {
 
     const uint64_t number;
     const ReaderPtr reader;
-    mutable std::atomic<bool> was_used{false};  // since it was opened, and since the hand of the clock passed
+    mutable std::atomic<bool> was_used{false};  // since the hand of the clock passed; an open is no use
   };
 
   // A hash table with linear probing: a file is in the slot that its number gives, or in the full slots that follow.
@@ -138,7 +137,7 @@ class OpenFiles {
     // Null also if a Remove moves the entry meanwhile.
     const Entry* Find(uint64_t number) const {
       const size_t home = HomeOf(number);
-      // WHY a bound: entries that move meanwhile can fill each slot at the time when it is looked at.
+      // WHY a bound: entries move meanwhile, so the search may meet no empty slot.
       for (size_t at = home; at < home + size(); ++at) {
         const Entry* const entry = At(at);
         if (entry == nullptr || entry->number == number) return entry;
@@ -210,7 +209,7 @@ class OpenFiles {
     constexpr int kLooksMax = 20;
     constexpr uint64_t kLookNanos = 20'000;
     for (int i = 0; i < kLooksMax && removal != nullptr && removal.use_count() > 1; ++i)
-      no_finder_.WaitFor(lock, kLookNanos);
+      pause_.WaitFor(lock, kLookNanos);
   }
 
   const Slots& slots() const REQUIRES_LOCK(mutex_) { return *slots_.load(std::memory_order_relaxed); }
@@ -278,7 +277,7 @@ class OpenFiles {
 
   const size_t files_max_;
   mutable Mutex mutex_;
-  CondVar no_finder_;  // nobody notifies it: a pause
+  CondVar pause_;  // never notified
   Current<Generation> generations_;
   std::atomic<Slots*> slots_{nullptr};                                                    // owned
   std::shared_ptr<Generation> last_ GUARDED_BY(mutex_) = std::make_shared<Generation>();  // the current one

@@ -96,8 +96,8 @@ class CondVar {
     Held held(lock);
     condition_.wait(held.native);
   }
-  // False if the time passed first. Use it only for waits that other events end too, because it uses the
-  // machine's clock.
+  // False if the time passed first. Use it only for waits that other events end too, and for pauses of a bounded
+  // number, because it uses the machine's clock.
   MERGEDB_SYNC_INLINE bool WaitFor(Lock& lock, uint64_t nanos) {
     MERGEDB_IF_SCHEDULED(WaitOn(*this, lock.mutex(), nanos));
     Held held(lock);

@@ -15,6 +15,8 @@
 
 namespace mergedb::blob {
 
+using OpenBlobFiles = base::OpenFiles<Reader>;
+
 class Cache {
  public:
   // `blocks` may be null: values are not cached. `latencies` and `memory` as in Reader::Open. At most `files_max` files
@@ -30,17 +32,8 @@ class Cache {
         files_(files_max) {}
 
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
-  // As table::Cache::Finder.
-  class Finder {
-   public:
-    explicit Finder(const Cache& cache) : finder_(cache.files_) {}
-    const std::shared_ptr<Reader>* Find(const format::BlobFileMeta& meta) const {
-      return finder_.Find(kv::ToInt(meta.number));
-    }
-
-   private:
-    const base::OpenFiles<Reader>::Finder finder_;
-  };
+  // As table::Cache::now_open.
+  const OpenBlobFiles& now_open() const { return files_; }
   // Drops a file that is about to be deleted, and its values.
   void Evict(kv::FileNumber number);
   size_t open_files() const { return files_.count(); }
@@ -54,7 +47,7 @@ class Cache {
   env::Latencies* const latencies_;
   env::FileMemory* const memory_;
 
-  base::OpenFiles<Reader> files_;                              // has its own locks
+  OpenBlobFiles files_;                                        // has its own locks
   const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member, so it is destroyed first
 };
 

@@ -30,7 +30,7 @@ class FaultGuard {
  public:
   enum class Use {
     kReads,
-    kWrites,         // the bytes are stored, too
+    kWrites,         // the bytes are stored, too; the file is mapped twice in a row
     kGivesPointers,  // read only; a fault outside of a base::MappedRead goes to the handler before, which kills the process
   };
   // The file at `path` is mapped at `data`. Both `data` and `size` are multiples of the page size, or a part of a page

@@ -112,8 +112,8 @@ class PendingValue {
   // Reads the value from its blob file, and folds the operands above it onto it.
   env::ReadResult ReadBlob(env::Deferral* deferral) {
     {
-      const blob::Cache::Finder finder(context_.values);
-      if (const auto* const reader = finder.Find(*blob_file_)) [[likely]]
+      const blob::OpenBlobFiles::Finder finder(context_.values.now_open());
+      if (const auto* const reader = finder.Find(kv::ToInt(blob_file_->number))) [[likely]]
         return ReadBlobFrom(*reader, deferral);
     }
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*blob_file_));
@@ -207,9 +207,9 @@ class Candidates {
     }
   }
   Status Open(table::Cache& cache) {
-    finder_.emplace(cache);
+    finder_.emplace(cache.now_open());
     for (size_t i = 0; i < count_; ++i) {
-      readers_[i] = finder_->Find(*file(i));
+      readers_[i] = finder_->Find(kv::ToInt(file(i)->number));
       if (readers_[i] == nullptr) [[unlikely]]
         return OpenAll(cache);
     }
@@ -236,7 +236,7 @@ class Candidates {
   std::array<size_t, kBatch> runs_;
   std::array<const std::shared_ptr<table::Reader>*, kBatch> readers_;
   size_t count_ = 0;
-  std::optional<table::Cache::Finder> finder_;          // keeps the readers, or
+  std::optional<table::OpenTables::Finder> finder_;     // keeps the readers, or
   std::vector<std::shared_ptr<table::Reader>> opened_;  // keeps them
 };
 

@@ -18,6 +18,8 @@
 
 namespace mergedb::table {
 
+using OpenTables = base::OpenFiles<Reader>;
+
 class Cache {
  public:
   // `blocks` may be null (no block cache).
@@ -27,18 +29,8 @@ class Cache {
   }
 
   Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta);
-  // Finds tables that are open already, without a lock and without a share in the reader (base/open_files.h).
-  class Finder {
-   public:
-    explicit Finder(const Cache& cache) : finder_(cache.tables_) {}
-    // Null: use Open. The pointer is valid as long as the Finder.
-    const std::shared_ptr<Reader>* Find(const format::FileMeta& meta) const {
-      return finder_.Find(kv::ToInt(meta.number));
-    }
-
-   private:
-    const base::OpenFiles<Reader>::Finder finder_;
-  };
+  // The tables that are open now: a lookup finds them with an OpenTables::Finder, and opens the others with Open.
+  const OpenTables& now_open() const { return tables_; }
   // Drops a table that is about to be deleted, and its blocks.
   void Evict(kv::FileNumber number);
   size_t open_tables() const { return tables_.count(); }
@@ -61,7 +53,7 @@ class Cache {
   base::BlockCache* const blocks_;
   const ReaderOptions options_;
 
-  base::OpenFiles<Reader> tables_;                              // has its own locks
+  OpenTables tables_;                                           // has its own locks
   const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member, so it is destroyed first
 };
 
