@@ -121,6 +121,17 @@ TEST(FaultHandler, GivesZerosForGuardedBytesOnly) {
               return loaded + (guard->has_failed() ? " failed" : "");
             }),
             "x failed");
+  // A file that is mapped twice in a row: the place is the one in the file.
+  EXPECT_THAT(apart([] {
+                const int fd = memfd_create("empty", MFD_CLOEXEC);
+                auto* const data =
+                    static_cast<char*>(mmap(nullptr, 2 * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+                const auto faults = std::make_shared<base::MappedFaults>();
+                const env::FaultGuard guard(data, 2 * kPageBytes, "/a/file", faults, env::FaultGuard::Use::kWrites);
+                *static_cast<volatile char*>(data + kPageBytes) = 'x';
+                return faults->status(0).ToString();
+              }),
+              HasSubstr("/a/file: the mapped bytes at 0 could not be read"));
 }
 
 // On a small stack of its own, as the threads of Go have it.

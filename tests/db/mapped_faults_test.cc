@@ -67,6 +67,18 @@ class CutMappings {
       if (ftruncate(mapping->fd(), static_cast<off_t>(bytes)) != 0) ADD_FAILURE() << "ftruncate";
     }
   }
+  // Makes one page of one mapping unreadable, as a bad sector does. The pages behind it stay.
+  void LosePage(base::Random& random) {
+    const std::scoped_lock lock(mutex_);
+    if (mappings_.empty()) return;
+    const CutMapping& mapping =
+        *std::next(mappings_.begin(), static_cast<long>(random.Uniform(mappings_.size())))->first;
+    const size_t page = random.Uniform((mapping.size() + kPageBytes - 1) / kPageBytes);
+    const int empty = memfd_create("empty", MFD_CLOEXEC);
+    void* const at = const_cast<char*>(mapping.data()) + page * kPageBytes;
+    if (mmap(at, kPageBytes, PROT_READ, MAP_SHARED | MAP_FIXED, empty, 0) != at) ADD_FAILURE() << "mmap";
+    close(empty);
+  }
 
  private:
   class CutMapping final : public ReadMapping {
@@ -267,6 +279,7 @@ TEST_P(MappedFaultsTest, EachReadIsRightOrAnError) {
     cuts_under_iterators_ = random_.OneIn(2);
     for (int i = 0; i < 60 && !HasFailure(); ++i) {
       if (random_.OneIn(6)) mappings_.Cut(random_, random_.OneIn(4));
+      if (random_.OneIn(3)) mappings_.LosePage(random_);
       errors += ReadOne(random_);
     }
   }
@@ -292,6 +305,7 @@ TEST_P(MappedFaultsTest, ThreadsReadWhileFilesAreCut) {
     }
     for (int i = 0; i < 6; ++i) {
       std::this_thread::sleep_for(std::chrono::microseconds(random_.Uniform(2000)));
+      for (int page = 0; page < 5; ++page) mappings_.LosePage(random_);
       mappings_.Cut(random_, i == 5, CutMappings::Where::kBetweenPages);
     }
     for (std::thread& reader : readers) reader.join();
