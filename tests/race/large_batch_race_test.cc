@@ -102,7 +102,7 @@ class LargeBatchRace : public ::testing::Test {
 
 TEST_F(LargeBatchRace, BatchesAreSeenWholeAtDrawnGeometries) {
   const uint64_t seed = SeedOr(23);
-  const uint64_t geometries = Sized(4, 200, 2);
+  const uint64_t geometries = Sized(12, 200, 4);
   for (uint64_t draw = 0; draw < geometries && !HasFailure(); ++draw) {
     const Geometry geometry = GeometryFor(seed * 1000 + draw, {.write_buffer_bytes_max = 256 << 10});
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
