@@ -263,30 +263,54 @@ std::optional<format::Bounds> ReadablePart(const PickInput& input, format::Bound
 
 }  // namespace
 
-std::optional<CompactionPick> PickTombstones(const PickInput& input) {
-  const auto& runs = input.version.runs();
-  if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
-  const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
-  const auto& virtual_tables = runs.back()->virtual_tables();
-  const auto is_wanted = [&](size_t i) {
-    return HasTooManyTombstones(input, *virtual_tables[i].file) &&
-           !IsUnreadable(input, span, KeysOf(*runs.back(), i, i + 1));
+namespace {
+
+// Compacts the first wanted virtual tables in a row of run `index`, up to kStepBytesMin, within that run.
+template <class IsWanted>
+std::optional<CompactionPick> PickInRun(const PickInput& input, size_t index, CompactionReason reason,
+                                        const IsWanted& is_wanted) {
+  const Span span{.newest = index, .oldest = index};
+  const version::Run& run = *input.version.runs()[index];
+  const auto& virtual_tables = run.virtual_tables();
+  const auto is_taken = [&](size_t i) {
+    return is_wanted(virtual_tables[i]) && !IsUnreadable(input, span, KeysOf(run, i, i + 1));
   };
   for (size_t i = 0; i < virtual_tables.size();) {
-    if (!is_wanted(i)) {
+    if (!is_taken(i)) {
       ++i;
       continue;
     }
     const size_t first = i;
     uint64_t bytes = 0;
-    for (; i < virtual_tables.size() && bytes < kStepBytesMin && is_wanted(i); ++i) {
+    for (; i < virtual_tables.size() && bytes < kStepBytesMin && is_taken(i); ++i) {
       bytes += virtual_tables[i].file->bytes;
     }
-    format::Bounds bounds = KeysOf(*runs.back(), first, i);
+    format::Bounds bounds = KeysOf(run, first, i);
     if (IsBlocked(input, span, bounds)) continue;
-    CompactionPick pick = MakePick(input, span, std::move(bounds), runs.back()->level(), CompactionReason::kTombstones);
-    pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
+    CompactionPick pick = MakePick(input, span, std::move(bounds), run.level(), reason);
+    pick.output_file_bytes = OutputBytes(input, PartitionBytes(run.bytes()));
     return pick;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CompactionPick> PickTombstones(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
+  return PickInRun(input, runs.size() - 1, CompactionReason::kTombstones,
+                   [&](const version::VirtualTable& each) { return HasTooManyTombstones(input, *each.file); });
+}
+
+// WHY none while a compaction runs: it shows its inputs in part until it ends.
+std::optional<CompactionPick> PickPartialTables(const PickInput& input) {
+  if (!input.running.empty() || BytesOverBound(input) == 0) return std::nullopt;
+  for (size_t i = 0; i < input.version.runs().size(); ++i) {
+    if (input.version.runs()[i]->partial_files().empty()) continue;
+    auto pick = PickInRun(input, i, CompactionReason::kSpace,
+                          [](const version::VirtualTable& each) { return !each.is_whole(); });
+    if (pick) return pick;
   }
   return std::nullopt;
 }

@@ -57,6 +57,7 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = PickSmallBlobs(input)) return pick;
   if (auto pick = PickBlobOrder(input)) return pick;
   if (auto pick = PickTombstones(input)) return pick;
+  if (auto pick = PickPartialTables(input)) return pick;
   if (auto pick = PickForReads(input)) return pick;
   return input.style == Style::kLazy ? PickIdleTier(input) : std::nullopt;
 }

@@ -10,6 +10,7 @@
 //        ── scans read scattered     write the values again in key order                        (blob_picker.cc)
 //           values?
 //        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
+//        ── still over the bound?    rewrite what is left of tables that are shown in part       (bottommost_picker.cc)
 //        ── searches visit runs?     compact the runs that they pay for                         (picker.cc)
 //        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
 //
@@ -22,8 +23,8 @@
 // If tables refer to values in blob files, the size of a run is the bytes of its tables plus the bytes of the values
 // that they refer to. Tiers and the space bound use this size. The cost of a compaction is the bytes of tables alone.
 //
-// Picking terminates: each pick removes bytes above the oldest run, tombstones from the oldest run or garbage
-// from blob files, or it reduces the number of runs.
+// Picking terminates: each pick removes bytes above the oldest run, tombstones from the oldest run, tables that are
+// shown in part or garbage from blob files, or it reduces the number of runs.
 #pragma once
 
 #include <cstdint>

@@ -34,6 +34,9 @@ std::optional<CompactionPick> PickForReads(const PickInput& input);
 bool BlobGarbageComesFirst(const PickInput& input);
 // Rewrite a part of the oldest run that tombstones dominate. At kIdle: any part with tombstones that can go.
 std::optional<CompactionPick> PickTombstones(const PickInput& input);
+// Rewrite the keys of tables that a run shows in part, to keep the space bound: such a table keeps its bytes, and
+// refers to values in blob files, for keys that it no longer shows. An interrupted compaction leaves such tables.
+std::optional<CompactionPick> PickPartialTables(const PickInput& input);
 // True if the run shows tables in `bounds` whose tombstones can go when no older run is below them.
 bool HasOldTombstones(const PickInput& input, const version::Run& run, const format::Bounds& bounds);
 

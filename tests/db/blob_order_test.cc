@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "mergedb/db.h"
@@ -33,7 +34,8 @@ class BlobOrderTest : public SimulatedDb {
     ASSERT_EQ(Orders(), 0u);
   }
   void Put(uint64_t i) {
-    const std::string value = std::string(500 + i % 100, static_cast<char>('a' + i % 26)) + std::to_string(++puts_);
+    const std::string value =
+        std::string(value_bytes_ + i % 100, static_cast<char>('a' + i % 26)) + std::to_string(++puts_);
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = value;
   }
@@ -76,6 +78,7 @@ class BlobOrderTest : public SimulatedDb {
   }
 
   std::map<std::string, std::string> expected_;
+  uint64_t value_bytes_ = 500;
   uint64_t puts_ = 0;
   base::Random random_{3};
 };
@@ -97,6 +100,35 @@ TEST_F(BlobOrderTest, ScansBringTheValuesIntoKeyOrder) {
   for (int round = 0; round < 10; ++round) Scan();
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_EQ(Orders(), 1u) << "values in order stay where they are";
+  EXPECT_OK(db_->CheckIntegrity());
+}
+
+class LargeBlobOrderTest : public BlobOrderTest {
+ protected:
+  LargeBlobOrderTest() {  // several tables of 8 MiB with their values, of fewer than 256 flushes
+    value_bytes_ = 10'000;
+    options_.memory_bytes = 8 << 20;
+    options_.write_buffer_bytes = 1 << 20;
+  }
+};
+
+// Symptom: after a Close in the middle, a database of one run held up to twice its live data, for ever. Cause: the job
+// had replaced a part of the keys. The tables that showed the others still referred to all of their values, so no
+// garbage was known.
+TEST_F(LargeBlobOrderTest, ACloseInTheMiddleLeavesNoGarbage) {
+  const uint64_t live = Counter(*db_, "blob_bytes_live");
+  while (Scattered() < 2 * live) Scan();
+  for (int step = 0; step < 10'000 && Counter(*db_, "blob_bytes_on_disk") < live * 3 / 2; ++step) {
+    sim_.executor.RunTimers();
+    sim_.executor.RunOne();
+    sim_.clock.SleepNanos(1'000'000);
+  }
+  ASSERT_OK(db_->Close());
+  Reopen();
+  ASSERT_GE(Counter(*db_, "blob_bytes_on_disk"), live * 3 / 2);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(Counter(*db_, "blob_bytes_on_disk"), live * 5 / 4 + (64 << 10));
+  ScanAll();
   EXPECT_OK(db_->CheckIntegrity());
 }
 

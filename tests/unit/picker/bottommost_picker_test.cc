@@ -163,6 +163,35 @@ TEST(TombstonePicker, BehindABlockedPartTheNextTableIsTheNextPart) {
             "1 [c..e)");
 }
 
+std::string PartialTables(const std::string& text, Urgency urgency = Urgency::kQuiet,
+                          std::vector<RunningCompaction> running = {}) {
+  Tree tree(text);
+  tree.running = std::move(running);
+  return Part(PickPartialTables(tree.Input(urgency)));
+}
+
+// An interrupted compaction has replaced the keys from b to k. Table 1 still refers to all of file 90.
+TEST(PartialTables, AreRewrittenIfTheirBytesAreOverTheBound) {
+  const auto pick = [](const std::string& written, Urgency urgency, std::vector<RunningCompaction> running = {}) {
+    return PartialTables("position 1 level bottom: 1[a..b) 2[b..k]1MB{91:" + written +
+                             "} 1[m..z]1MB{90:100MB}\nvalues 90 100MB\nvalues 91 " + written + "\n",
+                         urgency, std::move(running));
+  };
+  EXPECT_EQ(pick("50MB", Urgency::kQuiet), "1 [a..b)");
+  EXPECT_EQ(pick("50MB", Urgency::kIdle), "1 [a..b)");
+  EXPECT_EQ(pick("20MB", Urgency::kQuiet), "nothing") << "within the bound";
+  EXPECT_EQ(pick("50MB", Urgency::kWriting), "nothing") << "within the bound of writes";
+  EXPECT_EQ(pick("50MB", Urgency::kQuiet, {Running({7})}), "nothing") << "a compaction shows its inputs in part";
+}
+
+TEST(PartialTables, OfTheNewestRunFirstAndInARow) {
+  const std::string oldest =
+      "position 1 level bottom: 1[a..b) 3[b..c) 4[c..d]1MB{92:90MB} 3[e..f]1MB{91:40MB} 1[g..h]1MB{91:60MB}\n"
+      "values 90 300MB\nvalues 91 100MB\nvalues 92 90MB\n";
+  EXPECT_EQ(PartialTables(oldest), "1 [a..c)");
+  EXPECT_EQ(PartialTables("position 5 level 1: 5[a..b) 6[b..c]1MB 5[m..z]1MB{90:100MB}\n" + oldest), "5 [a..b)");
+}
+
 TEST(TombstoneScanPicker, TakesAllRunsUnlessThereAreMoreThan64) {
   const auto pick = [](const std::string& text) { return PickTombstoneScan(Tree(text).Input(), {}).has_value(); };
   EXPECT_TRUE(pick(Runs(100, 64, "0", "1MB")));
