@@ -132,7 +132,8 @@ class WatchedFileSystem::WatchedFile final : public File {
 
 Result<std::unique_ptr<File>> WatchedFileSystem::Open(const std::string& path, const FileOptions& options) {
   const FileOp op = options.access == Access::kCreate ? FileOp::kCreate : FileOp::kOpen;
-  return Watched(watch_, {op, path, MERGEDB_CALL_SITE}, [&]() -> Result<std::unique_ptr<File>> {
+  const FileCall call{.op = op, .path = path, .site = MERGEDB_CALL_SITE, .is_direct = options.direct};
+  return Watched(watch_, call, [&]() -> Result<std::unique_ptr<File>> {
     ASSIGN_OR_RETURN(auto file, inner_->Open(path, options));
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(this, path, std::move(file)));
   });

@@ -29,6 +29,7 @@ struct FileCall {
   uintptr_t site;               // the return address in the program, minus one
   uint64_t offset = 0;          // of a read or a write
   std::string_view bytes = {};  // of a write
+  bool is_direct = false;       // of an open or a creation
 };
 
 // "CURRENT", "CURRENT.tmp", "LOCK", "MANIFEST", "STAGING", "seg", "tbl", "directory", or "other".
@@ -67,6 +68,7 @@ class WatchedFileSystem final : public FileSystem, public env::Holds {
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
   Result<env::HeldFile> OpenHeld(const std::string& path) override;
   bool IsHeld(const std::string& path) override { return env::IsHeld(*inner_, path); }
+  uint64_t FreeMemoryBytes() override { return inner_->FreeMemoryBytes(); }
 
  private:
   class WatchedFile;

@@ -146,7 +146,7 @@ class MERGEDB_EXPORT FileSystem {
   // these limits at a higher cost: docs/decisions/0020-leveldb-interface.md.
   virtual bool is_append_only() const { return false; }
   // Bytes of memory that nobody uses now and that the page cache may take; 0, the default, if that is not known. The
-  // database reads files that it wrote past the page cache into a part of this memory.
+  // database writes blob files into a part of this memory, and reads files there that it wrote past the page cache.
   virtual uint64_t FreeMemoryBytes() { return 0; }
   // A file system in which all paths that begin with `directory` stay in the directory that has this path now, also if
   // the directory is renamed, another one takes its name, or the working directory changes. Other paths are as here. An

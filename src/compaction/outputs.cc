@@ -100,16 +100,16 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
 
 Status Outputs::BeginValues() {
   values_number_ = factory_.owner.AllocateNumber();
+  const uint64_t bytes = options_.value_bytes_expected;
+  const bool is_direct = is_direct_ && bytes >= kBufferedBytesMax && !factory_.owner.FitsInPageCache(bytes);
   const auto create = [&](const std::string& path, bool is_reuse) {
     const blob::WriterOptions options{.compression = options_.compression,
-                                      .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
+                                      .is_direct = is_direct,
                                       .is_reuse = is_reuse,
                                       .times = factory_.write_times};
     return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
-  ASSIGN_OR_RETURN(
-      values_,
-      CreateWriter(factory_, {format::FileKind::kBlobFile, values_number_, options_.value_bytes_expected}, create));
+  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, {format::FileKind::kBlobFile, values_number_, bytes}, create));
   return {};
 }
 

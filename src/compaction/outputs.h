@@ -50,6 +50,8 @@ class FileOwner {
   virtual format::BlobFilePtr Track(const format::BlobFilePtr& blob_file) { return blob_file; }
   // True while readers are active: a new table is then written through the page cache, where they find its blocks.
   virtual bool HasReaders() { return false; }
+  // True if a new blob file of about `bytes` is written through the page cache, readers or not.
+  virtual bool FitsInPageCache(uint64_t /*bytes*/) { return false; }
 };
 
 // The settings for new tables; flushes and compactions share them.

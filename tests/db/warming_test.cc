@@ -1,6 +1,8 @@
 // Goal: when writes stop, files are read into the page cache: all up to 4 times memory_bytes, those that were written
-// since the open also into half of the free memory, older ones only if they all fit there, and each once. Method: files
-// in memory with a given free memory, background work run by the test; the counter of the bytes.
+// since the open also into half of the free memory, older ones only if they all fit there, and each once. Blob files
+// are written there if they fit. Method: files in memory with a given free memory, background work run by the test; the
+// counter of the bytes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,10 +12,14 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/simulated_db.h"
+#include "testing/simulated_env.h"
 #include "testing/status_matchers.h"
+#include "testing/watched_file_system.h"
 
 namespace mergedb::testing {
 namespace {
+
+using ::testing::MatchesRegex;
 
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
@@ -108,6 +114,34 @@ TEST_P(WarmingTest, OldFilesThatDoNotAllFitIntoHalfOfTheFreeMemoryAreNotRead) {
   EXPECT_EQ(Warmed(), 0u) << "the open has decided";
   Fill(1);
   EXPECT_GT(Warmed(), 0u) << "files that were written since the open";
+}
+
+// How a load of 8 MiB writes its blob files, in their order: 'c', through the page cache, or 'd', past it. The last
+// one, which is small, is 'c' in any case.
+std::string WaysOfBlobFiles(uint64_t free_bytes) {
+  SimulatedEnv sim;
+  sim.files->SetFreeMemory(free_bytes);
+  std::string ways;
+  WatchedFileSystem files(sim.files.get(), {.before = [&](const FileCall& call, size_t*) -> Status {
+                            if (call.op == FileOp::kCreate && call.path.ends_with(".val"))
+                              ways += call.is_direct ? 'd' : 'c';
+                            return {};
+                          }});
+  Options options = sim.SmallOptions();
+  options.env.file_system = &files;
+  options.memory_bytes = 8 << 20;
+  options.write_buffer_bytes = 2 << 20;  // large enough blob files for direct writes
+  auto db = DB::Open(options, SimulatedEnv::kPath);
+  EXPECT_OK(db.status());
+  for (int i = 0; i < 4'000; ++i) EXPECT_OK((*db)->Put({}, "key" + std::to_string(i), std::string(2'000, 'v')));
+  EXPECT_OK((*db)->Flush());
+  return ways;
+}
+
+TEST(BlobFilesInPageCache, IfAllFilesFitIntoHalfOfTheFreeMemory) {
+  EXPECT_THAT(WaysOfBlobFiles(1'000 * kMebibyte), MatchesRegex("c+"));
+  EXPECT_THAT(WaysOfBlobFiles(127 * kMebibyte), MatchesRegex("d+c?"));
+  EXPECT_THAT(WaysOfBlobFiles(0), MatchesRegex("d+c?")) << "the free memory is not known";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Reads tables and blob files into the page cache, if no writes come, no compaction runs and no caller of
-// WaitForCompactions waits: each file once, the newest first. Flushes and compactions write large files past the page
-// cache.
+// WaitForCompactions waits: each file once, the newest first. Flushes and compactions write large tables past the page
+// cache, and large blob files, too, if it has no room for them (db/state/page_cache_room.h).
 //
 // The files that were read and still exist have at most 4 times memory_bytes together; or half of the memory that was
 // free before they were read, if that is more, for files that were written since the open: an engine that writes

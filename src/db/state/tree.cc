@@ -45,7 +45,8 @@ Tree::Tree(Store& store, Origin origin)
       committer(CommitterOptions(store, version_set, database_id), version_set, wal, std::move(origin.version)),
       recycled_files(store.options.env.file_system, store.directory, *store.obsolete, origin.next_file),
       factory(FactoryFor(store, store.directory, *this)),
-      store_(store) {
+      store_(store),
+      page_cache_room_(store.options.env.file_system) {
   write_times.clock = store.options.env.clock;
   factory.filter_policy = store.supplies.filter_policy;
   factory.write_times = &write_times;

@@ -7,6 +7,7 @@
 
 #include "compaction/outputs.h"
 #include "db/state/manifest_committer.h"
+#include "db/state/page_cache_room.h"
 #include "db/state/recycled_files.h"
 #include "db/state/store.h"
 #include "db/state/version_set.h"
@@ -44,10 +45,14 @@ struct Tree final : private compaction::FileOwner {
   format::FileMetaPtr Track(const format::FileMetaPtr& table) override;
   format::BlobFilePtr Track(const format::BlobFilePtr& blob_file) override;
   bool HasReaders() override { return store_.TakeReadersSeen(); }
+  bool FitsInPageCache(uint64_t bytes) override {
+    return page_cache_room_.HasRoom(version_set.Pinned()->version->bytes_on_disk(), bytes);
+  }
   template <class Meta>
   std::shared_ptr<const Meta> TellAndTrack(const std::shared_ptr<const Meta>& meta);
 
   Store& store_;
+  PageCacheRoom page_cache_room_;
 };
 
 }  // namespace mergedb::db
