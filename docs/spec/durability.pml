@@ -2,7 +2,7 @@
  * files, and what a kill and a power cut leave of them. docs/spec/README.md says which code is which step.
  *
  *     ./dev test spec                      all configurations, and all mutations
- *     spin -search -DJOURNALED durability.pml    one of them
+ *     scripts/spec.py one-crash-strict     one of them: the constants below
  *
  * The data is reduced to a number: write i makes the database hold the prefix 1..i. A frame, a table and a MANIFEST
  * record name the prefix that they reach. Each guarded command is one step of the disk or of memory; steps of the
@@ -11,10 +11,10 @@
  * MUT is the number of a mutation: one rule is broken, and the search must find an assertion that fails.
  */
 #ifndef WRITES
-#define WRITES 3   /* writes of an epoch reach this prefix */
+#define WRITES 3   /* the prefix that all writes reach */
 #endif
 #ifndef CRASHES
-#define CRASHES 2
+#define CRASHES 1
 #endif
 #ifndef FAULTS
 #define FAULTS 1   /* syncs that fail */
@@ -49,7 +49,7 @@ byte end, acked, synced;                   /* prefix that is staged; acknowledge
 byte written, released;                    /* prefix in segments; prefix that no replay needs */
 byte cur, curf;                            /* the table of the SuperVersion and its prefix */
 byte com;                                  /* the table that the durable MANIFEST names */
-byte sus;                                  /* a table that a MANIFEST of unknown outcome names */
+byte sus, sus2;                            /* tables that a MANIFEST of unknown outcome names */
 byte cn, cf, cpc;                          /* the commit: its table, its prefix, its step */
 bool cnew;                                 /* it begins an epoch */
 bool wsync;                                /* a synced write waits */
@@ -69,7 +69,7 @@ byte crashes, faults;
 /* A physical file is held by every version that may be needed: the SuperVersion's, the MANIFEST's, one of unknown
  * outcome, and that of a commit on its way. */
 #define HOLDS(n, p) ((n) != 0 && dir[n] == (p) + 1)
-#define IS_HELD(p) (HOLDS(cur, p) || (MUT != 3 && HOLDS(com, p)) || (MUT != 4 && HOLDS(sus, p)) || (MUT != 5 && cpc != 0 && HOLDS(cn, p)))
+#define IS_HELD(p) (HOLDS(cur, p) || (MUT != 3 && HOLDS(com, p)) || (MUT != 4 && (HOLDS(sus, p) || HOLDS(sus2, p))) || (MUT != 5 && cpc != 0 && HOLDS(cn, p)))
 
 byte i, j, r, g, ok, k;
 
@@ -209,8 +209,8 @@ inline Restart(least) {
   Replay();
   assert(r >= least);
   epoch = me; cur = mn; curf = mf; com = mn;
-  /* After a kill, the newest record of the MANIFEST may not be durable: the one before counts until the next commit. */
-  sus = (MUT == 11 -> 0 : dn);
+  /* After a kill, the newest record of the MANIFEST may not be durable: the ones before count until the next commit. */
+  sus = (MUT == 11 -> 0 : dn); sus2 = (MUT == 11 -> 0 : un);
   cpc = 0; cn = 0; cf = 0; cnew = false; fpc = 0; fp = 0; fm = 0; fn = 0;
   wsync = false; failed = false; recovering = true;
   end = r; acked = r; written = r; released = mf
@@ -283,7 +283,7 @@ active proctype Database() {
        if :: MUT == 10 && !cnew -> Release() :: else fi }
   :: atomic { cpc == 4 ->
        if
-       :: dn = mn; df = mf; de = me; ue = 0; un = 0; uf = 0; com = cn; sus = 0; cpc = 0;
+       :: dn = mn; df = mf; de = me; ue = 0; un = 0; uf = 0; com = cn; sus = 0; sus2 = 0; cpc = 0;
           if
           :: cnew ->
              /* Tables hold all of the epoch before. Its files are used again only now. */
