@@ -45,8 +45,11 @@ std::optional<CompactionPick> PickMove(const PickInput& input) {
 std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = PickMove(input)) return pick;
   if (auto pick = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return pick;
-  // WHY no other rule if this one finds nothing: a running compaction holds the files, and another one would delay it.
-  if (BlobGarbageComesFirst(input)) return PickBlobGarbage(input);
+  if (BlobGarbageComesFirst(input)) {
+    auto pick = PickBlobGarbage(input);
+    // WHY no other rule beside a running compaction: it holds the files, and another one would delay their collection.
+    if (pick || !input.running.empty()) return pick;
+  }
   if (auto pick = PickBottommost(input)) return pick;
   // While writes come, garbage collection starts early, but only after compaction: it would move values that
   // a compaction finds to be garbage.

@@ -156,6 +156,19 @@ TEST(BlobGarbage, ComesNotFirstWithinTheBoundOrWithoutGarbage) {
   EXPECT_FALSE(comes_first("100MB"));
 }
 
+// Symptom: a damaged blob file with much garbage kept all later rules from their picks.
+TEST(BlobGarbage, OfADamagedFileKeepsNoOtherRuleBack) {
+  const Tree tree("position 9 level bottom: 9[a..z]4MB,90%{90:10MB}\nvalues 90 100MB\n");
+  PickInput input = tree.Input(Urgency::kQuiet);
+  const auto reason = [&] {
+    const auto pick = Pick(input);
+    return pick ? std::string(CompactionReasonName(pick->reason)) : "nothing";
+  };
+  EXPECT_EQ(reason(), CompactionReasonName(CompactionReason::kBlobGarbage));
+  input.unreadable = std::make_shared<Unreadable>(Unreadable{.keys = {}, .blob_files = {kv::FileNumber{90}}});
+  EXPECT_EQ(reason(), CompactionReasonName(CompactionReason::kTombstones));
+}
+
 TEST(CollectedBytes, AreTwoPartitionsOfValuesOrAllTables) {
   const auto bytes = [](const std::string& tables, const std::string& values) {
     return CollectedBytesMax(Tree("position 9 level bottom: 9[a..z]" + tables + "\n" + values).version()) / kMebibyte;
