@@ -13,16 +13,16 @@ class PageCacheRoom {
  public:
   explicit PageCacheRoom(FileSystem* file_system) : file_system_(file_system) {}
 
-  // True if the free memory could take the `present` bytes of all files of the database once more, and 128 MiB: so they
-  // have at most half of it. False if the free memory is not known. `bytes`: of the new file.
-  // The answer holds for 64 MiB of new files. WHY: a look at the free memory takes as long as a write of 100 KiB.
+  // True if the free memory could take the `present` bytes of all files of the database once more, the `bytes` of the
+  // new file, and 128 MiB. So the files have at most about half of it. False if the free memory is not known.
+  // It looks at the free memory after each 64 MiB of new files. WHY: a look takes as long as a write of 100 KiB.
   bool HasRoom(uint64_t present, uint64_t bytes) {
-    // WHY relaxed: two looks at the same time, or an answer that holds for a file more, do no harm.
+    // WHY relaxed: two looks at the same time, or one that comes a file later, do no harm.
     if (unlooked_.fetch_add(bytes, std::memory_order_relaxed) + bytes >= kLookBytes) {
       unlooked_.store(0, std::memory_order_relaxed);
       free_.store(file_system_->FreeMemoryBytes(), std::memory_order_relaxed);
     }
-    return free_.load(std::memory_order_relaxed) >= present + 2 * kLookBytes;
+    return free_.load(std::memory_order_relaxed) >= present + bytes + 2 * kLookBytes;
   }
 
  private:

@@ -11,14 +11,15 @@ namespace {
 constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
 TEST(PageCacheRoom, IsForAllFilesOnceMoreAndForNewOnes) {
-  const auto has_room = [](uint64_t free_bytes, uint64_t present) {
+  const auto has_room = [](uint64_t free_bytes, uint64_t present, uint64_t bytes) {
     testing::FaultFileSystem files;
     files.SetFreeMemory(free_bytes);
-    return PageCacheRoom(&files).HasRoom(present, kMebibyte);
+    return PageCacheRoom(&files).HasRoom(present, bytes);
   };
-  EXPECT_TRUE(has_room(428 * kMebibyte, 300 * kMebibyte));
-  EXPECT_FALSE(has_room(428 * kMebibyte - 1, 300 * kMebibyte));
-  EXPECT_FALSE(has_room(0, 0)) << "not known";
+  EXPECT_TRUE(has_room(429 * kMebibyte, 300 * kMebibyte, kMebibyte));
+  EXPECT_FALSE(has_room(429 * kMebibyte - 1, 300 * kMebibyte, kMebibyte));
+  EXPECT_FALSE(has_room(429 * kMebibyte, 0, 302 * kMebibyte)) << "one large file";
+  EXPECT_FALSE(has_room(0, 0, 0)) << "not known";
 }
 
 TEST(PageCacheRoom, IsLookedAtAfter64MebibytesOfNewFiles) {
