@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/perf.h"
 #include "iterator/user_iterator.h"
@@ -263,7 +264,7 @@ class KeyLookup {
     return SearchRuns();
   }
   // REQUIRES: the last step waits, and the deferral continues.
-  env::ReadResult Continue() { return value_.is_decided() ? value_.Finish(deferral_) : SearchRuns(); }
+  env::ReadResult Continue() { return SearchRuns(); }
   // The key has more operands than a chain takes, and Begin or Continue found no value: ReadLongChain finds it.
   bool is_too_long() const { return value_.is_too_long(); }
 
@@ -382,7 +383,9 @@ env::ReadResult KeyLookup::SearchNextRuns() {
 // Calls `read` until it meets no fault of a mapped file: a file with a fault is read by calls from then on.
 template <class Read>
 auto WithoutFaults(const base::MappedFaults& faults, const Read& read) {
-  for (;;) {
+  constexpr int kTriesMax = 1 << 18;  // many times the files that a process maps
+  for (int tries = 0;; ++tries) {
+    ASSERT(tries < kTriesMax, "a file with a fault is not read in place again");
     const uint64_t before = faults.count();
     const base::MappedRead scope;
     auto found = read();
