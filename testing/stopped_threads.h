@@ -4,7 +4,8 @@
 //     StoppedThreads stopper({.seed = 7});
 //     std::thread reader([&] { const StoppedThreads::Member member(stopper); ... });
 //
-// A stopped member is not stopped again before it runs on. So it makes progress, also as the last member that is left.
+// A member is not stopped again before its handler is at its end. So it makes progress, also as the last one that is
+// left.
 // A member must hold no lock that the test itself needs. With the thread sanitizer, a handler runs only at the
 // member's next call of the C library, so threads stop at fewer places.
 // THREADS: members join and leave on their own threads. One object at a time, because signals belong to the process.
@@ -69,7 +70,7 @@ class StoppedThreads {
 
     StoppedThreads& owner_;
     const pthread_t thread_ = pthread_self();
-    std::atomic<bool> is_stopped_{false};  // from the signal on until its handler returns
+    std::atomic<bool> is_stopped_{false};  // from the signal on until its handler is at its end
   };
 
   uint64_t stops() const { return stops_; }
@@ -94,7 +95,11 @@ class StoppedThreads {
       Member& member = *members_[random.Uniform(members_.size())];
       if (member.is_stopped_.exchange(true)) continue;
       stop_us_ = 1 + random.Uniform(options_.stop_us_max);
-      stops_ += pthread_kill(member.thread_, SIGUSR2) == 0;
+      if (pthread_kill(member.thread_, SIGUSR2) == 0) {
+        ++stops_;
+      } else {
+        member.is_stopped_ = false;
+      }
     }
   }
 

@@ -261,10 +261,6 @@ std::optional<format::Bounds> ReadablePart(const PickInput& input, format::Bound
   return bounds;
 }
 
-}  // namespace
-
-namespace {
-
 // Compacts the first wanted virtual tables in a row of run `index`, up to kStepBytesMin, within that run.
 template <class IsWanted>
 std::optional<CompactionPick> PickInRun(const PickInput& input, size_t index, CompactionReason reason,

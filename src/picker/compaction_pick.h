@@ -18,7 +18,7 @@ namespace mergedb::picker {
 
 enum class CompactionReason : uint8_t {
   kTierFull,       // lazy: a tier has its full number of runs
-  kSpace,          // the runs above the oldest run exceed the space bound
+  kSpace,          // over the space bound: the runs above the oldest run, or tables that are shown in part
   kAdjacentFull,   // cascade: four adjacent levels are full
   kPrefix,         // cascade: the full prefix goes into the first level that holds it
   kIdle,           // idle compaction into one run

@@ -10,7 +10,7 @@
 //        ── scans read scattered     write the values again in key order                        (blob_picker.cc)
 //           values?
 //        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
-//        ── still over the bound?    rewrite what is left of tables that are shown in part       (bottommost_picker.cc)
+//        ── still over the bound?    rewrite what is left of tables that are shown in part      (bottommost_picker.cc)
 //        ── searches visit runs?     compact the runs that they pay for                         (picker.cc)
 //        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
 //
