@@ -29,18 +29,6 @@ bool HasMarker(const Inventory& inventory) {
   return inventory.has_repair_marker || inventory.has_import_marker || inventory.has_keep_marker;
 }
 
-// Makes what CURRENT and the MANIFEST say durable. WHY: after a kill, the durable MANIFEST may be an earlier one, which
-// names files and needs frames that the one at hand does not.
-Status SyncManifest(FileSystem* files, const std::string& path) {
-  if (!files->is_append_only()) {
-    ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(files, path));
-    ASSIGN_OR_RETURN(const auto file,
-                     files->Open(format::ManifestPath(path, current.manifest), {.access = Access::kReadWrite}));
-    RETURN_IF_ERROR(file->Sync());
-  }
-  return files->SyncDirectory(path);
-}
-
 Result<bool> FreeSpace(FileSystem* files, const std::string& path, const kv::Order& order) {
   ASSIGN_OR_RETURN(const auto lock, LockDatabase(files, path));
   ASSIGN_OR_RETURN(const manifest::Loaded loaded, manifest::Load(files, path, order));
@@ -51,7 +39,6 @@ Result<bool> FreeSpace(FileSystem* files, const std::string& path, const kv::Ord
                    wal::Replay(files, path, loaded.database_id, loaded.wal_start, ExpectedOf(loaded),
                                [](kv::Sequence, std::string_view) { return Status(); }));
   if (!replayed.report.empty() || replayed.dropped_bytes > 0) return false;
-  RETURN_IF_ERROR(SyncManifest(files, path));
   bool is_freed = false;
   for (const std::string& file : NeedlessFiles(path, inventory, *loaded.version)) is_freed |= files->Remove(file).ok();
   const auto bytes = wal::GiveBackStaging(files, path, loaded.wal_start.position, replayed);
