@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -167,6 +168,19 @@ void Inode::LoseUnsynced() {
   lost = Current();
   pending.clear();
   captures.clear();
+}
+
+void Inode::ForgetLossIfRewritten() {
+  if (!has_lost || memory) return;
+  std::map<uint64_t, uint64_t> written;  // offset -> end
+  for (const Change& change : pending)
+    if (change.bytes) written[change.offset] = std::max(written[change.offset], change.offset + change.bytes->size());
+  uint64_t end = 0;
+  for (const auto& [offset, write_end] : written) {
+    if (offset > end) return;
+    end = std::max(end, write_end);
+  }
+  has_lost = end < live.size();
 }
 
 void Inode::Map() {

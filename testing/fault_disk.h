@@ -55,6 +55,8 @@ struct Inode {
   void Deallocate(uint64_t offset, uint64_t bytes);
   void Sync();
   void LoseUnsynced();  // a sync failed
+  // If the whole file was written again since a sync failed, the disk can get it. Call it before a sync.
+  void ForgetLossIfRewritten();
   void Map();
   void Unmap();
   const CowBytes& LastCapture() const;

@@ -11,7 +11,8 @@
 //
 // Operations that change something have numbers from 1 (`ops`). A deterministic test gets the same numbers in every
 // run. crash_image.h describes what a crash may leave. A failed sync behaves as on Linux: readers see the bytes that
-// it covered, the disk never gets them, and the next sync returns OK. sync_after_failed_sync() counts such syncs.
+// it covered, the disk never gets them, and the next sync returns OK. sync_after_failed_sync() counts such syncs,
+// but not those of a file that was written again as a whole.
 // The program stops at direct I/O with a misaligned offset, length or buffer, and at a write to a file with two names.
 // Handles, locks and mappings may outlive the file system object.
 //

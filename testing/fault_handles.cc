@@ -96,6 +96,7 @@ Status FaultFileSystem::OpenFile::Sync() {
   RETURN_IF_ERROR(CheckOpen(false));
   const auto fault = state_->Begin(FileOp::kSync, path_);
   base::Lock lock(state_->mutex);
+  inode_->ForgetLossIfRewritten();
   if (inode_->has_lost) ++state_->sync_after_failed_sync;
   if (fault && !fault->has_happened) {
     inode_->LoseUnsynced();

@@ -8,6 +8,7 @@
 #include "db/state/options_check.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
+#include "manifest/manifest.h"
 
 namespace mergedb::db {
 namespace {
@@ -39,6 +40,7 @@ Result<bool> FreeSpace(FileSystem* files, const std::string& path, const kv::Ord
                    wal::Replay(files, path, loaded.database_id, loaded.wal_start, ExpectedOf(loaded),
                                [](kv::Sequence, std::string_view) { return Status(); }));
   if (!replayed.report.empty() || replayed.dropped_bytes > 0) return false;
+  RETURN_IF_ERROR(manifest::MakeDurable(files, path, loaded.manifest));
   bool is_freed = false;
   for (const std::string& file : NeedlessFiles(path, inventory, *loaded.version)) is_freed |= files->Remove(file).ok();
   const auto bytes = wal::GiveBackStaging(files, path, loaded.wal_start.position, replayed);

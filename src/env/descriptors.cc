@@ -70,6 +70,14 @@ void CloseIdleFiles() {
   }
 }
 
+void OccupyStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    const int lowest = open("/", O_PATH | O_CLOEXEC);
+    if (lowest > STDERR_FILENO) close(lowest);  // another thread was faster
+  }
+}
+
 int AboveStandardStreams(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   const auto copy = [fd] { return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); };

@@ -105,8 +105,14 @@ size_t TakeBack(size_t count);
 
 inline bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }
 
-// Returns `fd`, or if it is a descriptor of a standard stream (below 3) a copy above them, and closes `fd`. -1 and
-// errno if there is none left, and if `fd` is -1. The copy is closed by an exec.
+// Where descriptor 0, 1 or 2 is closed, opens something that can neither be read nor written: as before, a read or a
+// write is EBADF, and after an exec the descriptor is closed. For ever. WHY: a file that has such a descriptor, if only
+// until it gets another one, takes what the program prints.
+void OccupyStandardStreams();
+
+// Returns `fd`, or if it is a descriptor of a standard stream (below 3: the program closed one since
+// OccupyStandardStreams) a copy above them, and closes `fd`. -1 and errno if there is none left, and if `fd` is -1. The
+// copy is closed by an exec.
 int AboveStandardStreams(int fd);
 
 // `call` returns a descriptor, or -1 and errno. So does this function; the descriptor is above the standard streams.
@@ -115,6 +121,7 @@ int OpenMakingRoom(Call&& call) {
   // WHY several: other threads take what was closed, too. WHY a few descriptors at a time: each costs an open later.
   constexpr int kTries = 16;
   constexpr size_t kTakenBack = 4;
+  OccupyStandardStreams();
   int fd = RetryOnSignal(call);
   for (int i = 0; i < kTries && fd < 0 && IsOutOfDescriptors(errno) && TakeBack(kTakenBack) > 0; ++i) {
     fd = RetryOnSignal(call);

@@ -9,6 +9,7 @@
 namespace mergedb::env {
 
 std::string ReadProcFile(const std::string& path) {
+  OccupyStandardStreams();
   const int fd = AboveStandardStreams(RetryOnSignal([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
   if (fd < 0) return "";
   char bytes[4096];

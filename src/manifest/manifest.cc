@@ -33,6 +33,22 @@ Status WriteCurrent(FileSystem* file_system, const std::string& directory, const
   return file_system->SyncDirectory(directory);
 }
 
+Status MakeDurable(FileSystem* file_system, const std::string& directory, kv::FileNumber manifest) {
+  if (file_system->is_append_only()) return file_system->SyncDirectory(directory);  // CURRENT names what is durable
+  const std::string path = format::ManifestPath(directory, manifest);
+  ASSIGN_OR_RETURN(const auto file, file_system->Open(path, {.access = Access::kReuse}));
+  std::string buffer(2 * kPageBytes, 0);
+  for (uint64_t offset = 0;; offset += buffer.size()) {
+    size_t got = 0;
+    RETURN_IF_ERROR(file->ReadAt(offset, buffer.size(), buffer.data(), &got));
+    if (got > 0) RETURN_IF_ERROR(file->WriteAt(offset, std::string_view(buffer).substr(0, got)));
+    if (got < buffer.size()) break;
+  }
+  RETURN_IF_ERROR(file->Sync());
+  RETURN_IF_ERROR(file->Close());
+  return file_system->SyncDirectory(directory);
+}
+
 Status Manifest::Commit(const format::VersionEdit& edit) {
   if (needs_snapshot()) return StartFile(edit);
   Status status = writer_->Append(format::EncodeVersionEdit(edit));

@@ -2,8 +2,10 @@
 // that; a cache that is gone is not asked. Method: calls that fail with a chosen errno.
 #include "env/descriptors.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -67,6 +69,24 @@ TEST_F(DescriptorsTest, ASignalIsNoError) {
   EXPECT_EQ(OpenMakingRoom([&] { return opening(); }), Opening::kDescriptor);
   EXPECT_EQ(opening.calls(), 5u);
   EXPECT_EQ(closed_, 1);
+}
+
+TEST_F(DescriptorsTest, AProgramClosesAStreamWhileAFileIsOpened) {
+  for (const int stream : {STDIN_FILENO, STDERR_FILENO}) {
+    const int kept = fcntl(stream, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int fd = OpenMakingRoom([&] {
+      close(stream);
+      return open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    });
+    EXPECT_GT(fd, STDERR_FILENO);
+    char byte = 1;
+    EXPECT_EQ(read(fd, &byte, 1), 1);
+    EXPECT_EQ(byte, 0);
+    EXPECT_EQ(fcntl(stream, F_GETFD), -1);
+    close(fd);
+    dup2(kept, stream);
+    close(kept);
+  }
 }
 
 TEST_F(DescriptorsTest, ACacheThatIsGoneIsNotAsked) {

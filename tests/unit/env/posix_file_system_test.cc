@@ -448,7 +448,9 @@ TEST_F(PosixFileSystemTest, NoFileGetsADescriptorOfAStandardStream) {
     const auto lock = fs_.Lock(directory_ / "LOCK");
     if (!bound || !lock || !fs_.List(directory_.path()) || !fs_.SyncDirectory(directory_.path()).ok()) _exit(3);
     for (const int stream : {0, 1, 2}) {
-      if (fcntl(stream, F_GETFD) != -1) _exit(4);
+      char byte = 0;
+      if (read(stream, &byte, 1) != -1 || errno != EBADF || write(stream, &byte, 1) != -1 || errno != EBADF) _exit(4);
+      if (fcntl(stream, F_GETFD) != FD_CLOEXEC) _exit(6);
     }
     for (int fd = 3; fd < 16; ++fd) {
       const int flags = fcntl(fd, F_GETFD);
