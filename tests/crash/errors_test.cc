@@ -666,17 +666,19 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
 
 // Each call on STAGING fails once, while an open gives back what it holds without need.
 TEST(DiskFull, AnOpenThatCannotGiveBackWhatStagingHoldsSaysSo) {
-  for (uint64_t nth = 1; !HasFailure(); ++nth) {
-    SCOPED_TRACE(nth);
-    Errors errors;
-    errors.DieOnAFullDisk();
-    FaultFileSystem& files = *errors.sim().files;
-    files.AddFault({.op = FileOp::kAny, .path_contains = "STAGING", .nth = nth});
-    const Status status = errors.Open();
-    const bool is_hit = files.faults_hit() > 0;
-    EXPECT_TRUE(status.ok() || status.IsNoSpace() || (is_hit && status.IsIOError())) << status.ToString();
-    errors.CheckLivesOn(status);
-    if (!is_hit) break;
+  for (const char* const file : {"STAGING", "MANIFEST"}) {
+    for (uint64_t nth = 1; !HasFailure(); ++nth) {
+      SCOPED_TRACE(file + std::to_string(nth));
+      Errors errors;
+      errors.DieOnAFullDisk();
+      FaultFileSystem& files = *errors.sim().files;
+      files.AddFault({.op = FileOp::kAny, .path_contains = file, .nth = nth});
+      const Status status = errors.Open();
+      const bool is_hit = files.faults_hit() > 0;
+      EXPECT_TRUE(status.ok() || status.IsNoSpace() || (is_hit && status.IsIOError())) << status.ToString();
+      errors.CheckLivesOn(status);
+      if (!is_hit) break;
+    }
   }
 }
 
