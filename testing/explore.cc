@@ -138,6 +138,7 @@ class Search {
       return explored_;
     }
     if (!RunSystematic()) RunRandom();
+    if (exploration_.is_quiet) return explored_;
     std::cout << "[          ] " << exploration_.name << ": " << explored_.runs << " schedules, " << explored_.decisions
               << " decisions";
     if (explored_.is_complete) std::cout << ", all with up to " << exploration_.deviations_max << " deviations";

@@ -38,6 +38,7 @@ struct Exploration {
   // Deviations happen only where the running thread is at a point with one of these names. Empty: at all points.
   std::vector<std::string> only_at = {};
   uint64_t seed = 1;
+  bool is_quiet = false;  // prints no line about what was run
 };
 
 struct Explored {

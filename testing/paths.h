@@ -11,8 +11,8 @@
 //     EXPECT_EQ(walked.finding, "");
 //
 // `make` returns a fresh subject for each path, which has a method `std::string Do(const Model::Call&)`. An answer that
-// is not the model's is a finding. Paths run in the order of their length, so the first finding is a shortest one. It is
-// printed as a line that replays it alone:
+// is not the model's is a finding. Paths run in the order of their length, so the first finding is a shortest one. It
+// is printed as a line that replays it alone:
 //
 //     MERGEDB_PATH='begin 0; put 0 a; commit 0' build/dev/tests/paths_..._test
 //

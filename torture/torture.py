@@ -42,6 +42,7 @@ LANES = (
         ("errors", ["./dev", "test", "errors"], FULL, 15),
         ("kill", ["./dev", "test", "kill"], FULL, 25),
         ("crash", ["./dev", "test", "crash"], FULL, 25),
+        ("simulate", ["build/dev/tests/simulate_simulate_test"], {"MERGEDB_SIMULATE_SECONDS": "3600"}, 90),
         ("flips", ["./dev", "test", "flips"], FULL, 25),
         ("model", ["./dev", "test", "model"], FULL, 25),
         ("histories", ["build/dev/tests/race_transaction_race_test", "--gtest_filter=RecordedHistories.*"], FULL, 25),

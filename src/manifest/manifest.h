@@ -68,8 +68,9 @@ class Manifest {
 // Replaces CURRENT atomically and durably. If *is_begun, CURRENT may be the new one even after a failure.
 Status WriteCurrent(FileSystem* file_system, const std::string& directory, const Current& current, bool* is_begun);
 
-// Makes durable what CURRENT and `manifest`, which it names, hold. After a kill, the last record may not be. WHY all of it
-// is written again: a sync that failed before, in another process too, leaves pages that no later sync writes (rule B1).
+// Makes durable what CURRENT and `manifest`, which it names, hold. After a kill, the last record may not be. WHY all of
+// it is written again: a sync that failed before, in another process too, leaves pages that no later sync writes (rule
+// B1).
 Status MakeDurable(FileSystem* file_system, const std::string& directory, kv::FileNumber manifest);
 
 }  // namespace mergedb::manifest

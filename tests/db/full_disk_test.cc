@@ -131,8 +131,8 @@ TEST(FullDisk, AnOpenUsesWhatTheWalDoesNotNeed) {
   }
 }
 
-// Symptom: after a kill, an open on a full disk and a power cut, a table was missing. Cause: the open removed files that
-// the newest MANIFEST record does not name, before that record was durable.
+// Symptom: after a kill, an open on a full disk and a power cut, a table was missing. Cause: the open removed files
+// that the newest MANIFEST record does not name, before that record was durable.
 TEST(FullDisk, AnOpenRemovesNothingThatTheDurableManifestNames) {
   // The numbers of the writes to the MANIFEST among the changes of a compaction and its commit. `last`: all calls
   // after this one fail, and the database ends. WHY not the sync that follows: one that fails is not the same as none.

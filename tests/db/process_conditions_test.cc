@@ -193,9 +193,7 @@ std::string PrintsThatWentSomewhere() {
 std::string CloseStandardStreams() {
   for (const int fd : {0, 1, 2}) close(fd);
   std::thread([] {
-    for (int fd = 0;; fd = (fd + 1) % 3) {
-      g_prints += write(fd, "printed", 7) != -1 || errno != EBADF;
-    }
+    for (int fd = 0;; fd = (fd + 1) % 3) { g_prints += write(fd, "printed", 7) != -1 || errno != EBADF; }
   }).detach();
   return "";
 }

@@ -1,5 +1,5 @@
-// Goal: each path of a model runs, shortest first; a wrong answer names the path that replays it. Method: a stack of two
-// letters, and a subject that forgets what lies below the third letter.
+// Goal: each path of a model runs, shortest first; a wrong answer names the path that replays it. Method: a stack of
+// two letters, and a subject that forgets what lies below the third letter.
 #include "testing/paths.h"
 
 #include <gtest/gtest.h>
