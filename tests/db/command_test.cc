@@ -396,10 +396,10 @@ TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
 }
 
 TEST_F(CommandTest, TakesOnlyIntegersInRangeAsNumbers) {
-  for (const char* option :
-       {"scan $D --limit", "merge $D k b --type append --cap", "merge $D k b --type first --at",
-        "estimate $D --entries", "trace dump $D --limit", "trace analyse $D --top", "sst $D --scan --limit",
-        "manifest $D --scan --limit", "doctor --pid", "serve-metrics $D --listen 127.0.0.1:0 --timeout"}) {
+  for (const char* option : {"scan $D --limit", "merge $D k b --type append --cap", "merge $D k b --type first --at",
+                             "estimate $D --entries", "trace dump $D --limit", "trace analyse $D --top",
+                             "sst $D --scan --limit", "manifest $D --scan --limit", "doctor --pid",
+                             "torture --device $D --seconds", "serve-metrics $D --listen 127.0.0.1:0 --timeout"}) {
     for (const char* number : {"-3", "18446744073709551616", "010", "0x10", "1.5", "'1 '", "''"}) {
       const std::string line = std::string("$M ") + option + " " + number;
       SCOPED_TRACE(line);
@@ -469,6 +469,8 @@ TEST_F(CommandTest, RefusesOptionsWithoutAnEffect) {
                            "trace scrub $D/x $H/y --limit 5",
                            "trace scrub $D/x $H/y --json",
                            "trace scrub $D/x $H/y --hex",
+                           "torture --device $D --json",
+                           "torture --device $D --verify $D/x --seconds 1",
                            "--db $D trace dump $D/x",
                            "--db $D doctor"}) {
     SCOPED_TRACE(line);
