@@ -70,6 +70,7 @@ enum class Op {
   kScanAtSnapshot,
   kFlush,
   kCompact,
+  kReopen,  // ends all transactions
 };
 
 inline bool IsOfCursor(Op op) { return op >= Op::kFirst && op <= Op::kCursorDelete; }
@@ -127,6 +128,7 @@ inline std::string TextOf(const Call& call) {
       {Op::kScanAtSnapshot, "scan-at-snapshot"},
       {Op::kFlush, "flush"},
       {Op::kCompact, "compact"},
+      {Op::kReopen, "reopen"},
   };
   std::string text = names.at(call.op);
   if (call.who != kOutside) text += " " + std::to_string(call.who);
@@ -376,6 +378,10 @@ inline std::string Model::DoOutside(const Call& call) {
     case Op::kReleaseSnapshot:
     case Op::kGetAtSnapshot:
     case Op::kScanAtSnapshot: return DoOfSnapshot(call);
+    case Op::kReopen:
+      transactions_ = std::vector<Transaction>(2);
+      snapshot_ = std::nullopt;
+      return "OK " + tree_.Text();
     case Op::kFlush:
     case Op::kCompact:
       if (!is_flushed_) flushes_ = std::min(flushes_ + 1, 2);

@@ -28,9 +28,7 @@ std::string Show(const Status& status) { return std::string(CodeName(status.code
 class Subject {
  public:
   explicit Subject(const Family& family) {
-    auto db = sim_.Open();
-    EXPECT_OK(db.status());
-    db_ = std::move(*db);
+    (void)Reopen();
     for (const Call& call : family.setup) (void)Do(call);
   }
 
@@ -177,9 +175,20 @@ class Subject {
         return testing::Show(
             db_->Get({.snapshot = snapshot_.get()}, KeyspaceOf(call), std::string(1, call.key), &found), found);
       case Op::kScanAtSnapshot: return Text(KeyspaceOf(call), snapshot_.get());
+      case Op::kReopen: return AfterWrite(Reopen());
       case Op::kFlush: return AfterWrite(db_->Flush());
       default: return AfterWrite(db_->CompactRange(nullptr, nullptr));
     }
+  }
+
+  Status Reopen() {
+    slots_ = std::vector<Slot>(2);
+    snapshot_ = nullptr;
+    db_ = nullptr;
+    auto db = sim_.Open();
+    if (!db) return db.error();
+    db_ = std::move(*db);
+    return {};
   }
 
   std::string DoCursor(const Call& call) {
@@ -209,7 +218,7 @@ class Subject {
   std::unique_ptr<DB> db_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::vector<Keyspace> keyspaces_;
-  std::vector<Slot> slots_ = std::vector<Slot>(2);
+  std::vector<Slot> slots_;
 };
 
 using Calls = std::vector<Call>;
@@ -305,26 +314,36 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PathsOfAKind, ::testing::Values(Kind::kSingleWri
 
 TEST_P(PathsOfAKind, Savepoints) {
   const Family family{.setup = Calls{Put('a'), kFlush} + By(0, {Begin(0, GetParam())}),
-                      .calls = By(0, kSavepoints + Calls{OnKey(Op::kGet, 'a'),
-                                                         Put('a', '2'),
-                                                         OnKey(Op::kMerge, 'a'),
-                                                         OnKey(Op::kDelete, 'a'),
-                                                         OnKey(Op::kDeleteRange, 'a'),
-                                                         {.op = Op::kScan},
-                                                         kCommit}) +
+                      .calls = By(0, kSavepoints + Calls{OnKey(Op::kGet, 'a'), Put('a', '2'), OnKey(Op::kMerge, 'a'),
+                                                         OnKey(Op::kDeleteRange, 'a'), kCommit}) +
                                Calls{OnKey(Op::kMerge, 'a')}};
+  WalkFamily(family, {.calls_max = 7});
+}
+
+TEST_P(PathsOfAKind, SavepointsAndKeyspaces) {
+  const Family family{.setup = Calls{OnName(Op::kCreate, 'x'), Put('a', '1', 1)} + By(0, {Begin(0, GetParam())}),
+                      .calls = By(0, Calls{{.op = Op::kSavepoint},
+                                           {.op = Op::kRollbackTo},
+                                           Put('a', '2', 1),
+                                           OnKeyspace(Op::kClear, 1),
+                                           OnKeyspace(Op::kDrop, 1),
+                                           OnName(Op::kCreate, 'x'),
+                                           OnName(Op::kOpen, 'x'),
+                                           Put('b', '1', 2),
+                                           kCommit})};
   WalkFamily(family, {.calls_max = 6});
 }
 
-TEST_P(PathsOfAKind, SavepointsOfTwoKeyspaces) {
-  const Family family{
-      .setup = Calls{OnName(Op::kCreate, 'x'), Put('a'), Put('a', '1', 1)} + By(0, {Begin(0, GetParam())}),
-      .calls = By(0, kSavepoints + Calls{Put('a', '2'), Put('a', '2', 1), OnKey(Op::kDeleteRange, 'a', 1),
-                                         OnKey(Op::kMerge, 'a', 1), OnKeyspace(Op::kScan, 1), OnKeyspace(Op::kDrop, 1),
-                                         OnKeyspace(Op::kClear, 1), OnName(Op::kOpen, 'x'), OnName(Op::kCreate, 'x'),
-                                         Put('b', '1', 2), kCommit}) +
-               Calls{OnKeyspace(Op::kDrop, 1)}};
-  WalkFamily(family, {.calls_max = 5});
+TEST(TransactionPaths, SavepointsAndDropsOfOthers) {
+  const Family family{.setup = Calls{OnName(Op::kCreate, 'x'), Put('a', '1', 1)} + By(0, {Begin(0, Kind::kOptimistic)}),
+                      .calls = By(0, {{.op = Op::kSavepoint},
+                                      {.op = Op::kRollbackTo},
+                                      Put('a', '2', 1),
+                                      Put('a', '2'),
+                                      OnKeyspace(Op::kClear, 1),
+                                      kCommit}) +
+                               Calls{OnKeyspace(Op::kDrop, 1)}};
+  WalkFamily(family, {.calls_max = 6});
 }
 
 // ---- Cursors ---------------------------------------------------------------------------------------------------------
@@ -388,7 +407,7 @@ TEST_P(PathsOfAKind, TheFirstKeyspace) {
                                       kRollback}) +
                                By(1, {Begin(1, Kind::kOptimistic), OnKey(Op::kGet, 'a'), Put('b', '3'),
                                       OnName(Op::kCreate, 'x'), Put('b', '3', 1), kCommit}) +
-                               Calls{OnName(Op::kCreate, 'x'), Put('a', '1', 1), Put('a', '4')}};
+                               Calls{OnName(Op::kCreate, 'x'), Put('a', '1', 1), Put('a', '4'), {.op = Op::kReopen}}};
   WalkFamily(family, {.calls_max = 5});
 }
 
@@ -409,7 +428,8 @@ TEST(TransactionPaths, SnapshotsAndFlushes) {
                                      {.op = Op::kScanAtSnapshot},
                                      OnKey(Op::kGetAtSnapshot, 'a', 1),
                                      kFlush,
-                                     {.op = Op::kCompact}} +
+                                     {.op = Op::kCompact},
+                                     {.op = Op::kReopen}} +
                                By(0, {Begin(0, Kind::kOptimistic), OnKey(Op::kMerge, 'a'), OnKey(Op::kGet, 'a'),
                                       OnKey(Op::kGet, 'a', 1), kCommit}) +
                                By(1, {begin_at_snapshot,
