@@ -89,6 +89,7 @@ struct Call {
 struct Family {
   std::vector<Call> setup;
   std::vector<Call> calls;
+  bool has_calls_after_end = false;  // all calls of an ended transaction, not only Get and Commit
 };
 
 // As in MERGEDB_PATH: "put 0 x1:a 1".
@@ -322,7 +323,7 @@ class Model {
   bool is_flushed_ = true;
 };
 
-// ---- The database ----------------------------------------------------------------------------------------------------
+// ---- The database ---------------------------------------------------------------------------------------------------
 
 inline bool Model::IsPossible(const Call& call) const {
   if (call.keyspace > keyspaces_) return false;
@@ -343,7 +344,8 @@ inline bool Model::IsPossible(const Call& call) const {
   if (call.who == kOutside) return true;
   const Transaction& transaction = transactions_[static_cast<size_t>(call.who)];
   if (call.op == Op::kBegin || call.op == Op::kBeginAtSnapshot) return !transaction.is_open;
-  return transaction.is_begun;
+  if (transaction.is_open || family_->has_calls_after_end) return transaction.is_begun;
+  return transaction.is_begun && (call.op == Op::kGet || call.op == Op::kCommit);
 }
 
 inline std::vector<Call> Model::Calls() const {
@@ -416,7 +418,7 @@ inline std::string Model::WriteOutside(Call write) {
   return "OK " + tree_.Text();
 }
 
-// ---- Transactions ----------------------------------------------------------------------------------------------------
+// ---- Transactions ---------------------------------------------------------------------------------------------------
 
 inline std::string Model::Begin(const Call& call) {
   const bool is_at_snapshot = call.op == Op::kBeginAtSnapshot;
@@ -580,7 +582,7 @@ inline std::string Model::NoteDropped(Transaction& transaction, Call& write) con
   return "";
 }
 
-// ---- The cursor ------------------------------------------------------------------------------------------------------
+// ---- The cursor -----------------------------------------------------------------------------------------------------
 
 // A move, as a function of the keys that the transaction sees. It reads the keys from `from` to `to`, both included.
 struct Moved {
@@ -681,7 +683,7 @@ inline std::string Model::DoCursor(Transaction& transaction, const Call& call) {
   return moved.answer + " at " + cursor.key + "=" + view.Get(0, cursor.key);
 }
 
-// ---- The state as text -----------------------------------------------------------------------------------------------
+// ---- The state as text ----------------------------------------------------------------------------------------------
 
 inline std::string Model::Transaction::Key() const {
   if (!is_begun) return "-";

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -185,7 +183,9 @@ class Subject {
     slots_ = std::vector<Slot>(2);
     snapshot_ = nullptr;
     db_ = nullptr;
-    auto db = sim_.Open();
+    Options options = sim_.SmallOptions();
+    options.use_mapped_wal_buffer = false;  // an open takes half as long
+    auto db = DB::Open(options, SimulatedEnv::kPath);
     if (!db) return db.error();
     db_ = std::move(*db);
     return {};
@@ -244,31 +244,27 @@ const Call kCommit{.op = Op::kCommit}, kRollback{.op = Op::kRollback}, kFlush{.o
 const Calls kSavepoints = {{.op = Op::kSavepoint}, {.op = Op::kRollbackTo}, {.op = Op::kRelease}};
 
 struct Sizes {
-  size_t calls_max = 4;         // of a path
-  uint64_t paths_max = 3'000;   // of a length; the others are a random part
-  size_t state_calls_max = 12;  // on the way to a state
-  uint64_t state_paths_max = 5'000;
+  size_t calls_max = 4;        // of a path
+  uint64_t paths_max = 2'000;  // of a length; if there are more, a random part runs
+  uint64_t state_paths_max = 3'000;
 };
 
 // Runs all paths, or a part of those of each length, and then each call in each state.
 void WalkFamily(const Family& family, const Sizes& sizes) {
-  constexpr uint64_t kFullPaths = 200'000;
+  constexpr uint64_t kFullPaths = 50'000;
   const Model start(&family);
   const auto make = [&family] { return Subject(family); };
-  const Walk of_paths{.calls_max = sizes.calls_max + (IsFullSize() ? 1 : 0),
-                      .paths_max = Sized(sizes.paths_max, kFullPaths)};
-  const Walked paths = WalkPaths(start, of_paths, make);
+  const Walked paths =
+      WalkPaths(start, {.calls_max = sizes.calls_max, .paths_max = Sized(sizes.paths_max, kFullPaths)}, make);
   ASSERT_EQ(paths.finding, "");
-  const Walk of_states{.calls_max = sizes.state_calls_max, .paths_max = Sized(sizes.state_paths_max, kFullPaths)};
-  const Walked states = WalkStates(start, of_states, make);
+  const Walked states =
+      WalkStates(start, {.calls_max = 12, .paths_max = Sized(sizes.state_paths_max, kFullPaths)}, make);
   ASSERT_EQ(states.finding, "");
   ::testing::Test::RecordProperty("paths", std::to_string(paths.paths + states.paths));
   ::testing::Test::RecordProperty("states", std::to_string(states.states));
-  if (std::getenv("V"))
-    std::cout << "paths " << paths.paths << "; states " << states.states << ", paths " << states.paths << "\n";
 }
 
-// ---- Kinds -----------------------------------------------------------------------------------------------------------
+// ---- Kinds ----------------------------------------------------------------------------------------------------------
 
 TEST(TransactionPaths, TwoOfAnyKind) {
   const Family family{
@@ -279,20 +275,28 @@ TEST(TransactionPaths, TwoOfAnyKind) {
   WalkFamily(family, {.calls_max = 5});
 }
 
-// The start is two open optimistic transactions.
+TEST(TransactionPaths, WhatAnOptimisticOneReads) {
+  const Family family{
+      .setup = Calls{Put('a'), kFlush, Put('b')} + By(0, {Begin(0, Kind::kOptimistic)}),
+      .calls = By(0, {OnKey(Op::kGet, 'a'),
+                      Put('a', '2'),
+                      OnKey(Op::kDelete, 'b'),
+                      OnKey(Op::kMerge, 'a'),
+                      OnKey(Op::kDeleteRange, 'a'),
+                      {.op = Op::kScan},
+                      kCommit}) +
+               Calls{Put('b', '3'), OnKey(Op::kDelete, 'a'), OnKey(Op::kMerge, 'a'), OnKey(Op::kDeleteRange, 'b')}};
+  WalkFamily(family, {.calls_max = 4, .paths_max = 12'000});
+}
+
 TEST(TransactionPaths, WhatTwoOptimisticOnesRead) {
   const Family family{
       .setup = Calls{Put('a'), kFlush, Put('b')} + ByEach({Begin(0, Kind::kOptimistic)}),
-      .calls = ByEach({OnKey(Op::kGet, 'a'),
-                       OnKey(Op::kGet, 'b'),
-                       Put('a', '2'),
-                       OnKey(Op::kDelete, 'b'),
-                       OnKey(Op::kMerge, 'a'),
-                       OnKey(Op::kDeleteRange, 'a'),
-                       {.op = Op::kScan},
-                       kCommit}) +
-               Calls{Put('b', '3'), OnKey(Op::kDelete, 'a'), OnKey(Op::kMerge, 'b'), OnKey(Op::kDeleteRange, 'b')}};
-  WalkFamily(family, {.calls_max = 4});
+      .calls =
+          By(0, {OnKey(Op::kGet, 'a'), Put('b', '2'), OnKey(Op::kMerge, 'a'), kCommit}) +
+          By(1,
+             {OnKey(Op::kGet, 'b'), OnKey(Op::kDelete, 'a'), {.op = Op::kScan}, Begin(1, Kind::kOptimistic), kCommit})};
+  WalkFamily(family, {.calls_max = 5});
 }
 
 TEST(TransactionPaths, AnOptimisticOneBesideASingleWriter) {
@@ -304,7 +308,33 @@ TEST(TransactionPaths, AnOptimisticOneBesideASingleWriter) {
   WalkFamily(family, {.calls_max = 5});
 }
 
-// ---- Savepoints ------------------------------------------------------------------------------------------------------
+TEST(TransactionPaths, AfterTheEnd) {
+  const Calls calls = {OnKey(Op::kGet, 'a'),
+                       Put('a'),
+                       OnKey(Op::kDelete, 'a'),
+                       OnKey(Op::kMerge, 'a'),
+                       OnKey(Op::kDeleteRange, 'a'),
+                       {.op = Op::kScan},
+                       OnName(Op::kCreate, 'x'),
+                       OnName(Op::kOpen, 'x'),
+                       {.op = Op::kList},
+                       OnKeyspace(Op::kDrop, 0),
+                       OnKeyspace(Op::kClear, 0),
+                       kCommit,
+                       kRollback,
+                       {.op = Op::kFirst},
+                       {.op = Op::kCurrent},
+                       {.op = Op::kCursorPut},
+                       {.op = Op::kCursorDelete}};
+  const Family family{
+      .setup = {Put('a')},
+      .calls = By(0, Calls{Begin(0, Kind::kSingleWriter), Begin(0, Kind::kOptimistic), Begin(0, Kind::kReadOnly)} +
+                         kSavepoints + calls),
+      .has_calls_after_end = true};
+  WalkFamily(family, {.calls_max = 3});
+}
+
+// ---- Savepoints -----------------------------------------------------------------------------------------------------
 
 class PathsOfAKind : public ::testing::TestWithParam<Kind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, PathsOfAKind, ::testing::Values(Kind::kSingleWriter, Kind::kOptimistic),
@@ -346,7 +376,7 @@ TEST(TransactionPaths, SavepointsAndDropsOfOthers) {
   WalkFamily(family, {.calls_max = 6});
 }
 
-// ---- Cursors ---------------------------------------------------------------------------------------------------------
+// ---- Cursors --------------------------------------------------------------------------------------------------------
 
 TEST_P(PathsOfAKind, Cursor) {
   const Calls moves = {{.op = Op::kFirst},        {.op = Op::kLast},
@@ -363,10 +393,23 @@ TEST_P(PathsOfAKind, Cursor) {
                                                    {.op = Op::kRollbackTo},
                                                    kCommit}) +
                                Calls{Put('b', '3'), OnKey(Op::kDelete, 'c')}};
-  WalkFamily(family, {.calls_max = 5});
+  WalkFamily(family, {.calls_max = 4, .paths_max = 6'000});
 }
 
-// ---- Keyspaces -------------------------------------------------------------------------------------------------------
+TEST_P(PathsOfAKind, CursorAndSavepoints) {
+  const Family family{.setup = Calls{Put('a'), kFlush, Put('b')} + By(0, {Begin(0, GetParam())}),
+                      .calls = By(0, {{.op = Op::kFirst},
+                                      {.op = Op::kNext},
+                                      {.op = Op::kCurrent},
+                                      {.op = Op::kSavepoint},
+                                      {.op = Op::kRollbackTo},
+                                      {.op = Op::kCursorDelete},
+                                      Put('c'),
+                                      OnKey(Op::kDeleteRange, 'a')})};
+  WalkFamily(family, {.calls_max = 6, .paths_max = 6'000});
+}
+
+// ---- Keyspaces ------------------------------------------------------------------------------------------------------
 
 TEST_P(PathsOfAKind, KeyspacesOfTwo) {
   const Family family{
@@ -411,7 +454,7 @@ TEST_P(PathsOfAKind, TheFirstKeyspace) {
   WalkFamily(family, {.calls_max = 5});
 }
 
-// ---- Snapshots -------------------------------------------------------------------------------------------------------
+// ---- Snapshots ------------------------------------------------------------------------------------------------------
 
 TEST(TransactionPaths, SnapshotsAndFlushes) {
   const Call begin_at_snapshot{.op = Op::kBeginAtSnapshot, .who = 1, .kind = Kind::kReadOnly};
