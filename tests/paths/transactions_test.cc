@@ -1,7 +1,7 @@
 // Goal: all short histories of transactions, savepoints, keyspaces, cursors, snapshots and flushes give the answers of
 // the model in transactions_model.h. Method: testing/paths.h, a family of calls at a time; each path has a database of
-// its own, in memory. All calls are of one thread, so a write that would wait for a single writer returns Busy. To replay
-// a finding, set MERGEDB_PATH and name the test by --gtest_filter.
+// its own, in memory. All calls are of one thread, so a write that would wait for a single writer returns Busy. To
+// replay a finding, set MERGEDB_PATH and name the test by --gtest_filter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
