@@ -123,6 +123,8 @@ class MERGEDB_EXPORT Transaction {
 
   // An optimistic transaction cannot create the first keyspace of a database (NotSupported); create it
   // outside before. Two optimistic transactions that create the same name conflict.
+  // If another writer creates the first keyspace of a database, an optimistic transaction that has read or written
+  // before gets Conflict from its reads, writes and savepoints, and from a Commit with writes.
   virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {}) = 0;
   virtual Result<Keyspace> OpenKeyspace(std::string_view name) = 0;
   virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces() = 0;
