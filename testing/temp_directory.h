@@ -11,8 +11,8 @@ namespace mergedb::testing {
 
 class TempDirectory {
  public:
-  TempDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "mergedb_test_XXXXXX").string();
+  explicit TempDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "mergedb_test_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) abort();
     path_ = name;
   }

@@ -11,7 +11,7 @@
  * address: kind, slot and generation. Every call checks the handle. A handle that is closed, invalid, of
  * another kind, or inherited by fork returns MERGEDB_BAD_HANDLE and never touches memory. 0 is never a valid
  * handle. The caller closes every handle that it gets, in any order. An iterator or snapshot may be closed
- * after its database; its other calls then return MERGEDB_SHUTTING_DOWN.
+ * after its database. Its other calls then return MERGEDB_SHUTTING_DOWN, except mergedb_snapshot_sequence.
  *
  * ERRORS are values. Every function that can fail returns a mergedb_code. Its last argument is a
  * mergedb_error of the caller, or NULL; the call fills it. The error needs no free and there is no hidden

@@ -244,6 +244,7 @@ mergedb_code mergedb_iterator_failed_key(mergedb_iterator iterator, mergedb_slic
   return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) {
     RETURN_IF_ERROR(CheckPointer(key, "key"));
     const auto failed = holder.iterator->failed_key();
+    if (!failed && holder.iterator->status().IsShuttingDown()) return holder.iterator->status();
     if (!failed) return Status::NotFound("the iterator's last move met no failed key");
     *key = SliceOf(*failed);
     return Status::Ok();

@@ -62,6 +62,7 @@ class InternalAccessIterator : public Iterator {
   explicit InternalAccessIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr)
       : is_closed_(std::move(is_closed)) {}
   bool IsOpen() const { return is_closed_ == nullptr || !is_closed_->load(std::memory_order_acquire); }
+  const std::shared_ptr<const std::atomic<bool>>& is_closed() const { return is_closed_; }
   // The internal iterator: it shows what this iterator shows, one entry per user key. Moving one moves the
   // other. It does not check whether the database is closed: it goes on showing what it has pinned. It lives
   // as long as this iterator.

@@ -114,7 +114,7 @@ class DefaultKeyspaceIterator final : public kv::Iterator {
 class DefaultIterator final : public InternalAccessIterator {
  public:
   DefaultIterator(const kv::KeyMap& map, std::unique_ptr<InternalAccessIterator> tree)
-      : map_(map), tree_(std::move(tree)), default_iterator_(map, *tree_) {}
+      : InternalAccessIterator(tree->is_closed()), map_(map), tree_(std::move(tree)), default_iterator_(map, *tree_) {}
 
   bool Valid() const override { return tree_->Valid(); }
   void SeekToFirst() override {

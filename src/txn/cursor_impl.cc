@@ -48,15 +48,16 @@ Status CursorImpl::Prepare() {
 }
 
 // True if a move is one step of the internal iterator: the cursor is at a key, no write came in between (a
-// write parks the cursor), and reads are not remembered.
+// write parks the cursor), reads are not remembered, and this thread made the last call that notes its thread.
 bool CursorImpl::CanJustStep() const {
   return state_ == State::kAt && internal_ != nullptr && internal_->Valid() && access_->IsOpen() &&
-         !transaction_->remembers_reads();
+         !transaction_->remembers_reads() && transaction_->IsOnThisThread();
 }
 
 // The same for an iterator that maps the tree's keys to those of a named keyspace.
 bool CursorImpl::CanStepPlainly() const {
-  return state_ == State::kAt && internal_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads();
+  return state_ == State::kAt && internal_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads() &&
+         transaction_->IsOnThisThread();
 }
 
 Status CursorImpl::Fail() {

@@ -42,9 +42,10 @@ class CursorImpl final : public Cursor {
   Status SetRange(std::string_view key) override;
   Status SetForPrev(std::string_view key) override;
   Status Current() override;
-  // Also false after a move that threw: the iterator then has no position.
+  // Also false after a move that threw: the iterator then has no position. And after the close of the database.
   bool Valid() const override {
-    return state_ == State::kAt && (internal_ != nullptr ? internal_->Valid() : iterator_->Valid());
+    return state_ == State::kAt &&
+           (internal_ != nullptr ? internal_->Valid() && access_->IsOpen() : iterator_->Valid());
   }
   std::string_view key() const override { return internal_ != nullptr ? internal_->entry().key : iterator_->key(); }
   std::string_view value() const override {

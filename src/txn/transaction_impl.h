@@ -86,6 +86,10 @@ class TransactionImpl final : public Transaction {
   const kv::KeyMap* key_map() const { return key_map_; }
   std::unique_ptr<Iterator> NewIterator(Keyspace keyspace);
   bool remembers_reads() const { return options_.kind == TransactionKind::kOptimistic; }
+  // False: a step of a cursor must note that the transaction has moved to this thread, as CheckReadable does.
+  bool IsOnThisThread() const {
+    return options_.kind != TransactionKind::kSingleWriter || thread_ == base::ThreadNumber();
+  }
   // Remembers the keys that a cursor on `keyspace` moved over, both ends included.
   Status RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status RememberKey(Keyspace keyspace, std::string_view key);
@@ -98,7 +102,7 @@ class TransactionImpl final : public Transaction {
   Status KeepKeyMap();
   // A transaction may move to another thread between calls; a write of the thread that it left waits for it then.
   void NoteThread() {
-    if (options_.kind != TransactionKind::kSingleWriter || thread_ == base::ThreadNumber()) [[likely]]
+    if (IsOnThisThread()) [[likely]]
       return;
     thread_ = base::ThreadNumber();
     host_.MoveWriters(this);
