@@ -122,10 +122,13 @@ Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
 // the item behind. After an error the cursor stays pending.
 Status ResolvePending(MDB_cursor* cursor) {
   if (!cursor->is_pending) return {};
+  if (cursor->cursor == nullptr) cursor->cursor = cursor->txn->transaction().NewCursor(cursor->slot->keyspace);
   Status status = cursor->cursor->Set(cursor->key);
   if (HasFailed(status)) return status;
   cursor->is_pending = false;
-  cursor->is_in_gap = cursor->is_anchored = !status.ok() && cursor->cursor->Valid();
+  cursor->is_in_gap = cursor->is_anchored = cursor->cursor->Valid() && (cursor->is_anchored || !status.ok());
+  // WHY: a delete of the key that the cursor has left must not move it.
+  if (cursor->is_anchored) cursor->key.assign(cursor->cursor->key());
   if (!status.ok() && !cursor->is_in_gap) status = StayAtEnd(cursor, cursor->key);
   return HasFailed(status) ? status : Status();
 }
@@ -240,6 +243,44 @@ void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
       } else if (HasFailed(status)) {
         cursor->is_pending = true;
       }
+    }
+  }
+}
+
+void ForgetPlaces(MDB_txn* txn, MDB_dbi dbi) {
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    for (MDB_cursor* cursor : each->cursors) {
+      if (cursor->dbi != dbi) continue;
+      cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
+      cursor->cursor = nullptr;
+    }
+  }
+}
+
+std::vector<KeptPlace> KeepPlaces(MDB_txn* txn) {
+  std::vector<KeptPlace> kept;
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    for (MDB_cursor* cursor : each->cursors) {
+      AnchorGaps(txn, cursor->dbi);
+      const bool is_at_end = cursor->is_in_gap && !cursor->is_anchored && !cursor->is_pending;
+      kept.push_back({.cursor = cursor,
+                      .is_placed = cursor->is_placed,
+                      .is_anchored = cursor->is_anchored,
+                      .key = is_at_end ? KeyOfEnd() : cursor->key});
+    }
+  }
+  return kept;
+}
+
+void RestorePlaces(MDB_txn* txn, std::vector<KeptPlace>* kept) {
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    for (MDB_cursor* cursor : each->cursors) {
+      const auto place = std::ranges::find(*kept, cursor, &KeptPlace::cursor);
+      if (place == kept->end()) continue;
+      cursor->is_placed = cursor->is_pending = place->is_placed;
+      cursor->is_in_gap = cursor->is_anchored = place->is_anchored;
+      cursor->key.swap(place->key);
+      cursor->cursor = nullptr;
     }
   }
 }

@@ -224,6 +224,7 @@ int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
     if (!status.ok()) return WriteFailed(txn, status);
     Touch(txn, dbi) = {.is_known = true, .entries = 0};
     txn->root->arena.Clear();
+    ForgetPlaces(txn, dbi);
     if (del && dbi != kMainDbi) {
       // WHY before CloseSlot: a reader may open another database under the handle as soon as the slot is closed.
       ForgetHandle(txn, dbi);

@@ -188,6 +188,15 @@ struct MDB_env {
   int64_t touched_second GUARDED_BY(mutex) = 0;            // clock second in which the time of data.mdb was last set
 };
 
+namespace mergedb::lmdb {
+// The place of a cursor when a nested transaction began.
+struct KeptPlace {
+  MDB_cursor* cursor;
+  bool is_placed, is_anchored;
+  std::string key;
+};
+}  // namespace mergedb::lmdb
+
 struct MDB_txn {
   MDB_env* env = nullptr;
   MDB_txn* parent = nullptr;
@@ -200,6 +209,7 @@ struct MDB_txn {
   std::shared_ptr<mergedb::lmdb::Root> root;
   mergedb::lmdb::Changes changes;
   std::vector<MDB_cursor*> cursors;
+  std::vector<mergedb::lmdb::KeptPlace> kept_places;  // nested: of the parents' cursors, for an abort
   mergedb::lmdb::RetainedList place;  // one element, until the transaction ends: see Retain
 
   bool is_read_only() const { return (flags & MDB_RDONLY) != 0; }
@@ -213,12 +223,14 @@ struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
   const mergedb::lmdb::Slot* slot = nullptr;         // of dbi
-  std::unique_ptr<mergedb::txn::CursorImpl> cursor;  // null: on the list of free pages, or its reader was reset
+  // Null: on the list of free pages, its reader was reset, its database was dropped or a nested transaction aborted.
+  std::unique_ptr<mergedb::txn::CursorImpl> cursor;
   bool is_read_only = false;
   bool is_placed = false;    // false: the cursor is new, or stands nowhere
   bool is_in_gap = false;    // its item was deleted: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // in a gap: `cursor` already stands at that item
-  // The cursor stands at `key`, but `cursor` must still move there: after a put, a reset, or a move that failed.
+  // The cursor stands at `key`, or if it is anchored in the gap before `key`, but `cursor` must still move there: after
+  // a put, a reset, the abort of a nested transaction, or a move that failed.
   bool is_pending = false;
   std::string key;  // in stored form: the last position
 };
@@ -301,6 +313,12 @@ void ForgetAfterCommit(MDB_env* env, RetainedList* gone) REQUIRES_LOCK(env->mute
 
 // ---- cursor.cc
 
+// Call when the database was dropped: as in LMDB, the cursors on it stand nowhere, those of the parents, too.
+void ForgetPlaces(MDB_txn* txn, MDB_dbi dbi);
+// The places of the cursors of `txn` and its parents, before a nested transaction begins; and back, after its abort.
+// RestorePlaces takes the keys, and does not fail.
+std::vector<KeptPlace> KeepPlaces(MDB_txn* txn);
+void RestorePlaces(MDB_txn* txn, std::vector<KeptPlace>* kept);
 // Call when the cursor's reader is reset: the cursor keeps its position for the renewed reader.
 void RestCursor(MDB_cursor* cursor);
 

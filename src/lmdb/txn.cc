@@ -81,6 +81,7 @@ int Start(MDB_txn* txn) {
 }
 
 int StartChild(MDB_txn* txn) {
+  txn->kept_places = KeepPlaces(txn->parent);
   if (const Status status = txn->transaction().SetSavepoint(); !status.ok()) return CodeOf(status);
   txn->id = txn->parent->id;
   txn->changes = txn->parent->changes;
@@ -191,6 +192,7 @@ void Abort(MDB_txn* txn) {
     for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
     if (txn->parent != nullptr) {
       (void)txn->transaction().RollbackToSavepoint();
+      RestorePlaces(txn->parent, &txn->kept_places);
       txn->root->appended_to = kFreeDbi;  // another key may be the last one now, at the same number of writes
     } else {
       txn->root->End();
