@@ -210,7 +210,7 @@ struct MDB_txn {
   mergedb::lmdb::Changes changes;
   std::vector<MDB_cursor*> cursors;
   std::vector<mergedb::lmdb::KeptPlace> kept_places;  // nested: of the parents' cursors, for an abort
-  mergedb::lmdb::RetainedList place;  // one element, until the transaction ends: see Retain
+  mergedb::lmdb::RetainedList place;                  // one element, until the transaction ends: see Retain
 
   bool is_read_only() const { return (flags & MDB_RDONLY) != 0; }
   mergedb::txn::TransactionImpl& transaction() { return *root->transaction; }
@@ -222,7 +222,7 @@ struct MDB_txn {
 struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
-  const mergedb::lmdb::Slot* slot = nullptr;         // of dbi
+  const mergedb::lmdb::Slot* slot = nullptr;  // of dbi
   // Null: on the list of free pages, its reader was reset, its database was dropped or a nested transaction aborted.
   std::unique_ptr<mergedb::txn::CursorImpl> cursor;
   bool is_read_only = false;
