@@ -153,7 +153,10 @@ std::vector<VerbCase> AllVerbs() {
       made.sizes.push_back(size);
       made.is_of_file = !parsed.line().path.empty();
     }
-    if (made.sizes == std::vector<size_t>{0}) {
+    Words with_command = {made.name};
+    with_command.insert(with_command.end(), made.required.begin(), made.required.end());
+    with_command.insert(with_command.end(), {"--", "w"});
+    if (made.sizes == std::vector<size_t>{0} && Parse(with_command).is_valid) {
       made.is_of_command = true;
       made.sizes = {1, 3};
     }

@@ -82,8 +82,8 @@ void Add(Command& command) {
            "compares what is left with the marks (-: stdin), and says which promises were kept. Exit code 1 if one "
            "was\n"
            "broken. Remove DIR/mergedb-torture afterwards. It grows by some MB a second.",
-       .examples = {"ssh box mergedb torture --device /mnt/disk > marks",
-                    "ssh box mergedb torture --device /mnt/disk --verify - < marks"},
+       .examples = {"mergedb torture --device /mnt/disk | ssh other 'cat > marks'",
+                    "mergedb torture --device /mnt/disk --verify marks"},
        .takes = Takes::kWords},
       Run);
   verb->add_option("--device", arguments.device, "A directory on the disk")
