@@ -1,7 +1,7 @@
 // Goal: paths of calls on handles have the outcomes that the model of the C interface says. Method: the file
-// tests/paths/handle_paths.txt; tests/paths/handle_calls.h describes its calls. A call that this package cannot express is
-// left out. If it would have changed something, the rest of the path is left out, too. MERGEDB_HANDLE_PATHS names another
-// file; paths_handles_test writes one.
+// tests/paths/handle_paths.txt; tests/paths/handle_calls.h describes its calls. A call that this package cannot express
+// is left out. If it would have changed something, the rest of the path is left out, too. MERGEDB_HANDLE_PATHS names
+// another file; paths_handles_test writes one.
 package mergedb
 
 import (
@@ -43,7 +43,8 @@ func newPathVariables(directory string, databases *[2]*DB) *pathVariables {
 }
 
 func (v *pathVariables) open(number int) error {
-	db, err := Open(filepath.Join(v.directory, fmt.Sprint(number)), &Options{MemoryBytes: 1 << 20, WriteBufferBytes: 64 << 10})
+	options := &Options{MemoryBytes: 1 << 20, WriteBufferBytes: 64 << 10}
+	db, err := Open(filepath.Join(v.directory, fmt.Sprint(number)), options)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,8 @@ class Variables:
 
     def open_d(self, d):
         number = int(d[1])
-        database = mergedb_kv.open(os.path.join(self.directory, d[1]), memory_bytes=1 << 20, write_buffer_bytes=64 << 10)
+        path = os.path.join(self.directory, d[1])
+        database = mergedb_kv.open(path, memory_bytes=1 << 20, write_buffer_bytes=64 << 10)
         self.databases[number] = database
         had = self.named[number]
         self.named[number] = None
@@ -323,7 +324,8 @@ def allowed(variables, call, expected):
 
 class HandlePaths(unittest.TestCase):
     def setUp(self):
-        self.directory = tempfile.mkdtemp(prefix="mergedb-kv-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # many paths close and sync
+        self.directory = tempfile.mkdtemp(prefix="mergedb-kv-", dir=parent)
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.databases = [None, None]
         start = Variables(self.databases, self.directory)
@@ -363,7 +365,8 @@ class HandlePaths(unittest.TestCase):
             lines = [line.rstrip("\n") for line in file if not line.startswith("#")]
         for line in lines:
             self.run_path(line)
-        print(f"{len(lines)} paths, {self.cut} cut; {self.compared} calls, {self.left_out} left out", end=" ", flush=True)
+        counts = f"{len(lines)} paths, {self.cut} cut; {self.compared} calls, {self.left_out} left out"
+        print(counts, end=" ", flush=True)
         self.assertGreater(self.compared, 2_000)
 
 

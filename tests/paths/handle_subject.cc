@@ -1,11 +1,18 @@
 #include "tests/paths/handle_subject.h"
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/assert.h"
 #include "c/handles.h"
 #include "c/interface.h"
+#include "testing/seed.h"
 
 namespace mergedb::testing::handles {
 namespace {
@@ -162,9 +169,44 @@ void Handles::Enter(const Call& call) {
   if (inside_->locked != nullptr) inside_->locked->mutex.lock();
 }
 
+// ---- What a crash and a hang tell --------------------------------------------------------------------------------
+
+namespace {
+
+constexpr unsigned kSecondsMax = 300;  // of a path
+
+std::array<char, 4096> path_text;  // of the path that runs
+size_t path_bytes = 0;
+
+void Note(const std::string& call) {
+  const size_t bytes = std::min(call.size(), path_text.size() - path_bytes);
+  std::memcpy(path_text.data() + path_bytes, call.data(), bytes);
+  path_bytes += bytes;
+}
+
+void TellPath(int signal) {
+  constexpr std::string_view kBegin = "\nThe path that crashes or hangs:";
+  (void)!write(STDERR_FILENO, kBegin.data(), kBegin.size());
+  (void)!write(STDERR_FILENO, path_text.data(), path_bytes);
+  (void)!write(STDERR_FILENO, "\n", 1);
+  (void)std::signal(signal, SIG_DFL);
+  (void)raise(signal);
+}
+
+void BeginPath() {
+  path_bytes = 0;
+  alarm(kSecondsMax);
+  (void)std::signal(SIGALRM, TellPath);
+  (void)std::signal(SIGABRT, TellPath);
+  if (kInstrumentedFactor == 1) (void)std::signal(SIGSEGV, TellPath);  // a sanitizer tells more itself
+}
+
+}  // namespace
+
 // ---- The calls ---------------------------------------------------------------------------------------------------
 
 Handles::Handles(Home* home, Topic topic) : home_(*home), databases_(home->databases) {
+  BeginPath();
   for (const Call& call : Model::Before(topic)) Must(Do(call).starts_with("OK") ? MERGEDB_OK : MERGEDB_ABORTED);
 }
 
@@ -179,9 +221,11 @@ Handles::~Handles() {
   for (int8_t i = 0; i < kVariables; ++i) {
     if (is_changed_[i]) home_.Restore(i, &databases_[i]);
   }
+  alarm(0);
 }
 
 std::string Handles::Do(const Call& call) {
+  Note(" " + ToText(call) + ";");
   if (call.op != Op::kEnter && call.op != Op::kLeave && !call.from_second_thread) return Make(call);
   const auto answer = std::make_shared<std::string>();  // of a call that may outlive this one
   const bool has_ended = TheSecondThread().Run([this, call, answer] {
