@@ -38,7 +38,6 @@ enum Opener { kEarlier, kByWriter, kByChild, kByReader };
 static MDB_dbi main_dbi, named; /* 0: `named` is not open */
 static enum Opener opened_by;
 static int reader_has_named;
-static int has_changed_named[2]; /* a writer, by its depth, has written to the database */
 static int has_changed_named[2]; /* by depth: the transaction has written to the database */
 
 /* LMDB marks a cursor that has reached the end, and a write keeps the mark: MDB_NEXT may then return MDB_NOTFOUND
