@@ -44,6 +44,7 @@ static int has_changed_named[2]; /* by depth: the transaction has written to the
  * although an item has moved to the cursor's position (docs/api/lmdb-differences.md). So a path does not make the call
  * MDB_NEXT after a write on a marked cursor. */
 static int saw_end[kCursors], is_doubtful[kCursors];
+static int is_nowhere[kCursors]; /* it may have no position: MDB_PREV is MDB_LAST then, and marks it */
 
 static void Must(const char* call, int code) {
   if (code == 0) return;
@@ -92,7 +93,12 @@ static void ShowId(MDB_txn* txn) { printf(" #%d", (int)(mdb_txn_id(txn) - start_
 static MDB_txn* Writer(void) { return writers[depth - 1]; }
 
 static void NoteWrite(const struct Call* call) {
-  for (int i = 0; i < kCursors; ++i) is_doubtful[i] |= saw_end[i];
+  MDB_stat stat;
+  const int is_empty = depth > 0 && mdb_stat(Writer(), main_dbi, &stat) == 0 && stat.ms_entries == 0;
+  for (int i = 0; i < kCursors; ++i) {
+    is_doubtful[i] |= saw_end[i];
+    is_nowhere[i] |= is_empty;
+  }
   if (depth > 0 && call != NULL && call->at == 1) has_changed_named[depth - 1] = 1;
 }
 
@@ -107,10 +113,13 @@ static void CallCursorGet(const struct Call* call) {
     return;
   }
   const int code = mdb_cursor_get(cursors[call->at], &key, &data, (MDB_cursor_op)call->op);
+  const int is_prev = call->op == MDB_PREV || call->op == MDB_PREV_NODUP;
   if (call->op != MDB_GET_CURRENT) {
-    *mark = call->at != kReaders && (call->op == MDB_LAST || (is_next && code != 0));
+    const int is_last = call->op == MDB_LAST || (is_prev && is_nowhere[call->at]);
+    *mark = call->at != kReaders && (is_last || (is_next && code != 0));
     is_doubtful[call->at] = 0;
   }
+  if (code == 0) is_nowhere[call->at] = 0;
   ShowCode(code);
   if (code == 0) ShowItem(&key, &data);
 }
@@ -132,6 +141,7 @@ static void CallCursorPut(const struct Call* call) {
   data = Val(call->value);
   const int code = mdb_cursor_put(cursors[call->at], &key, &data, call->flags);
   NoteWrite(call);
+  if (code == 0 || code == MDB_KEYEXIST) is_nowhere[call->at] = 0;
   ShowCode(code);
   if (code == MDB_KEYEXIST && call->flags == MDB_NOOVERWRITE) ShowItem(&key, &data);
 }
@@ -267,6 +277,7 @@ static void CallAbort(const struct Call* call) { EndWriters(call->op, 0); }
 
 static void CallOpenCursor(const struct Call* call) {
   saw_end[call->at] = is_doubtful[call->at] = 0;
+  is_nowhere[call->at] = 1;
   ShowCode(mdb_cursor_open(call->at == kReaders ? reader : Writer(), main_dbi, &cursors[call->at]));
 }
 
@@ -597,6 +608,7 @@ static void BeginPath(const char* start) {
   mdb_txn_abort(txn);
   memset(saw_end, 0, sizeof saw_end);
   memset(is_doubtful, 0, sizeof is_doubtful);
+  for (int i = 0; i < kCursors; ++i) is_nowhere[i] = 1;
 }
 
 static void ShowDatabase(MDB_txn* txn, MDB_dbi dbi) {
